@@ -27,8 +27,9 @@ class FrozenForwardWithGrad(Rule):
     read as a number, or although no optimizer trains them and nothing before them wants a gradient: teachers, target
     and reference networks, feature extractors.
 
-    Two things leave a doubt: the function does not call backward itself, so that a caller may have switched grad off; the
-    result is used but no optimizer is seen to train the network, and another file's may.
+    Three things leave a doubt: nothing reads the result, and the network may run for what it leaves elsewhere; the function
+    does not call backward itself, so that a caller may have switched grad off; the result is used but no optimizer is seen to
+    train the network, and another file's may.
 
     Confidence is high only where the network is seen to be large, or pictures go through it, and medium where how large
     it is cannot be seen: a step lets go of what it saves, and much of it is little beside the rest of the step.
@@ -162,7 +163,8 @@ class FrozenForwardWithGrad(Rule):
                 )
             else:
                 message = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
-                reason = "the result of this call is only detached or read as a number: its activations are saved for nothing"
+                used = "is bound anew unread" if wasted.unread else "is only detached or read as a number"
+                reason = f"the result of this call {used}: its activations are saved for nothing"
             yield Report(
                 wasted.forward.call,
                 message,
@@ -206,6 +208,8 @@ def _doubts(wasted: WastedForward) -> Iterator[str]:
         yield "no backward is seen here: a caller may have switched grad off"
     if wasted.untrained:
         yield "an optimizer that is not seen may train it"
+    if wasted.unread:
+        yield "nothing reads its result: it may run for what it leaves elsewhere"
 
 
 def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:

@@ -44,12 +44,13 @@ SWITCHING = SWITCHES_GRAD | {"register_forward_hook"}
 class WastedForward:
     """A forward of the training step whose result never reaches a backward. `alone`: nothing else of its statement
     could want a graph, so that the whole statement can go under no_grad. `untrained`: a backward goes through it, but
-    no optimizer steps the network, and nothing before it wants a gradient. `handed`: what its callers say of it."""
+    no optimizer steps the network, and nothing before it wants a gradient. `unread`: nothing reads its result. `handed`: what its callers say of it."""
 
     facts: FunctionFacts
     forward: Forward
     alone: bool
     untrained: bool = False
+    unread: bool = False
     handed: tuple[Answer, ...] = ()
 
     @property
@@ -78,6 +79,7 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
             continue  # it acts or predicts, whatever else trains; grad is its callers' business
         uses: Uses | None = None
         wasted: list[Forward] = []
+        unread: set[int] = set()
         behind = list(_behind_calls(file, facts, networks))
         through = {id(one.call) for one in (*facts.forwards, *behind) if one.module.proven}
         for forward in (*facts.forwards, *behind):
@@ -92,11 +94,15 @@ def wasted_forwards(file: FileAnalysis) -> list[WastedForward]:
                 uses = uses or Uses(file, function, through)
                 if uses.is_cut(forward):
                     wasted.append(forward)
+                elif uses.is_unread(forward) and not facts.role.is_module_forward:
+                    wasted.append(forward)
+                    unread.add(id(forward))
         seen: set[int] = set()
         for forward in wasted:
             if id(forward.stmt) not in seen:
                 seen.add(id(forward.stmt))
-                found.append(WastedForward(facts, forward, _is_alone(facts, forward, wasted)))
+                alone = _is_alone(facts, forward, wasted)
+                found.append(WastedForward(facts, forward, alone, unread=id(forward) in unread))
     found = [item for item in found if not may_be_frozen(file, item.forward)]
     for facts, forward in untrained_forwards(file, functions):
         alone = _is_alone(facts, forward, [forward])

@@ -1,8 +1,7 @@
 """What becomes of the result of a call within its function, by the text alone: it is read as a number or on the host, shown,
 measured, kept, handed on, or gone backward through.
 
-The names that get the result are followed wherever the function uses them, whatever the order of the statements: what is
-said of one of them is said of the result.
+The names that get the result are followed to where the function may still see it, up to where they are bound anew.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
+from gpulint.analysis.code.sightlines import seeing
 from gpulint.analysis.code.uses import QUESTIONS
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called_in_project, qualified
@@ -43,9 +43,12 @@ _READ = (TO_HOST | TO_DEVICE | {"detach_", "cpu", "to_cpu", "to_numpy", "asnumpy
     "dim",
 }
 _TENSOR = KEEPS_GRAPH | REDUCTIONS | PAIRS | JOINS
+_CUTS = frozenset("detach detach_ cpu numpy to to_cpu to_numpy".split())
 _THROUGH = frozenset(
     "list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split()
 )
+# Part of Python: what they give holds what they are given.
+_HOLDING = frozenset({"collections", "itertools", "functools"})
 _DRAWING = frozenset("torchvision torchaudio soundfile imageio cv2 PIL matplotlib".split())
 _MEASURES = re.compile(
     r"(?i)metric|meter|evaluator|accuracy|acc$|bleu|rouge|score[rs]?$|stat|recorder|confusion|auc|map$"
@@ -110,7 +113,9 @@ class _Follower:
         self._function = function
         self._deeper = deeper
         self.fate = Fate()
-        self._queue: list[str] = []
+        self._queue: list[tuple[str, ir.Stmt | None, bool]] = []  # the last: without its graph
+        self._bindings: set[tuple[str, int, bool]] = set()
+        self._at: ir.Stmt | None = None  # the statement that is looked at
         self._statements = list(ir.statements(function.body))
 
     def follow(self, call: ir.Call) -> None:
@@ -121,34 +126,56 @@ class _Follower:
 
     def follow_name(self, name: str) -> None:
         """The same of a parameter, or an attribute."""
-        self._name(name)
+        self._name(name, None)
         self._follow_names()
 
     def _follow_names(self) -> None:
         while self._queue:
-            name = self._queue.pop()
+            name, origin, cut = self._queue.pop()
+            # What an attribute holds may have come there in any other method.
+            seen = None if "." in name else seeing(self._function.body, name, origin)
             for statement in self._statements:
-                self._uses(statement, name)
+                if seen is None or id(statement) in seen:
+                    self._uses(statement, name, cut)
 
-    def _uses(self, statement: ir.Stmt, name: str) -> None:
+    def _uses(self, statement: ir.Stmt, name: str, cut: bool) -> None:
         parents: dict[int, ir.Expr] | None = None
         for part in ir.own_parts(statement):
             if part.path == name and isinstance(part, (ir.Name, ir.Attr)) and not is_bound(statement, part):
                 parents = parents_of(statement) if parents is None else parents
-                self._trace(statement, part, chain_of(part, parents))
+                chain = chain_of(part, parents)
+                if cut:
+                    self._look(statement, chain)
+                else:
+                    self._trace(statement, part, chain)
 
-    def _name(self, name: str) -> None:
-        if name not in self.fate.names:
+    def _name(self, name: str, origin: ir.Stmt | None, cut: bool = False) -> None:
+        if not cut:
             self.fate.names.add(name)
-            self._queue.append(name)
+        if (name, id(origin), cut) not in self._bindings:
+            self._bindings.add((name, id(origin), cut))
+            self._queue.append((name, origin, cut))
 
     def _trace(self, statement: ir.Stmt, use: ir.Expr, chain: Chain) -> None:
+        self._at = statement
         current = use
-        for around in chain:
+        for number, around in enumerate(chain):
             if not self._goes_on(current, around):
+                if _is_still_values(around):
+                    self._look(statement, chain[number + 1 :])
                 return
             current = around
         self._arrive(statement, current)
+
+    def _look(self, statement: ir.Stmt, chain: Chain) -> None:
+        """Whether what is left of it without its graph is shown."""
+        for around in chain:
+            if isinstance(around, ir.Call) and self._shows(around):
+                self.fate.shown = self.fate.shown or around
+                return
+        for target in targets(statement):
+            if isinstance(target, ir.Name):
+                self._name(target.id, statement, cut=True)
 
     def _goes_on(self, current: ir.Expr, around: ir.Expr) -> bool:
         if isinstance(around, ir.Attr):
@@ -226,9 +253,15 @@ class _Follower:
             self.fate.backward = self.fate.any = True
         elif self._is_read_inside(current, call):
             self.fate.any = True
-        elif name in NUMERIC_SINKS or root in frameworks.HOST_LIBRARIES or name in SINK_METHODS:
+        elif name in NUMERIC_SINKS or root in frameworks.HOST_LIBRARIES - _HOLDING or name in SINK_METHODS:
             self._read(call)
-        elif root == "torch" or full in frameworks.GRAPH_KEEPING or name in _THROUGH or name in JOINS:
+        elif (
+            root in _HOLDING
+            or root == "torch"
+            or full in frameworks.GRAPH_KEEPING
+            or name in _THROUGH
+            or name in JOINS
+        ):
             if name in _READ - {"cpu"}:
                 self._read(call)
                 return False
@@ -237,7 +270,7 @@ class _Follower:
             self.fate.any = True
             self.fate.kept = self.fate.kept or call
             self._into(owner)
-        elif SHOWS.search(name) or full in frameworks.DRAWING:
+        elif self._shows(call):
             self.fate.any = True
             if full.partition(".")[0] not in _DRAWING:
                 self.fate.by_name = self.fate.by_name or call
@@ -259,12 +292,16 @@ class _Follower:
             return True
         return False
 
+    def _shows(self, call: ir.Call) -> bool:
+        full = qualified(self._file, self._function, call.func.path)
+        return SHOWS.search(call.method) is not None or full in frameworks.DRAWING
+
     def _into(self, owner: ir.Expr) -> None:
         """The container that takes it: a name of the function's, or a place on an object."""
         while isinstance(owner, ir.Sub):
             owner = owner.base
         if isinstance(owner, ir.Name):
-            self._name(owner.id)
+            self._name(owner.id, self._at)
         else:
             self.fate.stored = True
             self.fate.places.add("")
@@ -299,10 +336,17 @@ class _Follower:
 
     def _bind(self, target: ir.Expr) -> None:
         if isinstance(target, ir.Name):
-            self._name(target.id)
+            self._name(target.id, self._at)
         elif isinstance(target, ir.Attr):
             self.fate.stored = self.fate.any = True
             self.fate.places.add(target.path or "")
         elif isinstance(target, ir.Sub):
             self.fate.any = True
             self._into(target)
+
+
+def _is_still_values(expr: ir.Expr) -> bool:
+    """Whether what cuts a graph off leaves all the values: a picture may still be made of them."""
+    if isinstance(expr, ir.Attr):
+        return expr.attr == "data"
+    return isinstance(expr, ir.Comp) or (isinstance(expr, ir.Call) and expr.method in _CUTS)

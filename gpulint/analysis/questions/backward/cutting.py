@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.sightlines import seeing
 from gpulint.analysis.code.uses import COMPARISONS
 from gpulint.analysis.file import lookup
 from gpulint.analysis.file.facts import Forward, FunctionFacts, Hold
@@ -37,11 +38,12 @@ class Uses:
         }
         self._names: dict[str, list[tuple[ir.Stmt, bool]]] = {}
         for statement in ir.statements(function.body):
+            if isinstance(statement, ir.Delete):
+                continue
             bound = {id(target) for target in targets(statement)}
             for root in statement.expressions():
                 self._note(statement, root, False, bound)
         self._body = function.body
-        self._order = {id(statement): n for n, statement in enumerate(ir.statements(function.body))}
 
     def _note(self, statement: ir.Stmt, expr: ir.Expr, cut: bool, bound: set[int]) -> None:
         if isinstance(expr, ir.Name):
@@ -62,9 +64,19 @@ class Uses:
         statement = forward.stmt
         if any(self._cut_above(root, forward.call) for root in statement.expressions()):
             return True
-        if not isinstance(statement, ir.Assign) or not _is_chain(statement.value, forward.call):
+        if not isinstance(statement, ir.Assign) or not _holds(statement.value, forward.call):
             return False
         return self._bound_are_cut(statement, 3)
+
+    def is_unread(self, forward: Forward) -> bool:
+        """Whether the names that the forward's statement binds to its result are bound anew before anything reads them."""
+        statement = forward.stmt
+        if not isinstance(statement, ir.Assign) or not _holds(statement.value, forward.call):
+            return False
+        return all(
+            isinstance(target, ir.Name) and not self._is_read(target.id, statement)
+            for target in targets(statement)
+        )
 
     def _cut_above(self, expr: ir.Expr, call: ir.Call) -> bool:
         """Whether `call` stands inside something that cuts its graph off."""
@@ -88,17 +100,21 @@ class Uses:
             pair = statement.targets[0]
             if isinstance(pair, ir.Seq) and len(pair.items) == 2:
                 names = [pair.items[0]]  # the indices carry no graph
-        read = [target for target in names if not isinstance(target, ir.Name) or self._is_read(target.id)]
+        read = [
+            target
+            for target in names
+            if not isinstance(target, ir.Name) or self._is_read(target.id, statement)
+        ]
         return bool(names) and all(
             isinstance(target, ir.Name) and self._all_cut(target.id, statement, depth)
             for target in read or names
         )
 
-    def _is_read(self, name: str) -> bool:
-        return bool(self._names.get(name)) or name in self._inner
+    def _is_read(self, name: str, origin: ir.Stmt) -> bool:
+        return bool(self._uses_of(name, origin)) or name in self._inner
 
     def _all_cut(self, name: str, origin: ir.Stmt, depth: int) -> bool:
-        uses = self._before_rebound(name, origin, self._names.get(name, []))
+        uses = self._uses_of(name, origin)
         if name in self._inner or not uses:
             return name.startswith("_") and not uses and name not in self._inner
         for statement, cut in uses:
@@ -111,25 +127,13 @@ class Uses:
                 return False
         return True
 
-    def _before_rebound(
-        self, name: str, origin: ir.Stmt, uses: list[tuple[ir.Stmt, bool]]
-    ) -> list[tuple[ir.Stmt, bool]]:
-        """The uses of the name as it is bound at `origin`: those up to where it is bound anew, without
-        the graph, in the same block: `y = y.detach()`."""
-        end = next(
-            (
-                statement
-                for statement in _following(self._body, origin)
-                if isinstance(statement, ir.Assign)
-                and [target.path for target in statement.targets] == [name]
-                and all(cut for use, cut in uses if use is statement)
-            ),
-            None,
-        )
-        if end is None:
+    def _uses_of(self, name: str, origin: ir.Stmt) -> list[tuple[ir.Stmt, bool]]:
+        """The uses of the name as it is bound at `origin`, and not before or anew."""
+        uses = self._names.get(name, [])
+        if not uses:
             return uses
-        first, last = self._order[id(origin)], self._order[id(end)]
-        return [use for use in uses if first <= self._order[id(use[0])] <= last]
+        seen = seeing(self._body, name, origin)
+        return [use for use in uses if id(use[0]) in seen]
 
     def _only_computes(self, expr: ir.Expr, name: str) -> bool:
         """Whether a name stands in an expression only where tensors are computed: operators, methods, `torch.min`."""
@@ -148,18 +152,6 @@ class Uses:
         else:
             return False
         return all(self._only_computes(part, name) for part in parts)
-
-
-def _following(block: list[ir.Stmt], origin: ir.Stmt) -> list[ir.Stmt]:
-    """The statements after `origin` in its own block."""
-    for position, statement in enumerate(block):
-        if statement is origin:
-            return block[position + 1 :]
-        for inner in statement.blocks():
-            found = _following(inner, origin)
-            if found:
-                return found
-    return []
 
 
 _COMPUTED = frozenset("min max minimum maximum where clamp exp log abs sum mean".split())
@@ -381,6 +373,13 @@ def _is_chain(expr: ir.Expr | None, call: ir.Call) -> bool:
         else:
             return False
     return expr is call
+
+
+def _holds(expr: ir.Expr | None, call: ir.Call) -> bool:
+    """Whether an expression is such a chain, or a tuple or a list with one in it."""
+    if isinstance(expr, ir.Seq):
+        return any(_holds(item, call) for item in expr.items)
+    return _is_chain(expr, call)
 
 
 def _is_chain_of(expr: ir.Expr | None, name: str) -> bool:
