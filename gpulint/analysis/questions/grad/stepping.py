@@ -106,7 +106,8 @@ def _makers(function: ir.Function, call: ir.Call) -> list[ir.Function]:
 
 def _makes_network(full: str) -> bool:
     """Whether a library's name makes a module with weights."""
-    layer = full.startswith("torch.nn.") and full.count(".") == 2 and full.rpartition(".")[2][:1].isupper()
+    last = full.rpartition(".")[2]
+    layer = full == f"torch.nn.{last}" and last[:1].isupper() and last not in _TENSORS
     return frameworks.constructor(full) == "module" or (layer and weights_of_maker(full) is Weights.SOME)
 
 
