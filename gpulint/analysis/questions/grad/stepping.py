@@ -34,9 +34,8 @@ _SWITCHES = frozenset(
     "configure_optimizers train_batch add_adapter backward".split()
 )
 _COUNTS = frozenset("numel nelement next is_cuda device dtype shape norm".split())
-_CONTAINERS = frozenset(
-    "Module Sequential ModuleList ModuleDict Parameter ParameterList ParameterDict".split()
-)
+_CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList ParameterDict".split())
+_TENSORS = frozenset({"Parameter", "UninitializedParameter", "Buffer"})
 # What a network is given to that leaves its weights as they are.
 _HARMLESS = WRAPS | frozenset(
     "print len isinstance issubclass getattr hasattr setattr super id type repr str list tuple save summary info debug watch "
