@@ -35,9 +35,8 @@ _SWITCHES = frozenset(
     "configure_optimizers train_batch add_adapter backward".split()
 )
 _COUNTS = frozenset("numel nelement next is_cuda device dtype shape norm".split())
-_CONTAINERS = frozenset(
-    "Module Sequential ModuleList ModuleDict Parameter ParameterList ParameterDict".split()
-)
+_CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList ParameterDict".split())
+_TENSORS = frozenset({"Parameter", "UninitializedParameter", "Buffer"})
 # What a network is given to that leaves its weights as they are.
 _HARMLESS = WRAPS | frozenset(
     "print len isinstance issubclass getattr hasattr setattr super id type repr str list tuple save summary info debug watch "
@@ -108,9 +107,7 @@ def _makers(function: ir.Function, call: ir.Call) -> list[ir.Function]:
 def _makes_network(full: str) -> bool:
     """Whether a library's name makes a module with weights."""
     last = full.rpartition(".")[2]
-    layer = (
-        full.startswith("torch.nn.") and full.count(".") == 2 and last[:1].isupper() and last not in _TENSORS
-    )
+    layer = full == f"torch.nn.{last}" and last[:1].isupper() and last not in _TENSORS
     return frameworks.constructor(full) == "module" or (layer and weights_of_maker(full) is Weights.SOME)
 
 
