@@ -199,6 +199,19 @@ def _judge(frozen: bool) -> Any:
     return make
 
 
+def _attacked(frozen: bool) -> Any:
+    """A patch that is optimised through a network which nobody steps."""
+
+    def make(setup: Setup) -> Step:
+        net = setup.mlp().eval().requires_grad_(not frozen)
+        patch = torch.zeros_like(setup.features()[:1]).requires_grad_()
+        optimizer = torch.optim.SGD([patch], lr=1e-4)
+
+        return _trained_through(setup, optimizer, lambda: net(setup.features() + patch))
+
+    return make
+
+
 def _micro_batches(deferred: bool) -> Any:
     def make(setup: Setup) -> Step:
         model = setup.language_model()
@@ -263,6 +276,11 @@ CASES = [
         "GPU202",
         "teacher in the train step, 8-layer MLPs",
         {"with grad": _mlp_teacher(False), "no_grad": _mlp_teacher(True)},
+    ),
+    Case(
+        "GPU202",
+        "attacked network that nobody steps",
+        {"its weights want gradients": _attacked(False), "net.requires_grad_(False)": _attacked(True)},
     ),
     Case(
         "GPU203",

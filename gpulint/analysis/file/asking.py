@@ -80,8 +80,13 @@ class FileFacts:
 
     def quoted(self, text: str) -> str:
         """A text as the file spells texts: in the quotes that it has more of, double ones where it has no preference."""
-        single, double = (len(_IN_QUOTES[quote].findall(self.tree.code)) for quote in "'\"")
-        return f"'{text}'" if single > double else f'"{text}"'
+        return f"{self._quote}{text}{self._quote}"
+
+    @cached_property
+    def _quote(self) -> str:
+        code = self.tree.code  # libcst writes the whole file for it
+        single, double = (len(_IN_QUOTES[quote].findall(code)) for quote in "'\"")
+        return "'" if single > double else '"'
 
     def called(self, call: ir.Call) -> str:
         """The function that a call names, as the code spells it."""

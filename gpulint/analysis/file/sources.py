@@ -75,8 +75,8 @@ class Sources:
         inner = modules[1:]
         found = {
             parts[: -len(inner)]: name in self.project.mentions(path, raw).defined
-            for path, raw in self.project.neighbours(self.root)
-            if inner and (parts := self.parts(path))[-len(inner) :] == inner
+            for parts, path, raw in self._by_stem.get(modules[-1], ())
+            if inner and parts[-len(inner) :] == inner
         }
         if any(parts[-1:] == modules[:1] for parts in found):
             return {}
@@ -88,10 +88,17 @@ class Sources:
 
     def _defines(self, module: str, name: str) -> Iterator[bool]:
         """For each file of the project that goes by the last name of a module, whether it defines the name."""
-        last = module.rpartition(".")[2]
-        for one, raw in self.project.neighbours(self.root):
-            if last and PurePath(one).stem == last:
-                yield name in self.project.mentions(one, raw).defined
+        for _, path, raw in self._by_stem.get(module.rpartition(".")[2], ()):
+            yield name in self.project.mentions(path, raw).defined
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[tuple[tuple[str, ...], str, bytes]]]:
+        """The project's files, each with its folders and stem from the root: by their stems."""
+        found: dict[str, list[tuple[tuple[str, ...], str, bytes]]] = {}
+        for path, raw in self.project.neighbours(self.root):
+            parts = self.parts(path)
+            found.setdefault(parts[-1], []).append((parts, path, raw))
+        return found
 
     @cached_property
     def _folders(self) -> frozenset[str]:

@@ -29,7 +29,7 @@ class Painting:
             fake = (self.painter.sample_images(torch.randn(64, 128, 1, 1, device="cuda")), step)
             sheet = fake[0][0]
             optimizer.zero_grad()
-            self.judge(sheet).mean().backward()
+            self.judge(sheet).mean().backward()  # expect: GPU202
             optimizer.step()
             if step % 500 == 0:
                 fake = (self.painter.sample_images(fixed), step)  # expect: GPU201
