@@ -58,7 +58,8 @@ class FrozenForwardWithGrad(Rule):
     builds no graph and is not reported.
 
     A network that a backward goes through to its input and that is not frozen gets gradients of all its weights, as large as the
-    weights, in each step: 8 linear layers of width 1,024 hold 128.12 instead of 96.09 MiB.
+    weights, in each step: with a patch optimised through 8 linear layers of width 1,024, 64.07 instead of 32.04 MiB stay
+    allocated after a step, the step peaks at 106 instead of 58 MiB and takes 3.02 instead of 2.17 ms.
 
     ## Example
     ```python
@@ -248,7 +249,7 @@ def _unstepped(one: Unstepped) -> Report:
         "and before the loop, spares both",
         Cost(
             "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
-            "128 instead of 96 MiB after a step for 8 linear layers of width 1,024; H200, torch 2.11",
+            "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
         ),
         unless_guarded=(one.function,),
         doubts=doubts_of(one.answers),
