@@ -112,6 +112,7 @@ def test_a_setting_is_offered_where_the_torch_of_the_project_knows_it(
     [
         ("Install pytorch (Version 0.2) and torchvision\n", (0, 2)),
         ("- PyTorch 0.3.0.post4\n- numpy\n", (0, 3)),
+        ("* __Pytorch 0.3.0__\n", (0, 3)),
         ("`torch==0.3.1`, tested with Pytorch v0.3\n", (0, 3)),
         ("PyTorch 0.3.1, and on the branch `new` PyTorch 1.0\n", (1, 0)),
         ("PyTorch >= 0.3\n", None),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.questions.grad.frozen_networks import classes_bound
 from gpulint.analysis.torch.backward import differentiates
 
 if TYPE_CHECKING:
@@ -36,11 +37,10 @@ class BackwardUnderCalls:
         return self.of_call(forward.function, forward.call)
 
     def of_call(self, function: ir.Function, call: ir.Call, depth: int = _DEPTH) -> ir.Function | None:
-        """The same of any call."""
+        """The same of any call; of what an object may be made as, of each."""
         callee = lookup.called_in_project(function, call)
-        if callee is None:
-            return None
-        found = (self._within(one, depth) for one in (callee, *lookup.put_in_its_place(callee)))
+        called = _of_objects(function, call) if callee is None else [callee, *lookup.put_in_its_place(callee)]
+        found = (self._within(one, depth) for one in called)
         return next((one for one in found if one is not None), None)
 
     def _within(self, function: ir.Function, depth: int) -> ir.Function | None:
@@ -61,3 +61,19 @@ class BackwardUnderCalls:
                 return function
         found = (self.of_call(function, call, depth - 1) for call in calls)
         return next((one for one in found if one is not None), None)
+
+
+def _of_objects(function: ir.Function, call: ir.Call) -> list[ir.Function]:
+    """What a call runs of the objects that its name is bound to, `attack = FGSM(net) if fast else PGD(net)`: the method, or for
+    an object that is itself called, both of what may be run."""
+    owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
+    ways = ((call.func.path, ("__call__", "forward")), (owner, (call.method,)))
+    methods = [
+        made.method(name)
+        for path, names in ways
+        if path is not None
+        for made in classes_bound(function.home, function, path)
+        if isinstance(made, ClassInfo)
+        for name in names
+    ]
+    return [method for method in methods if method is not None]

@@ -30,7 +30,7 @@ from gpulint.answers import Answer, Question, Verdict, left_open, refuted
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_CALLERS = 2  # who hands over, and who hands it to him
+_CALLERS = 3  # who hands over, who hands it to him, and who to that one
 _SWITCHES = re.compile(rb"requires_grad")
 
 
@@ -64,7 +64,7 @@ def frozen_where_made(file: FileAnalysis, function: ir.Function, path: str) -> b
                         continue  # `net = net.to(device)`
                     bound = True
                     value = statement.value
-                    frozen = _made_frozen(value) or (is_frozen_object(method, value) and not file.thaws)
+                    frozen = _gives_frozen(method, value)
                     frozen = frozen or any(_freezes(file, method, s, path) for s in block[position:])
                     held = value.path is not None and _is_frozen_part(file, method, value.path)
                     if not (frozen or held or _is_none(value)):
@@ -93,11 +93,12 @@ def handed_frozen(
     if project is None or not project.contains(file.filename, _SWITCHES):
         return None
     others = project.files_calling(file.filename, function)
-    given = [
+    said = [
         _is_frozen_before(caller, statement, argument, depth)
         for home in (file, *(others or ()))
         for caller, statement, argument in handing(home, function, name)
     ]
+    given = [frozen for frozen in said if frozen is not None]
     if not any(given):
         return None
     if others is not None and all(given):
@@ -128,28 +129,46 @@ def _is_below(caller: ir.Function, made: ir.Function) -> bool:
     return info is not None and any(one.cls is made.cls for one in info.ancestors())
 
 
-def _is_frozen_before(caller: ir.Function, at: ir.Stmt, given: ir.Expr | None, depth: int) -> bool:
+def _is_frozen_before(caller: ir.Function, at: ir.Stmt, given: ir.Expr | None, depth: int) -> bool | None:
     """Whether a caller has frozen what it gives by the time of a statement, with nothing in between that thaws it, or got it
-    so itself."""
+    so itself. None where it only hands it on and nothing calls it."""
     path = given.path if given is not None else None
     if path is None:
-        return given is not None and _made_frozen(given)
+        return given is not None and _gives_frozen(caller, given)
     frozen: bool | None = None
     for statement in ir.statements(caller.body):
         if statement is at:
             break
         if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets):
             same = statement.value is not None and unwrapped(statement.value).path == path
-            frozen = frozen if same else statement.value is not None and _made_frozen(statement.value)
+            frozen = frozen if same else statement.value is not None and _gives_frozen(caller, statement.value)
         elif modes := list(required_of(statement, path)):
             off = all(map(_is_false, modes))
             frozen = off and (frozen is True or _leads_to(caller.body, statement, at))
         elif frozen and _thaws_part(statement, f"{path}."):
             frozen = False
     if frozen is None:
+        if any(param.name == path for param in caller.params) and _is_uncalled(caller):
+            return None
         said = handed_frozen(caller.home, caller, path, depth - 1)
         return said is not None and said.verdict is Verdict.REFUTED
     return frozen
+
+
+def _gives_frozen(function: ir.Function, value: ir.Expr) -> bool:
+    """Whether a value is a network that is frozen as it is made, by a call of its chain or by its class."""
+    return _made_frozen(value) or (is_frozen_object(function, value) and not function.home.thaws)
+
+
+def _is_uncalled(function: ir.Function) -> bool:
+    """Whether nothing in the project speaks of a function."""
+    home: FileAnalysis = function.home
+    own = (evidence for one, evidence in home.evidence.items() if one is not function)
+    return (
+        home.project is not None
+        and not any(function.name in evidence.called | evidence.words for evidence in own)
+        and not home.project.speaks_of(home.filename, function)
+    )
 
 
 def _thaws_part(statement: ir.Stmt, own: str) -> bool:

@@ -114,6 +114,8 @@ class Strangers:
     def _is_harmless(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
         if (forward := self._forwards.get(id(call))) is not None:
             return self._backward.of_forward(forward) is None
+        if self._backward.of_call(function, call) is not None:
+            return False
         home: FileAnalysis = function.home
         path = call.func.path
         if path is not None and path in home.evidence[function].modules:

@@ -25,9 +25,9 @@ _TORCH: Final = _requirement("torch")
 _LIGHTNING: Final = _requirement("(?:pytorch-)?lightning")
 _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 
-# In prose: `PyTorch 0.3.1`, `pytorch (version 0.2)`, but no lower bound.
+# In prose: `PyTorch 0.3.1`, `pytorch (version 0.2)`, `__PyTorch 0.3.0__`, but no lower bound.
 _TOLD: Final = re.compile(
-    r"(?i)\b(?:py)?torch\b[ \t]*[(\[:,*`]*[ \t]*(?:version|ver\.?|v\.?)?[ \t=:`*]*(\d)\.(\d+)(?![\d+]|[\d.]*\+)"
+    r"(?i)(?<![^\W_])(?:py)?torch\b[ \t]*[(\[:,*`]*[ \t]*(?:version|ver\.?|v\.?)?[ \t=:`*]*(\d)\.(\d+)(?![\d+]|[\d.]*\+)"
 )
 _PROSE: Final = ("README.md", "README.rst", "README.txt", "README")
 _UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d+|\*))?")
