@@ -18,7 +18,8 @@ class DeferredBackwardRule(Rule):
     ## What it does
     Finds losses of several micro-batches that are summed in a loop, with one backward after it. Rounds that go on from what
     the one before has computed, as over the frames of one sequence, need that one backward, and are let be.
-    Confidence is medium where nothing shows that a round's graph saves much.
+    Confidence is medium where nothing shows that a round's graph saves much, or after how many rounds the backward comes,
+    `if (step + 1) % every == 0`; and low where that is an option, by default 1.
 
     ## Why is this bad
     Gradients add up by themselves: a backward per micro-batch gives the same gradients. Summing first keeps the
@@ -90,9 +91,17 @@ class DeferredBackwardRule(Rule):
 def _report(facts: FileFacts, function: FunctionFacts, deferred: DeferredBackward) -> Report:
     from gpulint.rules.detect.deferred_repair import repair
 
+    from gpulint.analysis.code import ir
+    from gpulint.analysis.questions.outlives.periods import may_be_of_one_round
     from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     hold = deferred.hold
+    loop = hold.rounds.loops[-1].stmt if hold.rounds.loops else None
+    rounds = (
+        may_be_of_one_round(facts.analysis, hold.function, loop, hold.place.holder)
+        if isinstance(loop, (ir.For, ir.While))
+        else None
+    )
     what = facts.source(hold.leaves[0]) if hold.leaves else "the losses"
     return Report(
         hold.at,
@@ -107,6 +116,7 @@ def _report(facts: FileFacts, function: FunctionFacts, deferred: DeferredBackwar
         related=(RelatedNode("the one backward", deferred.backward.call),),
         doubts=(
             *((deferred.doubt,) if deferred.doubt else ()),
+            *doubts_of(() if rounds is None else (rounds,)),
             *doubts_of(facts.ask(ForwardSizes).of_graph(function.forwards)),
         ),
     )

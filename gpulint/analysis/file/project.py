@@ -348,6 +348,7 @@ class Project:
         """Whether another file may run the function: it reads, imports or spells its name, or calls by it what may be this one
         for all that can be told. Documents and settings may name it as well, which only a text of it in quotes would show."""
         root, own, name = self.root(origin), os.path.abspath(origin), function.name
+        spelled = function.cls is not None or self.contains(origin, LOOKS_UP)
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         reaching = Reaching(self, root)
         for path, raw in self.neighbours(root):
@@ -357,7 +358,7 @@ class Project:
                 continue
             read = self.mentions(path, raw)
             brought = function.cls is None and name in read.imported
-            if brought or name in read.texts or self._reads(path, raw, function):
+            if brought or (spelled and name in read.texts) or self._reads(path, raw, function):
                 return True
             calls = self.calls_in(path, raw)
             if any(
@@ -519,6 +520,11 @@ class Project:
 
 
 _GUARDS = frozenset({"no_grad", "inference_mode"})
+# By which a program gets at a function of a module whose name it has as a text.
+LOOKS_UP = re.compile(
+    rb"\bgetattr\([^,()]*(?:\([^()]*\)[^,()]*)?,\s*(?![\"'])|\b(?:globals|locals|vars)\(\)|(?<![.\w])(?:eval|exec)\(|"
+    rb"\b(?:__dict__|__import__|import_module|hydra|attrgetter|fire|_target_|instantiate(?=\()|pydoc)\b"
+)
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.MULTILINE)
 _BASE = re.compile(rb"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:,|$)")
 

@@ -1,6 +1,6 @@
 """The network of a score, which its class freezes unless it is asked not to, goes through three hands, and through a fourth that
 nobody calls."""
-
+# file: score.py
 import sys
 
 import numpy as np

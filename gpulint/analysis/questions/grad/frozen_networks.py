@@ -141,7 +141,9 @@ def _is_frozen_before(caller: ir.Function, at: ir.Stmt, given: ir.Expr | None, d
             break
         if isinstance(statement, ir.Assign) and any(target.path == path for target in statement.targets):
             same = statement.value is not None and unwrapped(statement.value).path == path
-            frozen = frozen if same else statement.value is not None and _gives_frozen(caller, statement.value)
+            frozen = (
+                frozen if same else statement.value is not None and _gives_frozen(caller, statement.value)
+            )
         elif modes := list(required_of(statement, path)):
             off = all(map(_is_false, modes))
             frozen = off and (frozen is True or _leads_to(caller.body, statement, at))

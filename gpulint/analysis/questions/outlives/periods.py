@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import is_periodic, resets
+from gpulint.analysis.code.assignments import is_periodic, pairs, resets
 from gpulint.analysis.questions.repeats.amounts import is_called_in_a_loop
 from gpulint.analysis.questions.size.defaults import argument_defaults
 from gpulint.answers import Answer, Question, left_open, unweighed
@@ -25,16 +25,35 @@ def rounds_between_resets(
 ) -> int | None:
     """How many rounds lie between two resets, where each stands under a condition that comes true at equal intervals and the
     program says how long these are; for an option of the command line, what it is by default."""
+    conditions = _resetting(loop, path)
+    found = [number for one in conditions for number in _intervals(file, function, one.test)]
+    return min(found) if conditions and len(found) == len(conditions) else None
+
+
+def may_be_of_one_round(
+    file: FileAnalysis, function: ir.Function, loop: ir.For | ir.While, path: str
+) -> Answer | None:
+    """What leaves it open whether more than one round adds to what is started anew every so many rounds: their number is an option
+    that is 1 by default, or, which weighs less, nothing says how many. None where more rounds do."""
+    conditions = [one for one in _resetting(loop, path) if is_periodic(one.test)]
+    rounds = rounds_between_resets(file, function, loop, path)
+    if not conditions or (rounds or 0) > 1:
+        return None
+    if rounds is None:
+        clause = f"after how many rounds `{path}` is started anew is not seen, and it may be each"
+        return unweighed(Question.REPEATS, clause, conditions[0])
+    return left_open(Question.REPEATS, f"`{path}` is started anew in each round, by default", conditions[0])
+
+
+def _resetting(loop: ir.For | ir.While, path: str) -> list[ir.If]:
+    """The conditions of a loop's own body under which something is started anew; none where it also is without one."""
     conditions = [
         statement
         for statement in loop.body
         if isinstance(statement, ir.If) and path in resets(statement.body) and not statement.orelse
     ]
     others = [statement for statement in loop.body if statement not in conditions]
-    if not conditions or path in resets(others):
-        return None
-    found = [number for one in conditions for number in _intervals(file, function, one.test)]
-    return min(found) if len(found) == len(conditions) else None
+    return [] if path in resets(others) else conditions
 
 
 def _intervals(file: FileAnalysis, function: ir.Function, test: ir.Expr) -> Iterator[int]:
@@ -58,12 +77,15 @@ def _number(file: FileAnalysis, function: ir.Function, expr: ir.Expr) -> int | N
         default = param.default
         return default.value if isinstance(default, ir.Const) and isinstance(default.value, int) else None
     bound = [
-        statement.value
+        value
         for scope in (function, file.module.body)
         for statement in ir.statements(scope.body)
-        if isinstance(statement, ir.Assign) and any(target.path == expr.id for target in statement.targets)
+        for target, value in (pairs(statement) if isinstance(statement, ir.Assign) else ())
+        if target.path == expr.id
     ]
     only = bound[0] if len(bound) == 1 else None
+    if isinstance(only, ir.Call) and only.method == "get" and len(only.args) == 2:
+        only = only.args[1]  # `config.get("every", 1)`
     return only.value if isinstance(only, ir.Const) and isinstance(only.value, int) else None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import main_blocks
+from gpulint.analysis.file.project import LOOKS_UP
 from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.reached.naming import Naming
 from gpulint.analysis.questions.reached.outsiders import (
@@ -163,7 +164,8 @@ class Uncalled:
         others = is_for_others(file) and not name.startswith("_")
         if others and not project.contains(file.filename, _PROGRAM):
             return False
-        if any(name in evidence.strings for evidence in file.evidence.values()):
+        spelled = function.cls is not None or project.contains(file.filename, LOOKS_UP)
+        if spelled and any(name in evidence.strings for evidence in file.evidence.values()):
             return False
         meant = project.callers_beside(file.filename, function)
         for caller, evidence in file.evidence.items():
