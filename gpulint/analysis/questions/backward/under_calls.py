@@ -57,10 +57,18 @@ class BackwardUnderCalls:
             return None
         calls = [call for _, call in ir.calls(function.body)]
         for call in calls:
+            if _switches_off(call):
+                continue
             if differentiates(lookup.qualified(home, function, call.func.path), call.method):
                 return function
         found = (self.of_call(function, call, depth - 1) for call in calls)
         return next((one for one in found if one is not None), None)
+
+
+def _switches_off(call: ir.Call) -> bool:
+    """`param.requires_grad_(False)`, which asks for no gradient."""
+    mode = call.argument(0, "requires_grad") if call.method == "requires_grad_" else None
+    return isinstance(mode, ir.Const) and mode.value is False
 
 
 def _of_objects(function: ir.Function, call: ir.Call) -> list[ir.Function]:
