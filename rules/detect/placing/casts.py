@@ -11,8 +11,9 @@ from gpulint.rules.detect.checkpoints import uses_cuda
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.lookup import qualified, with_words
+from gpulint.analysis.file.lookup import called_in_project, qualified, with_words
 from gpulint.analysis.questions.device.origins import bindings
 from gpulint.analysis.questions.device.placement import is_gpu
 from gpulint.analysis.questions.reached.dead import is_dead
@@ -238,7 +239,20 @@ def _makers(file: FileAnalysis, late: LateCast) -> list[ir.Call]:
             found.append(value)
         elif isinstance(value, ir.Name):
             pending += bound.pop(value.id, [])
+        elif isinstance(value, ir.Attr):
+            pending += _bound_to(late, value.path)
     return found
+
+
+def _bound_to(late: LateCast, path: str | None) -> Iterator[ir.Expr]:
+    """What the function binds an attribute to, other than what it already is."""
+    for statement in ir.statements(late.function.body):
+        for target, value in pairs(statement) if isinstance(statement, ir.Assign) else ():
+            base = value
+            while isinstance(base, ir.Call) and isinstance(base.func, ir.Attr) and base.method in SETS_UP:
+                base = base.func.base
+            if path is not None and target.path == path and base.path != path:
+                yield value
 
 
 def _is_network(file: FileAnalysis, late: LateCast, sizes: NetworkSizes, makers: list[ir.Call]) -> Answer:
@@ -276,6 +290,12 @@ def _was_wide(file: FileAnalysis, late: LateCast, makers: list[ir.Call]) -> Iter
         yield refuted(Question.SIZE, "it has been cast before it is moved")
         return
     for call in makers:
+        callee = called_in_project(late.function, call)
+        if callee is not None and any(
+            _narrows(callee.home, callee, one) or _moves(one) for _, one in ir.calls(callee.body)
+        ):
+            yield refuted(Question.SIZE, f"`{callee.name}`, which makes it, casts or moves it", call)
+            return
         names = {name for name, _ in call.keywords}
         if names & TYPE_OF_WEIGHTS:
             yield refuted(Question.SIZE, "its loader is told the type of the weights", call)
