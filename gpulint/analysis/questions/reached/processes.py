@@ -30,8 +30,10 @@ def calling(file: FileAnalysis, function: ir.Function) -> list[FileAnalysis]:
 
 
 def _has_ranks(file: FileAnalysis) -> bool:
-    imported = {full.rpartition(".")[2] for full in file.module.imports.values()}
-    return bool(imported & OF_SEVERAL) or any(e.words & OF_SEVERAL for e in file.evidence.values())
+    """Whether a file uses what only several processes have a use for, under whatever name: an import alone may be a leftover."""
+    imports = file.module.imports.items()
+    named = OF_SEVERAL | {local for local, full in imports if full.rpartition(".")[2] in OF_SEVERAL}
+    return any(evidence.words & named for evidence in file.evidence.values())
 
 
 def _calls_in_ranks(file: FileAnalysis, function: ir.Function) -> bool:
