@@ -78,7 +78,8 @@ class Importing:
     def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
         """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the
         folder may be out of sight, but a module of that name in it is the one that is meant. A project that is a package itself
-        goes by any name: what its files call it, a checkout of it is seldom called."""
+        goes by any name: what its files call it, a checkout of it is seldom called. And beside a
+        package that the file is in may stand what it imports: where the top is out of sight, the programs may start there."""
         if len(parts) < 3:
             return None
         for _ in range(_MOST_NESTED):
@@ -88,7 +89,9 @@ class Importing:
                 return self._below(folder, parts[1:], allow_package=False)
             if marked or folder.parent == folder:
                 return None
-            folder = folder.parent
+            is_package, folder = (folder / "__init__.py").is_file(), folder.parent
+            if is_package and self._first(folder / parts[0], parts[1]) is not None:
+                return self._below(folder, parts, allow_package=False)
         return None
 
     def _below(self, root: Path, parts: list[str], allow_package: bool) -> tuple[Path, list[str]] | None:

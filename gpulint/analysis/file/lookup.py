@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,18 @@ def called_in_project(function: ir.Function, call: ir.Call) -> ir.Function | Non
         return callee
     found = _imported(function, call.func)
     return found.ref if found is not None and isinstance(found.ref, ir.Function) else None
+
+
+def are_of_one_file(one: ir.Function, other: ir.Function) -> bool:
+    """Whether two functions stand in the same file, read once or twice."""
+    files = {os.path.abspath(each.home.filename) for each in (one, other)}
+    return len(files) == 1
+
+
+def is_of_another(function: ir.Function, call: ir.Call, wanted: ir.Function) -> bool:
+    """Whether a call by the name of `wanted` is known to be of another file's function, which is called alike."""
+    callee = called_in_project(function, call)
+    return callee is not None and not are_of_one_file(callee, wanted)
 
 
 def class_made(function: ir.Function, call: ir.Call) -> ClassInfo | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import conditions
 from gpulint.analysis.code.reading import link_of
-from gpulint.analysis.file.lookup import with_words
+from gpulint.analysis.file.lookup import is_of_another, with_words
 from gpulint.analysis.torch.ranks import COUNTS, FIRST, OF_SEVERAL, RANKS, SPREAD
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def _has_ranks(file: FileAnalysis) -> bool:
 
 def _calls_in_ranks(file: FileAnalysis, function: ir.Function) -> bool:
     return _has_ranks(file) and any(
-        call.method == function.name and not by_one_process(caller, statement)
+        call.method == function.name
+        and not by_one_process(caller, statement)
+        and not is_of_another(caller, call, function)
         for caller in with_words(file, frozenset({function.name}))
         for statement, call in ir.calls(caller.body)
     )

@@ -7,7 +7,6 @@ well: few weights alone do not say that that is little, unless nothing but rows 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.lookup import called_in_project
+from gpulint.analysis.file.lookup import are_of_one_file, called_in_project
 from gpulint.analysis.questions.device.placement import calls_of
 from gpulint.analysis.questions.size.built import Built
 from gpulint.analysis.questions.size.constructing import Constructing
@@ -270,16 +269,11 @@ def _calls_in(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fu
         yield from ((caller, call) for caller, _, call in calls_of(file, function))
         for caller, call in _named(file, function.name) if file is not function.home else ():
             callee = called_in_project(caller, call) if isinstance(call.func, ir.Attr) else None
-            if callee is not None and _is_same_file(callee, function):  # `tools.evaluate(net)`
+            if callee is not None and are_of_one_file(callee, function):  # `tools.evaluate(net)`
                 yield caller, call
         return
     wanted = function.cls.name if function.name == "__init__" else function.name
     yield from _named(file, wanted)
-
-
-def _is_same_file(one: ir.Function, other: ir.Function) -> bool:
-    files = {os.path.abspath(each.home.filename) for each in (one, other)}
-    return len(files) == 1
 
 
 def _named(file: FileAnalysis, name: str) -> Iterator[tuple[ir.Function, ir.Call]]:
