@@ -39,7 +39,6 @@ from gpulint.runtime.probes.hostmemory import HostMemory  # noqa: E402
 from gpulint.runtime.record.drift import theil_sen  # noqa: E402
 from gpulint.units import format_bytes  # noqa: E402
 
-WARMUP = 4
 LENGTHS = 120  # steps of the trainings on varying lengths
 
 
@@ -94,14 +93,14 @@ class Meter:
         return torch.cuda.max_memory_reserved() if self._probe is None else None
 
 
-def measure(maker: Maker, meter: Meter, size: Size, steps: int) -> Figures:
+def measure(maker: Maker, meter: Meter, size: Size, steps: int, warmup: int) -> Figures:
     """Run one variant. `drift` is the Theil-Sen slope of `allocated` after warm-up."""
     meter.settle()
     torch.manual_seed(0)
     base = meter.allocated()
     setup = Setup(size, meter.device, lambda: meter.allocated() - base)
     step = maker(setup)
-    for _ in range(WARMUP):
+    for _ in range(warmup):
         step()
     meter.wait()
     gc.collect()
@@ -153,7 +152,7 @@ def measure_case(case: Case, meter: Meter, size: Size, steps: int, runs: int) ->
     found: dict[str, list[Figures]] = {name: [] for name in case.variants}
     for _ in range(runs):
         for name, maker in case.variants.items():
-            found[name].append(measure(maker, meter, size, steps))
+            found[name].append(measure(maker, meter, size, steps, case.warmup))
     return {
         "code": case.code,
         "title": case.title,

@@ -1,4 +1,4 @@
-"""Cases of the rules 4xx and 5xx: when to let go, and what cleanup costs."""
+"""Cases of the rules 4xx, and GPU504: when to let go, and what is read one by one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from evidence_cases.setup import Case, Setup, Step, training
+from evidence_cases.setup import Case, Setup, Step
 
 
 def _late(when: str) -> Any:
@@ -224,8 +224,8 @@ def _cleanup(works: bool) -> Any:
     return make
 
 
-def _order(last: str) -> Any:
-    """`empty_cache` before or after the `del` of logits."""
+def _order(last: str, cycle: bool = False) -> Any:
+    """`empty_cache` before or after what lets go of logits: their `del`, or the collector's run where a `cycle` holds them."""
 
     def make(setup: Setup) -> Step:
         model = setup.language_model().eval()
@@ -236,12 +236,15 @@ def _order(last: str) -> Any:
 
         @torch.no_grad()
         def step() -> None:
-            out = model(setup.tokens())
-            if last == "del":
+            held: dict[str, Any] = {"out": model(setup.tokens())}
+            if cycle:
+                held["itself"] = held
+            if last != "empty_cache":
                 empty()
-                del out
-            else:
-                del out
+            del held
+            if cycle:
+                gc.collect()
+            if last == "empty_cache":
                 empty()
             if setup.device == "cuda":
                 setup.note("reserved after the cleanup", torch.cuda.memory_reserved())
@@ -297,19 +300,6 @@ def _phases(clean: bool) -> Any:
         return step
 
     return make
-
-
-def _calling(what: str) -> Any:
-    def act(setup: Setup, loss: Any, memory: dict[str, Any]) -> None:
-        on_device = setup.device == "cuda"
-        if what == "empty_cache" and on_device:
-            torch.cuda.empty_cache()
-        elif what == "gc.collect":
-            gc.collect()
-        elif what == "synchronize" and on_device:
-            torch.cuda.synchronize()
-
-    return training(act)
 
 
 def _elements(each: bool) -> Any:
@@ -380,12 +370,17 @@ CASES = [
     ),
     Case(
         "GPU405",
+        "empty_cache and gc.collect, logits in a cycle",
+        {
+            "empty_cache, gc.collect": _order("gc.collect", cycle=True),
+            "gc.collect, empty_cache": _order("empty_cache", cycle=True),
+        },
+    ),
+    Case(
+        "GPU405",
         "del of a loop's variable",
         {"the list holds it": _loop_variable(False), "clear()": _loop_variable(True)},
     ),
     Case("GPU406", "between phases", {"nothing": _phases(False), "gc.collect, empty_cache": _phases(True)}),
-    Case("GPU501", "empty_cache every step", {"every step": _calling("empty_cache"), "never": _calling("")}),
-    Case("GPU502", "gc.collect every step", {"every step": _calling("gc.collect"), "never": _calling("")}),
-    Case("GPU503", "synchronize every step", {"every step": _calling("synchronize"), "never": _calling("")}),
     Case("GPU504", "64 values read", {".item() each": _elements(True), "one .tolist()": _elements(False)}),
 ]

@@ -92,11 +92,12 @@ Maker = Callable[[Setup], Step]
 
 @dataclass(frozen=True)
 class Case:
-    """What a rule finds, and what it advises: named variants, the bad one first."""
+    """What a rule finds, and what it advises: named variants, the bad one first. `warmup` steps go before what is measured."""
 
     code: str
     title: str
     variants: Mapping[str, Maker]
+    warmup: int = 4
 
 
 def training(act: Callable[[Setup, Tensor, dict[str, Any]], None], retain: bool = False) -> Maker:

@@ -1,16 +1,19 @@
-"""More cases of the rules 5xx: calls in every step, where steps are short, and where the host has work of its own."""
+"""Cases of the rules 5xx: calls in every step and in every so many, where steps are long or short, and where the host has
+work of its own."""
 
 from __future__ import annotations
 
 import gc
 import time
-from typing import Any
 
 import torch
 
-from evidence_cases.setup import Case, Setup, Step
+from evidence_cases.setup import Case, Maker, Setup, Step
 
-CHAINED = 8  # training steps between two waits for the GPU
+CHAIN = 100  # steps between two waits for the GPU where a call comes every so many steps
+EVERY = (1, 2, 5, 10, 20, 100)  # each divides `CHAIN`
+CALLS = {"GPU501": "empty_cache", "GPU502": "gc.collect", "GPU503": "synchronize"}
+WORK = 5  # milliseconds of the host's own work a step, where it is asked what waiting for the GPU costs
 
 
 def _wait(setup: Setup) -> None:
@@ -18,80 +21,113 @@ def _wait(setup: Setup) -> None:
         torch.cuda.synchronize()
 
 
-def _calling(*what: str) -> Any:
-    """Training a 16-layer MLP, with these calls after every step."""
+def _call(setup: Setup, what: str) -> None:
+    """One of the calls; those of CUDA alone do nothing on a CPU."""
+    if what == "gc.collect":
+        gc.collect()
+    elif setup.device == "cuda":
+        {"empty_cache": torch.cuda.empty_cache, "synchronize": torch.cuda.synchronize}[what]()
+
+
+def _work(milliseconds: float) -> None:
+    """Keep the host busy."""
+    end = time.perf_counter() + milliseconds / 1000
+    while time.perf_counter() < end:
+        pass
+
+
+def chain(
+    *what: str, every: int = 1, steps: int = 1, mlp: bool = False, trains: bool = True, work: float = 0
+) -> Maker:
+    """So many steps in a row, which only the end of the chain waits for, with the calls `what` after each `every`-th.
+
+    The network is the language model or, with `mlp`, 16 linear layers; it is trained, or evaluated under `no_grad`;
+    `work` is what the host does besides, in milliseconds a step. Chains of several steps note what one of them took.
+    """
 
     def make(setup: Setup) -> Step:
-        model = setup.mlp(16)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        model = setup.mlp(16) if mlp else setup.language_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4) if mlp else setup.adamw(model)
+        model.train(trains)
 
-        def step() -> None:
-            loss = model(setup.features()).pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if "gc.collect" in what:
-                gc.collect()
-            if "empty_cache" in what and setup.device == "cuda":
-                torch.cuda.empty_cache()
-
-        return step
-
-    return make
-
-
-def _working(milliseconds: float, synchronize: bool) -> Any:
-    """Training steps, and work of the host between them, that only the end of a chain of steps waits for."""
-
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-
-        def work() -> None:
-            end = time.perf_counter() + milliseconds / 1000
-            while time.perf_counter() < end:
-                pass
+        def one() -> None:
+            with torch.set_grad_enabled(trains):
+                loss = model(setup.features()).pow(2).mean() if mlp else setup.loss_of(model, setup.tokens())
+            if trains:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
 
         def step() -> None:
             _wait(setup)
             begin = time.perf_counter()
-            for _ in range(CHAINED):
-                loss = setup.loss_of(model, setup.tokens())
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                if synchronize:
-                    _wait(setup)
-                work()
+            for number in range(1, steps + 1):
+                one()
+                for name in what if number % every == 0 else ():
+                    _call(setup, name)
+                _work(work)
             _wait(setup)
-            setup.note("a training step, ms", 1000 * (time.perf_counter() - begin) / CHAINED)
+            if steps > 1:
+                setup.note("one step, ms", 1000 * (time.perf_counter() - begin) / steps)
 
         return step
 
     return make
 
 
+def _amortised(code: str, mlp: bool, trains: bool, work: float = 0) -> Case:
+    """What a call costs a step that comes in every step, in every second, …, in every hundredth, and never."""
+    made = {
+        f"every {n} steps" if n > 1 else "every step": chain(
+            CALLS[code], every=n, steps=CHAIN, mlp=mlp, trains=trains, work=work
+        )
+        for n in EVERY
+    }
+    network = "16-layer MLP" if mlp else "language model"
+    busy = f", {work} ms of work of the host" if work else ""
+    return Case(
+        code,
+        f"{CALLS[code]} every n steps, {'training' if trains else 'evaluation'}, {network}{busy}",
+        {**made, "never": chain(steps=CHAIN, mlp=mlp, trains=trains, work=work)},
+        warmup=1,
+    )
+
+
 CASES = [
+    *(
+        Case(code, f"{what} every step", {"every step": chain(what), "never": chain()})
+        for code, what in CALLS.items()
+    ),
     Case(
         "GPU501",
         "empty_cache every step, 16-layer MLP",
-        {"every step": _calling("empty_cache"), "never": _calling()},
+        {"every step": chain("empty_cache", mlp=True), "never": chain(mlp=True)},
     ),
     Case(
         "GPU502",
         "gc.collect every step, 16-layer MLP",
         {
-            "every step": _calling("gc.collect"),
-            "every step, empty_cache after it": _calling("gc.collect", "empty_cache"),
-            "never": _calling(),
+            "every step": chain("gc.collect", mlp=True),
+            "every step, empty_cache after it": chain("gc.collect", "empty_cache", mlp=True),
+            "never": chain(mlp=True),
         },
     ),
     *(
         Case(
             "GPU503",
             f"synchronize every step, {milliseconds} ms of work of the host",
-            {"every step": _working(milliseconds, True), "never": _working(milliseconds, False)},
+            {
+                "every step": chain("synchronize", steps=8, work=milliseconds),
+                "never": chain(steps=8, work=milliseconds),
+            },
         )
         for milliseconds in (5, 10)
     ),
+    *(
+        _amortised(code, mlp, trains)
+        for code in ("GPU501", "GPU502")
+        for mlp in (False, True)
+        for trains in (True, False)
+    ),
+    *(_amortised("GPU503", False, trains, WORK) for trains in (True, False)),
 ]
