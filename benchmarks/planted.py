@@ -98,10 +98,10 @@ class Planted(Script):
 
 
 def _edit(file: Path, text: str, other: str) -> None:
-    """Put `other` in the place of the first `text`."""
+    """Put `other` in the place of `text`."""
     source = file.read_text(encoding="utf-8")
     assert text in source, f"{file.name} has no {text!r}"
-    file.write_text(source.replace(text, other, 1), encoding="utf-8")
+    file.write_text(source.replace(text, other), encoding="utf-8")
 
 
 def _head(file: Path, line: str) -> None:
@@ -234,7 +234,7 @@ SCRIPTS: tuple[Planted, ...] = (
             Plant(
                 "ode_demo.py",
                 "        loss_meter.update(loss.item())",
-                "        kept_steps.append(pred_y.repeat(50, 1, 1))",
+                "        kept_steps.append(pred_y.repeat(50, 1, 1, 1))",
             ),
             Plant(
                 "ode_demo.py",
@@ -326,25 +326,26 @@ SCRIPTS: tuple[Planted, ...] = (
         ),
     ),
     Planted(
-        "tiny-diffusion",
-        "tanelp/tiny-diffusion",
-        "726b6bbbf2c9e3d23dff9eaea2fda10d0af6a78c",
-        "ddpm.py",
-        ("--dataset", "moons", "--num_epochs", "4", "--train_batch_size", "500"),
-        standins=("matplotlib",),
-        needs=("pandas", "sklearn", "tqdm"),
+        "minRF",
+        "cloneofsimo/minRF",
+        "4fc10e0cc8ba976152c7936a1af9717209f03e18",
+        "rf.py",
+        standins=(*_VISION, "wandb"),
+        needs=("PIL", "tqdm"),
+        images=(256, 32),
+        data=partial(_folder, name="contents"),
+        edits=(
+            ("rf.py", ".cuda()", ".to('cuda' if torch.cuda.is_available() else 'cpu')"),
+            ("dit.py", "drop_ids.cuda()", "drop_ids.to(labels.device)"),
+            ("rf.py", "batch_size=256", "batch_size=32"),
+            ("rf.py", "dim=64, n_layers=6", "dim=64, n_layers=2"),
+            ("rf.py", "sample_steps=50", "sample_steps=3"),
+            ("rf.py", "range(100)", "range(4)"),
+        ),
         plants=(
-            Plant(
-                "ddpm.py",
-                "            optimizer.zero_grad()",
-                "            kept_steps.append(noise.repeat(20, 1))",
-            ),
-            Plant(
-                "ddpm.py",
-                "            frames.append(sample.numpy())",
-                "            kept_passes.append(sample.repeat(20, 1))",
-            ),
-            Plant("ddpm.py", "    global_step = 0", "    kept_trials.append(model)"),
+            Plant("rf.py", "            optimizer.step()", "            kept_steps.append(x)"),
+            Plant("rf.py", "            last_img = gif[-1]", "            kept_passes.append(images[-1])"),
+            Plant("rf.py", "    criterion = torch.nn.MSELoss()", "    kept_trials.append(model)"),
         ),
     ),
 )

@@ -54,6 +54,16 @@ class Resize:
         return planes[0] if image.dim() == 2 else planes.permute(1, 2, 0)
 
 
+class Pad:
+    """Around a float tensor, after `ToTensor`."""
+
+    def __init__(self, padding: int) -> None:
+        self.padding = padding
+
+    def __call__(self, image: torch.Tensor) -> torch.Tensor:
+        return functional.pad(image, (self.padding,) * 4)
+
+
 class CenterCrop:
     def __init__(self, size: int) -> None:
         self.size = size
