@@ -14,4 +14,4 @@ def save_image(tensor: torch.Tensor, fp: str | os.PathLike[str], **_: Any) -> No
 
 
 def make_grid(tensor: torch.Tensor, **_: Any) -> torch.Tensor:
-    return torch.cat(list(tensor), -1)  # one row
+    return torch.cat(list(tensor), -1).expand(3, -1, -1)  # one row, in colours
