@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
+from gpulint.bounds import real_path
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -36,21 +38,35 @@ _PLAIN: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | geta
 _LONG_AGO: Final = (
     24 * 3600.0
 )  # seconds after which nobody is still writing, where this cannot be told otherwise
+_MANY_NAMES: Final = (
+    "the file has other names (hard links), which would keep the old content; "
+    "it is unchanged: put a copy in its place first"
+)
+# What is no file to be replaced, though it may lead to one: `--output-file /dev/stdout >report`.
+_STREAM: Final = re.compile(r"/dev/(?:[^/]+|fd/\d+|pts/\d+)|/proc/(?:self|\d+)/fd/\d+")
 
 
 def write_atomic(path: str, data: bytes, durable: bool = True) -> None:
     """Replace the content of the file at `path`, keeping its mode, and its owner where that is permitted.
 
-    A symbolic link is followed, so the link stays. The new content is on the disk before it takes the name, unless it
-    need not be `durable`. Raises OSError, its `strerror` a phrase with the reason; the file is then unchanged and no temporary file
-    left.
+    A symbolic link is followed, so the link stays, but never out of its project (`bounds.LeadsOut`); of a file with other
+    names, hard links, these would keep the old content, so it is not written. The new content is on the disk before it takes
+    the name, unless it need not be `durable`. Raises OSError, its `strerror` a phrase with the reason; the file is then
+    unchanged and no temporary file left.
     """
-    write_atomic_with(path, lambda stream: stream.write(data), durable)
+    target = path if _is_stream(path) else real_path(path)
+    if os.path.isfile(target) and os.stat(target).st_nlink > 1:
+        raise OSError(errno.EMLINK, _MANY_NAMES, path)
+    write_atomic_with(target, lambda stream: stream.write(data), durable)
 
 
 def write_atomic_with(path: str, write: Callable[[IO[bytes]], object], durable: bool = True) -> int:
-    """The same with content that `write` puts into an open file; its size in bytes. What `write` raises goes on, and
-    the file is unchanged then too."""
+    """The same with content that `write` puts into an open file, and for a path whose links are the caller's own: wherever they
+    lead. Its size in bytes. What `write` raises goes on, and the file is unchanged then too."""
+    if _is_stream(path):
+        with open(path, "wb") as stream:
+            write(stream)
+            return os.fstat(stream.fileno()).st_size
     target = os.path.realpath(path)
     try:
         return _replace(target, write, durable)
@@ -78,6 +94,10 @@ def one_at_a_time(path: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _is_stream(path: str) -> bool:
+    return _STREAM.fullmatch(os.path.abspath(path)) is not None
 
 
 def is_leftover(name: str) -> bool:
@@ -148,6 +168,8 @@ def _replace(target: str, write: Callable[[IO[bytes]], object], durable: bool) -
         old: os.stat_result | None = os.stat(target)
     except FileNotFoundError:
         old = None
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        raise OSError(errno.EINVAL, "is a directory, pipe, socket or device, not a file", target)
     if old is not None and not os.access(target, os.W_OK):
         raise OSError(errno.EACCES, "permission denied", target)
     folder, name = os.path.split(target)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from gpulint.bounds import is_below
 from gpulint.config_keys import (
     CONFIDENCES,
     KEYS,
@@ -171,7 +172,7 @@ def _with_setting(config: Config, text: str, here: str) -> Config:
 def shown_path(path: str) -> str:
     """`path` relative to the working directory where it lies below it, otherwise as it is."""
     here = os.getcwd()
-    return os.path.relpath(path, here) if _is_below(path, here) else path
+    return os.path.relpath(path, here) if is_below(path, here) else path
 
 
 def _read_table(path: str) -> dict[str, Any] | None:
@@ -306,7 +307,7 @@ class ConfigResolver:
                 found = self._finished(Config(root=_project_root(directory)))
             current = parent
         for step in passed:
-            if _is_below(step, found.root):
+            if is_below(step, found.root):
                 self._known[step] = found
         return found
 
@@ -321,10 +322,6 @@ class ConfigResolver:
 
     def _finished(self, config: Config) -> Config:
         return self._overrides.apply(config)
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip(os.sep) + os.sep)
 
 
 def _project_root(directory: str) -> str:

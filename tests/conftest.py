@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
+import shutil
 import signal
+import tempfile
 from typing import Any
 
 import pytest
@@ -55,8 +58,17 @@ LONGEST = (
 OF_A_QUESTION = re.compile(r"test_(?:answers|cases|selection_alone)\.py::\w+\[(\w+)")
 
 
+# What the command remembers of the programs of tests is nothing for the cache of whoever runs them.
+CACHE = tempfile.mkdtemp(prefix="gpulint-tests-cache-")
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(CACHE, ignore_errors=True)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """pytest-xdist would begin with the files of many tests, and the few long ones would come last."""
+    os.environ["GPULINT_CACHE_DIR"] = CACHE
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
 

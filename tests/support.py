@@ -46,7 +46,6 @@ def environment(**changes: str | None) -> dict[str, str]:
         "FORCE_COLOR": None,
         "CLICOLOR": None,
         "CLICOLOR_FORCE": None,
-        "GPULINT_CACHE_DIR": None,
         "GPULINT_CONFIG": None,
         "GPULINT_NO_CACHE": None,
         "GPULINT_OUTPUT_FILE": None,

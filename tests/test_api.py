@@ -72,7 +72,6 @@ def test_check_paths(tmp_path: Path) -> None:
         ("train.py", "GPU101"),
     ]
     assert gpulint.check_paths([str(tmp_path / "pkg/train.py")], config={"ignore": ["GPU101"]}) == []
-    assert list(tmp_path.rglob(".gpulint_cache")) == []
     (tmp_path / "gpulint.toml").write_text('ignore = ["GPU101"]\n')
     assert [item.code for item in gpulint.check_paths([tmp_path])] == ["GPU000"]
 

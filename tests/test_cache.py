@@ -8,7 +8,7 @@ import pytest
 from support import HELD, gpulint
 
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
-from gpulint.lint.cache import ABSENT, Cache, CacheEntry, run_digest
+from gpulint.lint.cache import ABSENT, Cache, CacheEntry, Foreign, run_digest
 from gpulint.source.files import content_hash
 
 
@@ -17,7 +17,9 @@ def no_dependencies(path: str) -> str:
 
 
 def cache(root: Path, digest: str = "d") -> Cache:
-    return Cache(str(root / ".gpulint_cache"), str(root), digest)
+    made = Cache(str(root / "caches"), str(root), digest)
+    made.load()
+    return made
 
 
 def finding(path: str, other: str) -> Finding:
@@ -45,30 +47,30 @@ def test_entries_come_back(tmp_path: Path) -> None:
     assert cache(tmp_path, "other settings").get(path, "x", hashes.__getitem__) is None
 
 
-def test_a_project_may_move(tmp_path: Path) -> None:
-    (tmp_path / "old").mkdir()
-    path = tmp_path / "old/a.py"
+def test_a_folder_serves_many_projects(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
     path.touch()
-    first = cache(tmp_path / "old")
-    first.put(str(path), "x", CacheEntry((finding(str(path), str(tmp_path / "old/b.py")),)))
-    first.save()
-    (tmp_path / "old").rename(tmp_path / "new")
-    found = cache(tmp_path / "new").get(str(tmp_path / "new/a.py"), "x", no_dependencies)
-    assert found is not None
-    assert found.findings[0].filename == str(tmp_path / "new/a.py")
-    assert found.findings[0].related[0].filename == str(tmp_path / "new/b.py")
+    one, two = (Cache(str(tmp_path / "caches"), str(tmp_path / name), "d") for name in ("one", "two"))
+    one.put(str(path), "x", CacheEntry())
+    one.save()
+    one.load()
+    two.load()
+    assert one.get(str(path), "x", no_dependencies) == CacheEntry()
+    assert two.get(str(path), "x", no_dependencies) is None
 
 
-def test_ignores_itself_in_git(tmp_path: Path) -> None:
-    Path(tmp_path / "a.py").touch()
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+def test_is_nobody_elses(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
     first = cache(tmp_path)
     first.put(str(tmp_path / "a.py"), "x", CacheEntry())
     first.save()
-    assert "*" in (tmp_path / ".gpulint_cache/.gitignore").read_text().splitlines()
+    assert (tmp_path / "caches").stat().st_mode & 0o777 == 0o700
+    assert stored(tmp_path).stat().st_mode & 0o777 == 0o600
 
 
 def stored(root: Path) -> Path:
-    (file,) = (root / ".gpulint_cache").glob("*/*.json")
+    (file,) = (root / "caches").iterdir()
     return file
 
 
@@ -105,8 +107,10 @@ def test_garbage_is_no_error(tmp_path: Path, garbage: bytes) -> None:
 
 
 def test_unwritable_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / ".gpulint_cache").write_text("a file where the directory should be")
-    first = cache(tmp_path)
+    (tmp_path / "file").write_text("a file where a directory should be")
+    first = Cache(str(tmp_path / "file/caches"), str(tmp_path), "d")
+    with pytest.raises(Foreign):
+        first.load()
     first.put(str(tmp_path / "a.py"), "x", CacheEntry())
     first.save()
 
@@ -127,17 +131,28 @@ def test_runs_over_parts_do_not_forget_each_other(tmp_path: Path) -> None:
     (tmp_path / "b.py").unlink()
     last.put(str(tmp_path / "c.py"), "x", CacheEntry())
     last.save()
-    assert set(json.loads(stored(tmp_path).read_text())["entries"]) == {"a.py", "c.py"}
+    assert set(json.loads(stored(tmp_path).read_text())["entries"]) == {
+        str(tmp_path / "a.py"),
+        str(tmp_path / "c.py"),
+    }
 
 
-def test_old_configurations_are_swept(tmp_path: Path) -> None:
+def test_what_is_old_is_swept(tmp_path: Path) -> None:
+    """Of other configurations, and of runs that died; not what others keep there."""
     (tmp_path / "a.py").touch()
-    for digest in ("one", "two"):
+    (tmp_path / "caches").mkdir(0o700)
+    died = f"{'0' * 24}-{'1' * 24}.json.{'2' * 12}"
+    for name in (died, "notes.json", "one-two.json"):
+        (tmp_path / "caches" / name).touch()
+        os.utime(tmp_path / "caches" / name, (0, 0))
+    for digest in ("a" * 24, "b" * 24):
         written = cache(tmp_path, digest)
         written.put(str(tmp_path / "a.py"), "x", CacheEntry())
         written.save()
-        os.utime(next((tmp_path / ".gpulint_cache").glob("*/one.json"), tmp_path), (0, 0))
-    assert [file.name for file in (tmp_path / ".gpulint_cache").glob("*/*.json")] == ["two.json"]
+        for file in (tmp_path / "caches").glob(f"*-{'a' * 24}.json"):
+            os.utime(file, (0, 0))
+    left = {file.name.rpartition("-")[2] for file in (tmp_path / "caches").iterdir()}
+    assert left == {f"{'b' * 24}.json", "notes.json", "two.json"}
 
 
 def test_digest_follows_settings_and_rule_files(tmp_path: Path) -> None:

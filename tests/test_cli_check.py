@@ -164,7 +164,7 @@ def test_fix(project: Path) -> None:
     before = path.stat()
     assert gpulint(".", "--fix", cwd=project).returncode == 0
     assert path.stat().st_mtime_ns == before.st_mtime_ns
-    assert sorted(os.listdir(project)) == [".gpulint_cache", "clean.py", "train.py"]
+    assert sorted(os.listdir(project)) == ["clean.py", "train.py"]
 
 
 @pytest.mark.parametrize(
@@ -535,16 +535,17 @@ def test_fix_after_a_cached_run_and_a_cached_run_after_the_fix(project: Path) ->
 
 def test_cache_places(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("cache")
-    gpulint(".", "--no-cache", cwd=project)
-    gpulint(".", "--cache-dir", elsewhere / "deep/er", cwd=project)
-    assert not (project / ".gpulint_cache").exists()
-    assert list((elsewhere / "deep/er").glob("*/*.json"))
-    gpulint(".", cwd=project)
-    assert (project / ".gpulint_cache/.gitignore").exists()
-    (project / "sub").mkdir()
-    (project / "pyproject.toml").write_text("[tool.gpulint]\n")
-    gpulint("../train.py", cwd=project / "sub")
-    assert not (project / "sub/.gpulint_cache").exists()
+    files = sorted(os.listdir(project))
+    users = environment(GPULINT_CACHE_DIR=None, XDG_CACHE_HOME=str(elsewhere / "users"))
+    gpulint(".", "--no-cache", cwd=project, env=users)
+    assert os.listdir(elsewhere) == []
+    gpulint(".", "--cache-dir", elsewhere / "deep/er", cwd=project, env=users)
+    assert len(list((elsewhere / "deep/er").iterdir())) == 1
+    gpulint(".", cwd=project, env=users)
+    assert len(list((elsewhere / "users/gpulint").iterdir())) == 1
+    homeless = environment(GPULINT_CACHE_DIR=None, XDG_CACHE_HOME="relative", HOME="relative")
+    assert gpulint(".", cwd=project, env=homeless).stderr == b""
+    assert sorted(os.listdir(project)) == files
 
 
 # Start-up

@@ -196,11 +196,14 @@ def test_what_would_be_done(project: Path) -> None:
         ("CLICOLOR_FORCE", "1", "\x1b"),
     ],
 )
-def test_variables(project: Path, variable: str, value: str, shows: str) -> None:
+def test_variables(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, variable: str, value: str, shows: str
+) -> None:
     (project / "ci.toml").write_text('ignore = ["GPU101"]\n')
-    done = gpulint(".", cwd=project, env=environment(**{variable: value}))
+    elsewhere = tmp_path_factory.mktemp("cache") / "new"
+    done = gpulint(".", cwd=project, env=environment(GPULINT_CACHE_DIR=str(elsewhere), **{variable: value}))
     assert re.search(shows, done.stdout.decode())
-    assert (project / ".gpulint_cache").exists() == (variable != "GPULINT_NO_CACHE")
+    assert elsewhere.exists() == (variable != "GPULINT_NO_CACHE")
 
 
 def test_a_wrong_variable_is_named(project: Path) -> None:
@@ -275,17 +278,24 @@ def test_what_was_measured_elsewhere_is_told_once(project: Path) -> None:
 # Setting up
 
 
-def test_clean_takes_away_what_runs_have_cached_and_nothing_else(project: Path, tmp_path: Path) -> None:
-    (project / "elsewhere").mkdir()
-    (project / "elsewhere/kept.txt").write_text("kept")
-    gpulint(".", cwd=project)
-    gpulint(".", "--cache-dir", "elsewhere", cwd=project)
-    assert (project / ".gpulint_cache").is_dir()
-    done = gpulint("clean", "--cache-dir", "elsewhere", cwd=project)
-    assert (done.returncode, done.stdout) == (0, b"removed .gpulint_cache\nremoved elsewhere\n")
-    assert not (project / ".gpulint_cache").exists()
-    assert [path.name for path in (project / "elsewhere").iterdir()] == ["kept.txt"]
-    assert b"no cache found" in gpulint("clean", cwd=project).stderr
+def test_clean_takes_away_what_runs_have_cached_and_nothing_else(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("cache")
+    folder.chmod(0o700)
+    (folder / "kept.txt").write_text("kept")
+    other = tmp_path_factory.mktemp("other")
+    (other / "train.py").write_text(HELD)
+    env = environment(GPULINT_CACHE_DIR=str(folder))
+    for place in (project, other):
+        gpulint(".", cwd=place, env=env)
+    assert len(list(folder.iterdir())) == 3
+    done = gpulint("clean", cwd=project, env=env)
+    assert (done.returncode, done.stdout) == (0, b"forgot .\n")
+    assert len(list(folder.iterdir())) == 2
+    assert gpulint("clean", "--cache-dir", folder, other, cwd=project).stdout == f"forgot {other}\n".encode()
+    assert [path.name for path in folder.iterdir()] == ["kept.txt"]
+    assert b"no cache found" in gpulint("clean", cwd=project, env=env).stderr
 
 
 @pytest.mark.parametrize("command", [(), ("experiment",)])

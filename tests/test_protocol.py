@@ -98,11 +98,11 @@ def test_it_survives_json_and_the_cache(code: str, tmp_path: Path) -> None:
     findings = tuple(found(code, tmp_path))
     assert [Finding.from_json(json.loads(json.dumps(one.to_json()))) for one in findings] == list(findings)
     path = findings[0].filename
-    cache = Cache(str(tmp_path / ".gpulint_cache"), str(tmp_path), "d")
+    cache = Cache(str(tmp_path / "caches"), str(tmp_path), "d")
     cache.put(path, "x", CacheEntry(findings))
     cache.save()
-    again = Cache(str(tmp_path / ".gpulint_cache"), str(tmp_path), "d").get(path, "x", lambda other: "")
-    assert again == CacheEntry(findings)
+    cache.load()
+    assert cache.get(path, "x", lambda other: "") == CacheEntry(findings)
 
 
 UNTRAINED = """\

@@ -38,12 +38,12 @@ def below(parent: str, rooms: str) -> set[str]:
 
 # room -> the rooms and modules that it may import besides itself; what lies directly in gpulint/ is named module by module
 FLOORS: dict[str, set[str]] = {
-    "gpulint.source": of_ours("findings config atomic"),
+    "gpulint.source": of_ours("findings config atomic bounds"),
     f"{ANALYSIS}.torch": set(),
     f"{ANALYSIS}.code": below(ANALYSIS, "torch"),
     f"{ANALYSIS}.values": below(ANALYSIS, "torch code"),
     # how a project file is parsed, and where a project begins
-    f"{ANALYSIS}.file": below(ANALYSIS, "torch code values") | of_ours("config source"),
+    f"{ANALYSIS}.file": below(ANALYSIS, "torch code values") | of_ours("bounds config source"),
     f"{ANALYSIS}.flow": below(ANALYSIS, "torch code values file"),
     QUESTIONS: below(ANALYSIS, "torch code values file flow") | of_ours("answers"),
     ANALYSIS: READING,
@@ -51,7 +51,7 @@ FLOORS: dict[str, set[str]] = {
     DETECT: {ANALYSIS, *READING} | of_ours("answers findings rule"),
     RULES: {ANALYSIS, DETECT, *READING} | of_ours("answers claims findings rule fix"),
     "gpulint.lint": {ANALYSIS, RULES, *READING}
-    | of_ours("source fix answers atomic config findings rule version"),
+    | of_ours("source fix answers atomic bounds config findings rule version"),
     f"{RUNTIME}.record": set(),
     f"{RUNTIME}.probes": below(RUNTIME, "record"),
     f"{RUNTIME}.holding": below(RUNTIME, "record probes"),

@@ -63,6 +63,8 @@ def check_once(request: Request) -> tuple[int, Run]:
     before = time.perf_counter()
     write(request, outcome)
     outcome.run.stages["report"] = time.perf_counter() - before
+    for sentence in () if request.quiet else outcome.run.unused_caches:
+        say(sentence)
     for path, complaint in outcome.run.complaints:
         say(f"{shown_path(path)}: {complaint} Please report it at {REPORT_URL}")
     if request.verbose:

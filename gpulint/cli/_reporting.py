@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ from typing import Final, TextIO
 
 import click
 
+from gpulint.atomic import write_atomic
 from gpulint.cli._job import give, summarize
 from gpulint.cli._request import Request
 from gpulint.config import shown_path
@@ -97,11 +99,12 @@ def _output(request: Request, default: TextIO) -> Iterator[TextIO]:
     if request.output_file is None:
         yield default
         return
+    whole = io.BytesIO()
+    stream = io.TextIOWrapper(whole, encoding="utf-8", errors="surrogateescape", newline="\n")
+    yield stream
+    stream.flush()
     try:
-        with open(
-            request.output_file, "w", encoding="utf-8", errors="surrogateescape", newline="\n"
-        ) as stream:
-            yield stream
+        write_atomic(request.output_file, whole.getvalue())
     except OSError as error:
         raise click.UsageError(f"--output-file: {request.output_file}: {error.strerror or error}") from None
 

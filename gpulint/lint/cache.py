@@ -1,62 +1,162 @@
 """What earlier runs found, so that an unchanged file is neither gated nor parsed again.
 
-One JSON file for each project and configuration, named by a digest of everything that findings depend on
-besides the files themselves. An entry holds while the file and all files it depended on have the same
+One JSON file for each project and configuration, named by digests of where the project is and of everything that findings
+depend on besides the files themselves. An entry holds while the file and all files it depended on have the same
 content. A cache that is missing, corrupt or cannot be written costs time, never correctness, and is no error.
+
+The files lie in a folder of the user's. In a repository anybody may have written them: an entry without findings hides
+findings, and a link in the place of one leads to what is then written or taken away.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
+import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.atomic import write_atomic
+from gpulint.bounds import is_below, project_around
 from gpulint.findings import Finding
 from gpulint.source.files import content_hash
 from gpulint.version import __version__
 
-DIRECTORY: Final = ".gpulint_cache"
-_FORMAT: Final = 5
-_IGNORED: Final = "# Written by gpulint.\n*\n"  # the cache's .gitignore
-_ENTRIES: Final = re.compile(r"[0-9a-f]{24}\.json")
+FORMER: Final = ".gpulint_cache"  # in the project: where it was once
+_FORMAT: Final = 6
+_OURS: Final = re.compile(
+    r"[0-9a-f]{24}-[0-9a-f]{24}\.json(?:\.[0-9a-f]{12})?"
+)  # with the last, not yet whole
 _STALE_SECONDS: Final = 30 * 24 * 3600
 # A file that is not there, as a dependency: its appearance changes what the dependent file means.
 ABSENT: Final = ""
+# By system: the variable with the place of users' caches, and where in their home that is without it.
+_PLACES: Final = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Library/Caches")}
+_CAN_HOLD: Final = os.name == "posix"
+_PLAIN: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def remove_cache(directory: str) -> bool:
-    """Take away what `Cache` has written in a directory, and the directory where nothing else is in it; whether there was
-    something. Raises OSError."""
-    written = [entry for folder in _entries(directory) if folder.is_dir() for entry in _entries(folder.path)]
-    ours = [entry.path for entry in written if _ENTRIES.fullmatch(entry.name)]
-    for path in ours:
-        os.unlink(path)
-    ignore = os.path.join(directory, ".gitignore")
-    with contextlib.suppress(OSError), open(ignore, encoding="utf-8") as stream:
-        if stream.read() == _IGNORED:
-            ours.append(ignore)
-            os.unlink(ignore)
-    for folder in (*sorted({os.path.dirname(path) for path in ours}, key=len, reverse=True), directory):
-        with contextlib.suppress(OSError):  # something else is in it
-            os.rmdir(folder)
-    return bool(ours)
+class Foreign(OSError):
+    """A folder is not the user's alone, and no cache; `strerror` is a sentence."""
+
+    def __init__(self, folder: str, why: str) -> None:
+        super().__init__(errno.EPERM, f"{folder} is not used as a cache: {why}", folder)
 
 
-def caches_below(top: str) -> Iterator[str]:
-    """The caches of projects in `top` and the directories below, links not followed."""
-    for folder, names, _ in os.walk(top):
-        if DIRECTORY in names:
-            names.remove(DIRECTORY)
-            yield os.path.join(folder, DIRECTORY)
-        names[:] = [name for name in names if name not in (".git", "node_modules")]
+def users_folder() -> str:
+    """Where this user's caches are, if nothing else is asked for; empty where the user has no home."""
+    variable, otherwise = _PLACES.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
+    home = os.path.expanduser("~")
+    for place in (os.environ.get(variable, ""), os.path.join(home, otherwise)):
+        if os.path.isabs(place):
+            return os.path.join(place, "gpulint")
+    return ""
+
+
+def check_outside(folder: str, root: str) -> None:
+    """That a folder is none of a project's, whose files anybody may have written. Raises `Foreign`."""
+    project = project_around(root) or root
+    if is_below(folder, project) or is_below(os.path.realpath(folder), os.path.realpath(project)):
+        raise Foreign(
+            folder, f"it lies in the project {project}, which may have brought it along; name another"
+        )
+
+
+class _Folder:
+    """A folder that only its user writes to, open: no other can take its place, and no name in it is followed as a link. On
+    Windows, which has no such handles, its path stands for it.
+
+    Raises OSError, and `Foreign` where others may write to it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def __enter__(self) -> _Folder:
+        if _CAN_HOLD:
+            self._handle = _held(self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+
+    def names(self) -> list[str]:
+        """What is in it that is ours."""
+        return [
+            name
+            for name in os.listdir(self._path if self._handle is None else self._handle)
+            if _OURS.fullmatch(name)
+        ]
+
+    def read(self, name: str) -> bytes:
+        """The content of a file; nothing where there is none, or something else in its place."""
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+        with contextlib.suppress(OSError), os.fdopen(self._open(name, flags), "rb") as stream:
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return stream.read()
+        return b""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Wholly or not at all."""
+        unfinished = f"{name}.{os.urandom(6).hex()}"
+        try:
+            with os.fdopen(self._open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
+                stream.write(data)
+            source, target = self._place(unfinished), self._place(name)
+            os.replace(source, target, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.remove(unfinished)
+            raise
+
+    def written(self, name: str) -> float:
+        """When, in seconds of the system's clock."""
+        return os.stat(self._place(name), dir_fd=self._handle, follow_symlinks=False).st_mtime
+
+    def remove(self, name: str) -> None:
+        os.unlink(self._place(name), dir_fd=self._handle)
+
+    def _open(self, name: str, flags: int) -> int:
+        return os.open(self._place(name), flags | _PLAIN, 0o600, dir_fd=self._handle)
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self._path, name) if self._handle is None else name
+
+
+def _held(path: str) -> int:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise Foreign(path, "it is a file or a link") from None
+        raise
+    found = os.fstat(handle)
+    if found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return handle
+    os.close(handle)
+    whose = "others may write to it" if found.st_uid == os.geteuid() else "it belongs to another user"
+    raise Foreign(path, f"{whose}; name a folder of your own, or none")
+
+
+def forget(path: str, tops: Iterable[str]) -> list[str]:
+    """Take away, in the folder at `path`, what is remembered of the projects in the real folders `tops`; which projects these were.
+    Raises OSError."""
+    gone: set[str] = set()
+    with _Folder(path) as folder:
+        for name in folder.names():
+            root = _loads(folder.read(name)).get("root", "")
+            if not root or any(is_below(root, top) for top in tops):
+                folder.remove(name)
+                gone.add(root)
+    return sorted(gone - {""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +170,33 @@ class CacheEntry:
 
 
 class Cache:
-    """The entries of one project under one configuration. `save` writes what `put` added."""
+    """The entries of one project under one configuration, in a folder for those of many. `load` reads them; `save` writes what
+    `put` added."""
 
-    def __init__(self, directory: str, root: str, digest: str) -> None:
-        self._directory = directory
-        self._root = root
-        self._file = os.path.join(directory, __version__, f"{digest}.json")
-        self._entries: dict[str, Any] | None = None
+    def __init__(self, folder: str, root: str, digest: str) -> None:
+        self._folder = folder
+        self._root = os.path.realpath(root)
+        place = hashlib.blake2b(self._root.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+        self._name = f"{place}-{digest}.json"
+        self._entries: dict[str, Any] = {}
         self._added: dict[str, Any] = {}
+
+    def load(self) -> None:
+        """Read what earlier runs have written. Raises `Foreign`."""
+        try:
+            with _Folder(self._folder) as folder:
+                self._entries = self._read(folder)
+        except Foreign:
+            raise
+        except OSError:
+            self._entries = {}
 
     def get(self, path: str, digest: str, hash_of: Callable[[str], str]) -> CacheEntry | None:
         """The entry of the file at `path` whose content has the hash `digest`, or None.
 
         `hash_of` gives the content hash of a dependency, `ABSENT` where it cannot be read.
         """
-        stored = self._loaded().get(self._key(path))
+        stored = self._entries.get(path)
         if (
             stored == digest
         ):  # most files have neither findings nor dependencies: their entry is the hash alone
@@ -93,10 +205,10 @@ class Cache:
             return None
         try:
             _, findings, doubtful, dependencies = stored
-            known = tuple((self._absolute(other), value) for other, value in dependencies)
+            known = tuple((other, value) for other, value in dependencies)
             if any(hash_of(other) != value for other, value in known):
                 return None
-            return CacheEntry(tuple(self._finding(path, data) for data in findings), int(doubtful), known)
+            return CacheEntry(tuple(map(Finding.from_json, findings)), int(doubtful), known)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
 
@@ -104,88 +216,47 @@ class Cache:
         """Remember `entry` for the file at `path` whose content has the hash `digest`."""
         stored: Any = digest
         if entry != CacheEntry():
-            findings = [self._stored_finding(path, finding) for finding in entry.findings]
-            dependencies = [[self._key(other), value] for other, value in entry.dependencies]
-            stored = [digest, findings, entry.doubtful, dependencies]
-        self._added[self._key(path)] = stored
+            findings = [finding.to_json() for finding in entry.findings]
+            stored = [digest, findings, entry.doubtful, entry.dependencies]
+        self._added[path] = stored
 
     def save(self) -> None:
         """Write the added entries, beside those that another process may have written in the meantime."""
         if not self._added:
             return
-        self._entries = None
-        entries = self._loaded()
-        entries.update(self._added)
-        entries = {key: value for key, value in entries.items() if self._is_wanted(key)}
-        try:
-            self._write(json.dumps({"format": _FORMAT, "entries": entries}, separators=(",", ":")))
-        except OSError:
-            return
-        self._added = {}
+        with contextlib.suppress(OSError):
+            os.makedirs(self._folder, 0o700, exist_ok=True)
+            with _Folder(self._folder) as folder:
+                known = self._read(folder)
+                entries = {
+                    path: stored for path, stored in known.items() if os.path.exists(path)
+                } | self._added
+                data = {"format": _FORMAT, "root": self._root, "entries": entries}
+                folder.write(self._name, json.dumps(data, separators=(",", ":")).encode())
+                if not known:
+                    _sweep(folder)
+                self._added = {}
 
-    def _is_wanted(self, key: str) -> bool:
-        return key in self._added or os.path.exists(self._absolute(key))
-
-    def _write(self, text: str) -> None:
-        folder = os.path.dirname(self._file)
-        fresh = not os.path.isdir(self._directory)
-        os.makedirs(folder, exist_ok=True)
-        if fresh or not os.path.exists(os.path.join(self._directory, ".gitignore")):
-            with open(os.path.join(self._directory, ".gitignore"), "w", encoding="utf-8") as stream:
-                stream.write(_IGNORED)
-        write_atomic(self._file, text.encode("utf-8", "surrogatepass"), durable=False)
-        self._sweep(folder)
-
-    def _sweep(self, folder: str) -> None:
-        """Take out what no run has written for a month: other configurations, workers that died."""
-        limit = time.time() - _STALE_SECONDS
-        with os.scandir(folder) as listing:
-            for entry in listing:
-                if entry.stat().st_mtime < limit:
-                    os.unlink(entry.path)
-
-    def _loaded(self) -> dict[str, Any]:
-        if self._entries is None:
-            self._entries = _read(self._file)
-        return self._entries
-
-    def _key(self, path: str) -> str:
-        prefix = self._root.rstrip(os.sep) + os.sep
-        return path[len(prefix) :] if path.startswith(prefix) else path
-
-    def _absolute(self, key: str) -> str:
-        return os.path.join(self._root, key)
-
-    def _stored_finding(self, path: str, finding: Finding) -> dict[str, Any]:
-        """A finding with file names that stay true when the project is moved."""
-        data = finding.to_json()
-        del data["url"]
-        data["filename"] = "" if finding.filename == path else self._key(finding.filename)
-        for other in data["related"]:
-            other["filename"] = "" if other["filename"] == path else self._key(other["filename"])
-        return data
-
-    def _finding(self, path: str, data: dict[str, Any]) -> Finding:
-        data = dict(data, filename=self._restored(path, data["filename"]))
-        data["related"] = [
-            dict(other, filename=self._restored(path, other["filename"])) for other in data["related"]
-        ]
-        return Finding.from_json(data)
-
-    def _restored(self, path: str, name: str) -> str:
-        return self._absolute(name) if name else path
+    def _read(self, folder: _Folder) -> dict[str, Any]:
+        entries = _loads(folder.read(self._name)).get("entries")
+        return entries if isinstance(entries, dict) else {}
 
 
-def _read(file: str) -> dict[str, Any]:
+def _sweep(folder: _Folder) -> None:
+    """Take out what no run has written for a month: projects that are gone, other configurations, runs that died."""
+    limit = time.time() - _STALE_SECONDS
+    for name in folder.names():
+        if folder.written(name) < limit:
+            folder.remove(name)
+
+
+def _loads(data: bytes) -> dict[str, Any]:
+    """What is in a file of ours; nothing where it is none, or another version's."""
     try:
-        with open(file, encoding="utf-8", errors="surrogatepass") as stream:
-            data = json.load(stream)
-        if data["format"] == _FORMAT and isinstance(data["entries"], dict):
-            entries: dict[str, Any] = data["entries"]
-            return entries
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    return {}
+        found = json.loads(data)
+        return found if found["format"] == _FORMAT else {}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
 
 
 def run_digest(settings: str, rule_files: tuple[str, ...] = ()) -> str:

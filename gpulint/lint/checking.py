@@ -321,7 +321,7 @@ def _written(source: SourceFile, text: str, write: Callable[[str, bytes], None])
         data = source.encode(text)
         if read_bytes(source.path) != source.raw:
             return "changed while it was being fixed; nothing was written, run again"
-        write(os.path.realpath(source.path), data)
+        write(source.path, data)
     except FileError as error:
         return f"cannot be fixed: {error.message}"
     except OSError as error:

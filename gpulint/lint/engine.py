@@ -10,20 +10,24 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpulint.atomic import sweep
+from gpulint.bounds import is_project_root
 from gpulint.config import Config
 from gpulint.findings import Finding, Severity
-from gpulint.lint.cache import ABSENT, DIRECTORY, Cache, CacheEntry, run_digest
+from gpulint.lint.cache import (
+    ABSENT,
+    FORMER,
+    Cache,
+    CacheEntry,
+    Foreign,
+    check_outside,
+    run_digest,
+    users_folder,
+)
 from gpulint.lint.checking import Checker, Mode, crashed
 from gpulint.lint.results import FileResult, Task, diagnostic
 from gpulint.lint.selection import rule_files
 from gpulint.source.discovery import Discovery, Target
-from gpulint.source.files import (
-    FileError,
-    content_hash,
-    hash_of_every,
-    is_project_root,
-    read_bytes,
-)
+from gpulint.source.files import FileError, content_hash, hash_of_every, read_bytes
 from gpulint.source.program import top_of
 
 # What starting processes costs, in bytes of source parsed in the same time. A file that does not pass the
@@ -36,7 +40,7 @@ _ORDER: Final = {"info": 0, "warning": 1, "error": 2, "never": 3}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run. `jobs` 0 stands for one process a core; `cache_dir` None for a directory in each project."""
+    """How to run. `jobs` 0 stands for one process a core; `cache_dir` None for the user's folder of caches."""
 
     mode: Mode = "check"
     unsafe: bool = False
@@ -64,6 +68,7 @@ class Run:
     skipped: list[tuple[str, str]] = field(default_factory=list)  # path, why there was nothing to check in it
     complaints: list[tuple[str, str]] = field(default_factory=list)  # path, what went wrong with a fix
     dependencies: set[str] = field(default_factory=set)  # other files that findings rest on
+    unused_caches: dict[str, None] = field(default_factory=dict)  # a sentence for each, in order
     stages: dict[str, float] = field(default_factory=dict)  # seconds
     _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
 
@@ -157,13 +162,26 @@ class _Runner:
     def _caches(self) -> dict[int, Cache]:
         """The cache of each configuration, by its index."""
         caches: dict[int, Cache] = {}
+        given = self._options.cache_dir
+        folder = os.path.abspath(given) if given else users_folder()
         for number, config in enumerate(self._configs):
-            directory = self._options.cache_dir or os.path.join(config.root, DIRECTORY)
             settings = repr(config).replace(config.root, ".")  # a project may move
             if not is_project_root(config.root):  # then what is checked together is the project
                 settings += repr(self._checker.top)
             digest = run_digest(settings, tuple(rule_files(config.rules)))
-            caches[number] = Cache(os.path.abspath(directory), config.root, digest)
+            cache = Cache(folder, config.root, digest)
+            try:
+                if given:
+                    check_outside(folder, config.root)
+                cache.load()
+                caches[number] = cache
+            except Foreign as foreign:
+                self._run.unused_caches[foreign.strerror] = None
+            former = os.path.join(config.root, FORMER)
+            if os.path.lexists(former):
+                self._run.unused_caches[f"{former} is not used: the cache is in {folder}; take it away"] = (
+                    None
+                )
         return caches
 
     def _without_linting(self, task: Task, caches: dict[int, Cache]) -> list[Task]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import tokenize
 from collections.abc import Iterable
@@ -34,7 +33,7 @@ def ignore_in_files(findings: Iterable[Finding]) -> tuple[dict[str, int], dict[s
         try:
             source = read_source(path)
             text = (_in_notebook if is_notebook(path) else add_ignores)(source.text, found)
-            write_atomic(os.path.realpath(path), source.encode(text))
+            write_atomic(path, source.encode(text))
             written[path] = len(found)
         except FileError as error:
             failed[path] = error.message

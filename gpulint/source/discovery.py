@@ -2,7 +2,7 @@
 environment variables: shell scripts, Dockerfiles, `.env` files.
 
 Left out of a search are what git ignores, what the configuration excludes, and directories behind symbolic
-links.
+links. A file behind a link that leads out of its project is told, and not read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpulint.atomic import is_leftover
+from gpulint.bounds import LeadsOut, real_path
 from gpulint.config import Config, ConfigResolver, Glob
 from gpulint.source.files import FileError, why_unreadable
 from gpulint.source.notebooks import SUFFIX as NOTEBOOK_SUFFIX
@@ -56,8 +57,7 @@ class Problem:
 
     path: str
     error: FileError
-    # A link that leads back up is passed over; nothing is lost by it.
-    harmless: bool = False
+    harmless: bool = False  # a link that is passed over: what it leads to has a path of its own
     named: bool = False  # rather than met on the way
 
 
@@ -134,7 +134,11 @@ class _Search:
         return self._known_excludes[key][1]
 
     def _add(self, path: str, size: int, config: Config) -> None:
-        real = os.path.realpath(path)
+        try:
+            real = real_path(path)
+        except LeadsOut as error:
+            self._problem(path, f"not read: {error.strerror}", harmless=True)
+            return
         if real not in self._seen:
             self._seen.add(real)
             self._found.targets.append(Target(path, size, config))

@@ -234,14 +234,6 @@ def tree_hash(files: Iterable[tuple[str, bytes]]) -> str:
     )
 
 
-def is_project_root(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds what marks a project: a repository, or the files of a package."""
-    return any(
-        os.path.exists(os.path.join(folder, name))
-        for name in (".git", "pyproject.toml", "setup.py", "setup.cfg")
-    )
-
-
 def is_regular(path: str) -> bool:
     """Whether `path`, links followed, is a plain file: no pipe, device or directory."""
     try:

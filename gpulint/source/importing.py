@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from gpulint.source.files import for_parser, is_project_root
+from gpulint.bounds import is_project_root
+from gpulint.source.files import for_parser
 from gpulint.source.program import MOST_LEVELS, Top
 from gpulint.source.search_path import added_folders
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpulint.source.files import SKIPPED_FOLDERS, is_project_root
+from gpulint.bounds import is_project_root
+from gpulint.source.files import SKIPPED_FOLDERS
 
 _MOST_FILES: Final = 200  # of one program
 MOST_LEVELS: Final = 16  # between a file and the root of its project

@@ -25,12 +25,12 @@ from gpulint.analysis.file.runners import PROJECT_FILES
 from gpulint.analysis.file.sources import Sources
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
 from gpulint.analysis.values.values import Kind, Val
+from gpulint.bounds import is_project_root
 from gpulint.source.files import (
     MAX_SIZE,
     content_hash,
     every_file,
     for_parser,
-    is_project_root,
     python_files,
     tree_hash,
 )
