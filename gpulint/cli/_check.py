@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import click
 
+from gpulint.bounds import is_inside, project_around
 from gpulint.cli._reporting import Outcome, explain, progress, say, write
 from gpulint.cli._request import Request
-from gpulint.config import ConfigResolver, shown_path
+from gpulint.config import Config, ConfigError, ConfigResolver, shown_path
 from gpulint.lint import baseline
 from gpulint.lint.checking import REPORT_URL, Checker
 from gpulint.lint.engine import Options, Run, run
@@ -43,7 +44,10 @@ def check_once(request: Request) -> tuple[int, Run]:
     """Search, check and report once; the exit status and the run. Raises `ConfigError` and click's usage errors."""
     started = time.perf_counter()
     resolver = request.resolver
-    request = request.under(resolver.for_directory(_started_in(request)))
+    config = resolver.for_directory(_started_in(request))
+    if request.write_baseline and request.baseline is None and request.config.file is None:
+        _refuse_baseline_elsewhere(config)
+    request = request.under(config)
     found = Discovery()
     if request.from_stdin:
         outcome = _check_stdin(request, resolver)
@@ -63,7 +67,7 @@ def check_once(request: Request) -> tuple[int, Run]:
     before = time.perf_counter()
     write(request, outcome)
     outcome.run.stages["report"] = time.perf_counter() - before
-    for sentence in () if request.quiet else outcome.run.unused_caches:
+    for sentence in () if request.quiet else outcome.run.notes:
         say(sentence)
     for path, complaint in outcome.run.complaints:
         say(f"{shown_path(path)}: {complaint} Please report it at {REPORT_URL}")
@@ -167,6 +171,14 @@ def _write_baseline(request: Request, done: Run) -> int:
     if not request.quiet:
         say(f"{plural(number, 'finding')} accepted in {path}")
     return 2 if done.exit_code == 2 else 0
+
+
+def _refuse_baseline_elsewhere(config: Config) -> None:
+    """A repository says which file of its own is written, and of no other."""
+    project = project_around(config.root) or config.root
+    if config.baseline is not None and not is_inside(os.path.realpath(config.baseline), project):
+        message = f"{config.baseline} lies outside of {project}; to write it, name it with --baseline"
+        raise ConfigError(f"{config.origin('baseline')}: {message}")
 
 
 def _leave_only_what_prevents(done: Run) -> None:

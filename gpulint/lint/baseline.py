@@ -36,7 +36,9 @@ class Sorted:
 
 
 def write(path: str, findings: Iterable[Finding], sources: Sources) -> int:
-    """Write a baseline that accepts `findings`; how many there are. Raises `ConfigError`."""
+    """Write a baseline that accepts `findings`; how many there are. What is there already must be a baseline. Raises `ConfigError`."""
+    if os.path.isfile(path) and os.path.getsize(path):
+        _check_is_one(path)
     root = os.path.dirname(os.path.abspath(path))
     counts = Counter(_entry(finding, sources, root) for finding in findings if finding.code != _NEVER)
     listed = [
@@ -86,8 +88,7 @@ def _entry(finding: Finding, sources: Sources, root: str) -> Entry:
 
 def _read(path: str) -> Counter[Entry]:
     try:
-        with open(path, encoding="utf-8", errors="surrogatepass") as stream:
-            data: Any = json.load(stream)
+        data = _loaded(path)
         if data["format"] != _FORMAT:
             raise ConfigError(
                 f"baseline {shown_path(path)}: written by another version of gpulint; write it again"
@@ -101,5 +102,19 @@ def _read(path: str) -> Counter[Entry]:
         raise ConfigError(f"baseline {shown_path(path)}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError):
         raise ConfigError(
-            f"baseline {shown_path(path)}: is no baseline; write it again with --write-baseline"
+            f"baseline {shown_path(path)}: is no baseline; delete it and write it again with --write-baseline"
         ) from None
+
+
+def _check_is_one(path: str) -> None:
+    """That nothing else is written over: a slip, or the file of somebody else that a configuration names."""
+    try:
+        _loaded(path)["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        message = "is there already and is no baseline; delete it, or name another file"
+        raise ConfigError(f"--write-baseline: {shown_path(path)} {message}") from None
+
+
+def _loaded(path: str) -> Any:
+    with open(path, encoding="utf-8", errors="surrogatepass") as stream:
+        return json.load(stream)

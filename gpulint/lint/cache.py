@@ -59,13 +59,12 @@ def users_folder() -> str:
     return ""
 
 
-def check_outside(folder: str, root: str) -> None:
+def _check_outside(folder: str, root: str) -> None:
     """That a folder is none of a project's, whose files anybody may have written. Raises `Foreign`."""
     project = project_around(root) or root
     if is_below(folder, project) or is_below(os.path.realpath(folder), os.path.realpath(project)):
-        raise Foreign(
-            folder, f"it lies in the project {project}, which may have brought it along; name another"
-        )
+        why = f"it lies in the project {project}, which may have brought it along; name another"
+        raise Foreign(folder, why)
 
 
 class _Folder:
@@ -170,11 +169,12 @@ class CacheEntry:
 
 
 class Cache:
-    """The entries of one project under one configuration, in a folder for those of many. `load` reads them; `save` writes what
-    `put` added."""
+    """The entries of one project under one configuration, in the user's folder for those of many or the one that is `given`.
+    `load` reads them; `save` writes what `put` added."""
 
-    def __init__(self, folder: str, root: str, digest: str) -> None:
-        self._folder = folder
+    def __init__(self, given: str | None, root: str, digest: str) -> None:
+        self.folder = os.path.abspath(given) if given else users_folder()
+        self._is_given = bool(given)
         self._root = os.path.realpath(root)
         place = hashlib.blake2b(self._root.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
         self._name = f"{place}-{digest}.json"
@@ -183,13 +183,15 @@ class Cache:
 
     def load(self) -> None:
         """Read what earlier runs have written. Raises `Foreign`."""
+        if self._is_given:
+            _check_outside(self.folder, self._root)
         try:
-            with _Folder(self._folder) as folder:
+            with _Folder(self.folder) as folder:
                 self._entries = self._read(folder)
         except Foreign:
             raise
-        except OSError:
-            self._entries = {}
+        except OSError:  # none has
+            pass
 
     def get(self, path: str, digest: str, hash_of: Callable[[str], str]) -> CacheEntry | None:
         """The entry of the file at `path` whose content has the hash `digest`, or None.
@@ -225,8 +227,8 @@ class Cache:
         if not self._added:
             return
         with contextlib.suppress(OSError):
-            os.makedirs(self._folder, 0o700, exist_ok=True)
-            with _Folder(self._folder) as folder:
+            os.makedirs(self.folder, 0o700, exist_ok=True)
+            with _Folder(self.folder) as folder:
                 known = self._read(folder)
                 entries = {
                     path: stored for path, stored in known.items() if os.path.exists(path)

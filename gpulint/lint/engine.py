@@ -19,9 +19,7 @@ from gpulint.lint.cache import (
     Cache,
     CacheEntry,
     Foreign,
-    check_outside,
     run_digest,
-    users_folder,
 )
 from gpulint.lint.checking import Checker, Mode, crashed
 from gpulint.lint.results import FileResult, Task, diagnostic
@@ -68,7 +66,7 @@ class Run:
     skipped: list[tuple[str, str]] = field(default_factory=list)  # path, why there was nothing to check in it
     complaints: list[tuple[str, str]] = field(default_factory=list)  # path, what went wrong with a fix
     dependencies: set[str] = field(default_factory=set)  # other files that findings rest on
-    unused_caches: dict[str, None] = field(default_factory=dict)  # a sentence for each, in order
+    notes: list[str] = field(default_factory=list)  # sentences on caches that are not used
     stages: dict[str, float] = field(default_factory=dict)  # seconds
     _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
 
@@ -162,27 +160,25 @@ class _Runner:
     def _caches(self) -> dict[int, Cache]:
         """The cache of each configuration, by its index."""
         caches: dict[int, Cache] = {}
-        given = self._options.cache_dir
-        folder = os.path.abspath(given) if given else users_folder()
         for number, config in enumerate(self._configs):
-            settings = repr(config).replace(config.root, ".")  # a project may move
+            settings = repr(config)
             if not is_project_root(config.root):  # then what is checked together is the project
                 settings += repr(self._checker.top)
             digest = run_digest(settings, tuple(rule_files(config.rules)))
-            cache = Cache(folder, config.root, digest)
+            cache = Cache(self._options.cache_dir, config.root, digest)
+            former = os.path.join(config.root, FORMER)
+            if os.path.lexists(former):
+                self._tell(f"{former} is not used, and may be deleted: the cache is in {cache.folder}")
             try:
-                if given:
-                    check_outside(folder, config.root)
                 cache.load()
                 caches[number] = cache
             except Foreign as foreign:
-                self._run.unused_caches[foreign.strerror] = None
-            former = os.path.join(config.root, FORMER)
-            if os.path.lexists(former):
-                self._run.unused_caches[f"{former} is not used: the cache is in {folder}; take it away"] = (
-                    None
-                )
+                self._tell(str(foreign.strerror))
         return caches
+
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._run.notes:
+            self._run.notes.append(sentence)
 
     def _without_linting(self, task: Task, caches: dict[int, Cache]) -> list[Task]:
         """Settle a file from the cache; otherwise the task of linting it, with the gate's answer."""
