@@ -1,4 +1,9 @@
-"""`python -m gpulint`."""
+"""`python -m gpulint`.
+
+`-m` looks for modules in the working directory before anything of this runs: there lies the code to be checked, and a
+`types.py` or `typing.py` among it is run in the place of Python's own. The command `gpulint`, and `python -P -m gpulint`, do not
+look there. What is imported from here on is not looked for there either.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,15 @@ import contextlib
 import os
 import sys
 
-# `-m` looks for modules in the working directory first. There lies the code to be checked, which must never be
-# imported, and a `copy.py` or `types.py` among it would take the place of the standard library's.
-with contextlib.suppress(OSError):  # it may be gone
-    if sys.path and sys.path[0] in ("", os.getcwd()):
+with contextlib.suppress(OSError):  # the working directory may be gone
+    here = os.getcwd()
+    if sys.path and sys.path[0] in ("", here):
         del sys.path[0]
+    for name in sorted(sys.stdlib_module_names & sys.modules.keys()):
+        file = getattr(sys.modules[name], "__file__", None)
+        if file is not None and os.path.dirname(file) == here:
+            told = f"gpulint: {file} was run in the place of Python's own module {name}, as python -m has it"
+            print(f"{told}; start gpulint, or python -P -m gpulint", file=sys.stderr)
 
 from gpulint.cli import main
 

@@ -83,7 +83,7 @@ FLOORS: dict[str, set[str]] = {
     "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("atomic gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
-        "source lint trial gate answers atomic config findings rule units verifying version"
+        "source lint trial gate answers atomic bounds config findings rule units verifying version"
     )
     | {REPORTS, *below(REPORTS, "lint verify trial")}
     | below(RUNTIME, "record parent"),

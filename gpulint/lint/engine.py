@@ -215,8 +215,10 @@ class _Runner:
         jobs = self._options.jobs or _cores()
         if jobs == 1 or len(tasks) < 2 or sum(map(_cost, tasks)) < _WORTH_PROCESSES:
             return self._in_process(tasks)
-        from gpulint.lint.pool import in_processes, worker_context
+        from gpulint.lint.pool import can_start_workers, in_processes, worker_context
 
+        if not can_start_workers():
+            return self._in_process(tasks)
         if worker_context().get_start_method() == "fork" and any(task.passes_gate for task in tasks):
             # Once here instead of once in every worker; libcst is left to those that meet a file with something to report.
             import gpulint.analysis.code.lower

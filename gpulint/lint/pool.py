@@ -17,16 +17,37 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
 
 
 def worker_context() -> BaseContext:
     """`fork` where that is safe (it shares what is already imported), otherwise `spawn`."""
     can_fork = sys.platform == "linux" and threading.active_count() == 1
     return multiprocessing.get_context("fork" if can_fork else "spawn")
+
+
+def can_start_workers() -> bool:
+    """Whether what is spawned can be kept from running a `types.py` of the working directory, where the code to be checked lies:
+    Python 3.10 cannot, nor one that is told to ignore its environment."""
+    heeds = sys.version_info >= (3, 11) and not sys.flags.ignore_environment
+    return heeds or bool(sys.flags.isolated) or worker_context().get_start_method() == "fork"
+
+
+@contextlib.contextmanager
+def _no_working_directory() -> Iterator[None]:
+    """Interpreters that are started meanwhile do not look for modules in the working directory first."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_SAFE_PATH)
+        if before is not None:
+            os.environ[_SAFE_PATH] = before
 
 
 def in_processes(
@@ -53,7 +74,8 @@ class _Worker(Generic[Item]):
         self.pipe, far_end = context.Pipe()
         inherited = [self.pipe, *others] if context.get_start_method() == "fork" else []
         self.process = context.Process(target=_serve, args=(far_end, work, inherited), daemon=True)  # type: ignore[attr-defined]
-        self.process.start()
+        with _no_working_directory():
+            self.process.start()
         far_end.close()
         self.pending: deque[Item] = deque()
 

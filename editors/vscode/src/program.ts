@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Settings } from "./settings";
 
 export interface Program {
@@ -44,8 +44,13 @@ function asCommand(command: string): Program {
   return { command, args: ["server"] };
 }
 
+/** The command beside an interpreter. Otherwise its module, where Python must be told (-I) not to run what lies in the workspace. */
 function asModule(python: string): Program {
-  return { command: python, args: ["-m", "gpulint", "server"], python };
+  const command = process.platform === "win32" ? "gpulint.exe" : "gpulint";
+  const beside = [command, join("Scripts", command)].map((name) => join(dirname(python), name)).find(existsSync);
+  return beside === undefined
+    ? { command: python, args: ["-I", "-m", "gpulint", "server"], python }
+    : { command: beside, args: ["server"], python };
 }
 
 function interpreterOf(environment: string): string {

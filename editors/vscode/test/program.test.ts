@@ -23,8 +23,16 @@ test("what is set is not replaced by a guess", () => {
   assert.deepEqual(candidates(settings, { folders: ["/project"], chosen: "/usr/bin/python3" }), [
     { command: `${homedir()}/bin/gpulint`, args: ["server"] },
     { command: "/project/tools/gpulint", args: ["server"] },
-    { command: "/opt/python", args: ["-m", "gpulint", "server"], python: "/opt/python" },
+    { command: "/opt/python", args: ["-I", "-m", "gpulint", "server"], python: "/opt/python" },
   ]);
+});
+
+test("the command beside an interpreter rather than its module", () => {
+  const python = join(folder, "environment/bin/python");
+  mkdirSync(join(folder, "environment/bin"), { recursive: true });
+  writeFileSync(join(folder, "environment/bin/gpulint"), "");
+  const found = candidates({ ...none, interpreter: [python] }, { folders: [] });
+  assert.deepEqual(found, [{ command: join(folder, "environment/bin/gpulint"), args: ["server"], python }]);
 });
 
 test("otherwise the chosen interpreter, the workspace's environment, the PATH", () => {
