@@ -64,14 +64,7 @@ def check_paths(
     """
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     resolver = ConfigResolver() if config is None else ConfigResolver.of(_config(config))
-    return check_resolved([os.fspath(path) for path in named], resolver, jobs, cache)
-
-
-def check_resolved(
-    paths: list[str], resolver: ConfigResolver, jobs: int = 1, cache: bool = False
-) -> list[Finding]:
-    """As `check_paths`, under the configurations that `resolver` gives. Raises `ConfigError`."""
-    return run(discover(paths, resolver), Options(jobs=jobs, cache=cache)).findings
+    return run(discover([*map(os.fspath, named)], resolver), Options(jobs=jobs, cache=cache)).findings
 
 
 def _config(config: ConfigLike | None) -> Config:

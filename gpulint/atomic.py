@@ -54,10 +54,16 @@ def write_atomic(path: str, data: bytes, durable: bool = True) -> None:
     the name, unless it need not be `durable`. Raises OSError, its `strerror` a phrase with the reason; the file is then
     unchanged and no temporary file left.
     """
+    write_atomic_with(target_of(path), lambda stream: stream.write(data), durable)
+
+
+def target_of(path: str) -> str:
+    """The file that `write_atomic` gives new content. Raises OSError, its `strerror` a sentence, where its links or its other
+    names forbid that."""
     target = path if _is_stream(path) else real_path(path)
     if os.path.isfile(target) and os.stat(target).st_nlink > 1:
         raise OSError(errno.EMLINK, _MANY_NAMES, path)
-    write_atomic_with(target, lambda stream: stream.write(data), durable)
+    return target
 
 
 def write_atomic_with(path: str, write: Callable[[IO[bytes]], object], durable: bool = True) -> int:

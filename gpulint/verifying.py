@@ -7,19 +7,20 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from gpulint.api import check_resolved
 from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
 from gpulint.findings import Confidence, Finding
 from gpulint.gate.baselines import TOLERANCE
 from gpulint.gate.judging import subject_of
 from gpulint.gate.running import check, run_limited
 from gpulint.lint.checking import Checker
+from gpulint.lint.engine import Options, run
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import OnProgress, verification_of
 from gpulint.runtime.record.gate import Limits
 from gpulint.runtime.record.result import REACH, Progress
+from gpulint.source.discovery import discover
 from gpulint.source.files import decode, read_bytes
 from gpulint.units import parse_bytes
 
@@ -131,8 +132,9 @@ def program_findings(what: Run, place: str = "") -> list[Finding]:
     files = what.files()
     resolver = ConfigResolver(overrides=Overrides(confidence=Confidence.LOW.value))
     made = files[:1] if place else []
-    known = sorted(set(files).difference(made))
-    found = [one for one in check_resolved(known, resolver) if one.filename in files] if known else []
+    known = discover(sorted(set(files).difference(made)), resolver, trusted=True)
+    checked = run(known, Options(jobs=1, cache=False)).findings if known.targets else []
+    found = [one for one in checked if one.filename in files]
     return [*(one for script in made for one in _findings_as_if_at(place, script, resolver)), *found]
 
 

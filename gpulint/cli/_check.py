@@ -135,7 +135,8 @@ def _check_files(request: Request, found: Discovery) -> Outcome:
         done = run(found, options, following)
     configs = {id(target.config): target.config for target in found.targets}.values()
     rules = {rule.code: rule for config in configs for rule in known_rules(config)}
-    return Outcome(done, tuple(rules.values()))
+    # What could not be read, or must not be, is not shown either.
+    return Outcome(done, tuple(rules.values()), {problem.path: "" for problem in found.problems})
 
 
 def _check_stdin(request: Request, resolver: ConfigResolver) -> Outcome:

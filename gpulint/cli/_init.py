@@ -11,8 +11,7 @@ from importlib.metadata import Distribution, PackageNotFoundError
 
 import click
 
-from gpulint.atomic import write_atomic
-from gpulint.bounds import real_path
+from gpulint.atomic import target_of, write_atomic
 from gpulint.config import load_config
 from gpulint.version import __version__
 
@@ -141,7 +140,7 @@ def _to_add(path: str, part: _Part) -> str:
 
 def _written(path: str, text: str) -> bool:
     try:
-        os.makedirs(os.path.dirname(real_path(path)), exist_ok=True)
+        os.makedirs(os.path.dirname(target_of(path)), exist_ok=True)
         write_atomic(path, text.encode())
     except OSError as error:
         print(f"gpulint: {path}: cannot be written: {error.strerror or error}", file=sys.stderr)

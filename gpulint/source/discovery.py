@@ -88,17 +88,21 @@ def _why_out(path: str, config: Config, excludes: _Excludes) -> str | None:
     return None
 
 
-def discover(paths: Sequence[str], resolver: ConfigResolver, force_exclude: bool = False) -> Discovery:
+def discover(
+    paths: Sequence[str], resolver: ConfigResolver, force_exclude: bool = False, trusted: bool = False
+) -> Discovery:
     """The files behind `paths`, each once, those of a directory in the order of their names.
 
-    `force_exclude` applies exclusions to named files too. Raises `ConfigError`.
+    `force_exclude` applies exclusions to named files too. The links of what is `trusted`, because it is run, may lead anywhere.
+    Raises `ConfigError`.
     """
-    return _Search(resolver, force_exclude).run(paths)
+    return _Search(resolver, force_exclude, trusted).run(paths)
 
 
 class _Search:
-    def __init__(self, resolver: ConfigResolver, force_exclude: bool) -> None:
+    def __init__(self, resolver: ConfigResolver, force_exclude: bool, trusted: bool) -> None:
         self._resolver = resolver
+        self._real_path = os.path.realpath if trusted else real_path
         self._force_exclude = force_exclude
         self._found = Discovery()
         self._seen: set[str] = set()
@@ -135,7 +139,7 @@ class _Search:
 
     def _add(self, path: str, size: int, config: Config) -> None:
         try:
-            real = real_path(path)
+            real = self._real_path(path)
         except LeadsOut as error:
             self._problem(path, f"not read: {error.strerror}", harmless=True)
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gpulint.bounds import LeadsOut, real_path
 from gpulint.findings import Finding
 from gpulint.source.files import FileError, is_regular, read_source, split_lines
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
@@ -53,8 +52,8 @@ class Sources:
         if path not in self._texts:
             try:
                 # A pipe would be waited for, and what was in it has been read.
-                self._texts[path] = read_source(real_path(path)).text if is_regular(path) else ""
-            except (FileError, LeadsOut):
+                self._texts[path] = read_source(path).text if is_regular(path) else ""
+            except FileError:
                 self._texts[path] = ""
         return self._texts[path]
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpulint.atomic import target_of
 from gpulint.source.edits import apply_edits
 from gpulint.source.files import FileError, SourceFile, decode, read_bytes
 from gpulint.trial.plan import TrialFix
@@ -23,9 +24,16 @@ class Texts:
         paths = dict.fromkeys(os.path.abspath(fix.file) for fix in fixes)
         return cls({path: decode(path, read_bytes(path)) for path in paths})
 
-    def can_be_written(self, fix: TrialFix) -> bool:
-        """Whether encoding the file's text again gives its bytes, so that nothing but the fix would change."""
-        return self.files[os.path.abspath(fix.file)].survives_rewriting
+    def why_not_written(self, fix: TrialFix) -> str:
+        """Why the fix's file would not be written; empty where it would be."""
+        path = os.path.abspath(fix.file)
+        if not self.files[path].survives_rewriting:
+            return "the encoding of its file is not one-to-one: writing would change other bytes too"
+        try:
+            target_of(path)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
     def fixed(self, fixes: Sequence[TrialFix]) -> tuple[dict[str, str], list[TrialFix]]:
         """The text of each file with the fixes in it, and those that are not in it because they overlap another."""

@@ -145,9 +145,9 @@ class _Trying:
         return ""
 
     def _may_be_tried(self, fix: TrialFix, first: RunResult) -> bool:
-        if not self.texts.can_be_written(fix):
-            text = "the encoding of its file is not one-to-one: writing would change other bytes too"
-            self.judged[fix.number] = Judged(fix, "not tried", text)
+        prevented = self.texts.why_not_written(fix)
+        if prevented:
+            self.judged[fix.number] = Judged(fix, "not tried", prevented)
             return False
         places = {(one.filename, one.line, one.column) for one in fix.findings}
         processes = (*first.ranks, *first.others)

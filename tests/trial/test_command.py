@@ -102,6 +102,29 @@ def test_json_html_and_a_jobs_summary(
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("other", "why"), [("symbolic", "leads out of"), ("hard", "hard links")])
+def test_a_file_that_would_not_be_written_is_not_tried(
+    script: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    other: str,
+    why: str,
+) -> None:
+    """It is judged all the same: the program that is run may lie anywhere."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "train.py"
+    os.link(script, elsewhere)
+    if other == "symbolic":
+        script.unlink()
+        script.symlink_to(elsewhere)
+    dispatch(["verify", "--fix", "-q", "train.py"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "GPU101" in shown
+    assert why in shown
+    assert elsewhere.read_text(encoding="utf-8") == SCRIPT
+    assert script.samefile(elsewhere)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_script_that_fails_is_status_2_with_its_own_words(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
