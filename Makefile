@@ -77,4 +77,4 @@ format: $(BIN)/.test-extra
 
 ## remove the environment and everything that was built
 clean:
-	rm -rf $(VENV) build dist site *.egg-info .gpulint_cache
+	rm -rf $(VENV) build dist site *.egg-info

@@ -46,15 +46,14 @@ _MANY_NAMES: Final = (
 _STREAM: Final = re.compile(r"/dev/(?:[^/]+|fd/\d+|pts/\d+)|/proc/(?:self|\d+)/fd/\d+")
 
 
-def write_atomic(path: str, data: bytes, durable: bool = True) -> None:
+def write_atomic(path: str, data: bytes) -> None:
     """Replace the content of the file at `path`, keeping its mode, and its owner where that is permitted.
 
     A symbolic link is followed, so the link stays, but never out of its project (`bounds.LeadsOut`); of a file with other
     names, hard links, these would keep the old content, so it is not written. The new content is on the disk before it takes
-    the name, unless it need not be `durable`. Raises OSError, its `strerror` a phrase with the reason; the file is then
-    unchanged and no temporary file left.
+    the name. Raises OSError, its `strerror` a phrase with the reason; the file is then unchanged and no temporary file left.
     """
-    write_atomic_with(target_of(path), lambda stream: stream.write(data), durable)
+    write_atomic_with(target_of(path), lambda stream: stream.write(data))
 
 
 def target_of(path: str) -> str:
@@ -66,7 +65,7 @@ def target_of(path: str) -> str:
     return target
 
 
-def write_atomic_with(path: str, write: Callable[[IO[bytes]], object], durable: bool = True) -> int:
+def write_atomic_with(path: str, write: Callable[[IO[bytes]], object]) -> int:
     """The same with content that `write` puts into an open file, and for a path whose links are the caller's own: wherever they
     lead. Its size in bytes. What `write` raises goes on, and the file is unchanged then too."""
     if _is_stream(path):
@@ -75,7 +74,7 @@ def write_atomic_with(path: str, write: Callable[[IO[bytes]], object], durable: 
             return os.fstat(stream.fileno()).st_size
     target = os.path.realpath(path)
     try:
-        return _replace(target, write, durable)
+        return _replace(target, write)
     except OSError as error:
         number = error.errno or errno.EIO
         reason = _REASONS.get(number, error.strerror or str(error))
@@ -169,7 +168,7 @@ def _started(process: int) -> str:
         return "0"
 
 
-def _replace(target: str, write: Callable[[IO[bytes]], object], durable: bool) -> int:
+def _replace(target: str, write: Callable[[IO[bytes]], object]) -> int:
     try:
         old: os.stat_result | None = os.stat(target)
     except FileNotFoundError:
@@ -195,8 +194,7 @@ def _replace(target: str, write: Callable[[IO[bytes]], object], durable: bool) -
             stream.flush()
             size = os.fstat(stream.fileno()).st_size
             _copy_metadata(target, old, temporary)
-            if durable:
-                os.fsync(stream.fileno())
+            os.fsync(stream.fileno())
         os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
@@ -205,8 +203,7 @@ def _replace(target: str, write: Callable[[IO[bytes]], object], durable: bool) -
     finally:
         if lock != -1:
             os.close(lock)
-    if durable:
-        _sync_folder(folder or ".")
+    _sync_folder(folder or ".")
     return size
 
 

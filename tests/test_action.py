@@ -19,6 +19,8 @@ from schemas import schemas, violations
 from support import CLEAN, HELD, environment
 
 ROOT = Path(__file__).parents[1]
+# What `python -m venv` and `python -m pip` would find in the checkout before Python's own.
+SHADOWS = ("typing.py", "types.py", "venv.py", "pip.py", "ensurepip.py")
 SHIPPED = ("pyproject.toml", "README.md", "LICENSE", "gpulint", "rules")
 yaml = pytest.importorskip("yaml")
 BASH = shutil.which("bash")
@@ -141,8 +143,16 @@ def runner(action: Any, tmp_path_factory: pytest.TempPathFactory) -> Runner:
         path = top / "checkout" / name
         path.parent.mkdir(parents=True)
         path.write_text(text)
+    for name in SHADOWS:
+        (top / "checkout" / name).write_text("open(__file__ + '.ran', 'w').close()\n")
     (top / "temp").mkdir()
     return Runner(action, top / "action", top / "checkout", top / "temp")
+
+
+def test_installing_runs_nothing_of_the_checkout(runner: Runner) -> None:
+    """Which may be a stranger's pull request."""
+    assert runner.run({"paths": "clean"})[0].returncode == 0
+    assert list(runner.workspace.glob("*.ran")) == []
 
 
 def test_annotations(runner: Runner) -> None:

@@ -16,8 +16,12 @@ def no_dependencies(path: str) -> str:
     raise AssertionError(path)
 
 
+def caches(root: Path) -> Path:
+    return root.with_name(f"{root.name}-caches")
+
+
 def cache(root: Path, digest: str = "d") -> Cache:
-    made = Cache(str(root / "caches"), str(root), digest)
+    made = Cache(str(caches(root)), str(root), digest)
     made.load()
     return made
 
@@ -50,7 +54,7 @@ def test_entries_come_back(tmp_path: Path) -> None:
 def test_a_folder_serves_many_projects(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.touch()
-    one, two = (Cache(str(tmp_path / "caches"), str(tmp_path / name), "d") for name in ("one", "two"))
+    one, two = (Cache(str(caches(tmp_path)), str(tmp_path / name), "d") for name in ("one", "two"))
     one.put(str(path), "x", CacheEntry())
     one.save()
     one.load()
@@ -65,12 +69,12 @@ def test_is_nobody_elses(tmp_path: Path) -> None:
     first = cache(tmp_path)
     first.put(str(tmp_path / "a.py"), "x", CacheEntry())
     first.save()
-    assert (tmp_path / "caches").stat().st_mode & 0o777 == 0o700
+    assert caches(tmp_path).stat().st_mode & 0o777 == 0o700
     assert stored(tmp_path).stat().st_mode & 0o777 == 0o600
 
 
 def stored(root: Path) -> Path:
-    (file,) = (root / "caches").iterdir()
+    (file,) = caches(root).iterdir()
     return file
 
 
@@ -107,8 +111,8 @@ def test_garbage_is_no_error(tmp_path: Path, garbage: bytes) -> None:
 
 
 def test_unwritable_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("a file where a directory should be")
-    first = Cache(str(tmp_path / "file/caches"), str(tmp_path), "d")
+    caches(tmp_path).write_text("a file where a directory should be")
+    first = Cache(str(caches(tmp_path)), str(tmp_path), "d")
     with pytest.raises(Foreign):
         first.load()
     first.put(str(tmp_path / "a.py"), "x", CacheEntry())
@@ -140,18 +144,18 @@ def test_runs_over_parts_do_not_forget_each_other(tmp_path: Path) -> None:
 def test_what_is_old_is_swept(tmp_path: Path) -> None:
     """Of other configurations, and of runs that died; not what others keep there."""
     (tmp_path / "a.py").touch()
-    (tmp_path / "caches").mkdir(0o700)
+    caches(tmp_path).mkdir(0o700)
     died = f"{'0' * 24}-{'1' * 24}.json.{'2' * 12}"
     for name in (died, "notes.json", "one-two.json"):
-        (tmp_path / "caches" / name).touch()
-        os.utime(tmp_path / "caches" / name, (0, 0))
+        (caches(tmp_path) / name).touch()
+        os.utime(caches(tmp_path) / name, (0, 0))
     for digest in ("a" * 24, "b" * 24):
         written = cache(tmp_path, digest)
         written.put(str(tmp_path / "a.py"), "x", CacheEntry())
         written.save()
-        for file in (tmp_path / "caches").glob(f"*-{'a' * 24}.json"):
+        for file in caches(tmp_path).glob(f"*-{'a' * 24}.json"):
             os.utime(file, (0, 0))
-    left = {file.name.rpartition("-")[2] for file in (tmp_path / "caches").iterdir()}
+    left = {file.name.rpartition("-")[2] for file in caches(tmp_path).iterdir()}
     assert left == {f"{'b' * 24}.json", "notes.json", "two.json"}
 
 

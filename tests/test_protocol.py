@@ -98,7 +98,7 @@ def test_it_survives_json_and_the_cache(code: str, tmp_path: Path) -> None:
     findings = tuple(found(code, tmp_path))
     assert [Finding.from_json(json.loads(json.dumps(one.to_json()))) for one in findings] == list(findings)
     path = findings[0].filename
-    cache = Cache(str(tmp_path / "caches"), str(tmp_path), "d")
+    cache = Cache(str(tmp_path / "caches"), str(tmp_path / "project"), "d")
     cache.put(path, "x", CacheEntry(findings))
     cache.save()
     cache.load()

@@ -115,7 +115,7 @@ def _show_files(request: Request) -> int:
         click.echo(shown_path(target.path))
     for problem in found.problems:
         say(f"{shown_path(problem.path)}: {problem.error.message}")
-    return 2 if any(problem.named for problem in found.problems) else 0
+    return 2 if any(problem.missing for problem in found.problems) else 0
 
 
 def _exit_code(request: Request, done: Run) -> int:

@@ -79,7 +79,12 @@ def some_codes(
 
 def can_be_written(_: click.Context, __: click.Parameter, path: PathLike) -> PathLike:
     """A file that is written after a long run, whose folder had better be there before it."""
-    folder = os.path.dirname(os.path.abspath(path)) if path else os.curdir
+    from gpulint.atomic import target_of
+
+    try:
+        folder = os.path.dirname(os.path.abspath(target_of(os.fspath(path)))) if path else os.curdir
+    except OSError as error:
+        raise click.BadParameter(f"{error.strerror or error}") from error
     if not os.path.isdir(folder):
         raise click.BadParameter(f"there is no folder {folder}")
     if not os.access(folder, os.W_OK):

@@ -30,7 +30,8 @@ def change_files(name: str, paths: Sequence[str], diff: bool) -> Outcome:
     """Apply codemod `name` to the Python files behind `paths`; with `diff` nothing is written."""
     outcome = Outcome()
     found = discover(paths, ConfigResolver())
-    outcome.problems += [(p.path, p.error.message) for p in found.problems if not p.harmless]
+    told = (problem for problem in found.problems if problem.named or not problem.harmless)
+    outcome.problems += [(problem.path, problem.error.message) for problem in told]
     for target in found.targets:
         if target.path.endswith(".py"):
             outcome.seen += 1

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from gpulint.atomic import one_at_a_time, write_atomic
+from gpulint.atomic import one_at_a_time, target_of, write_atomic
 from gpulint.runtime.record.records import Record
 
 SCHEMA: Final = 1
@@ -162,7 +162,10 @@ def read(path: str, missing_is_empty: bool = False) -> Baselines:
 
 def check_writable(path: str) -> None:
     """Whether `write` may be able to write there, asked before a long run. Raises BadBaseline."""
-    folder = os.path.dirname(os.path.realpath(path))
+    try:
+        folder = os.path.dirname(target_of(path))
+    except OSError as error:
+        raise BadBaseline(f"the baseline {path} could not be written: {error.strerror or error}") from error
     if not os.path.isdir(folder):
         raise BadBaseline(f"the folder {folder} of the baseline does not exist")
     for one in (folder, path):

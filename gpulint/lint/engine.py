@@ -257,7 +257,7 @@ class _Runner:
             self._run.findings.append(diagnostic(problem.path, error.name, error.message, *place, severity))
             self._run.failing += 1
             self._run.unreadable += not problem.harmless
-            self._run.missing += problem.named
+            self._run.missing += problem.missing
 
 
 class _Timer:

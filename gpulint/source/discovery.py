@@ -60,6 +60,11 @@ class Problem:
     harmless: bool = False  # a link that is passed over: what it leads to has a path of its own
     named: bool = False  # rather than met on the way
 
+    @property
+    def missing(self) -> bool:
+        """Whether who named it meant something that is not there."""
+        return self.named and not self.harmless
+
 
 @dataclass(slots=True)
 class Discovery:
@@ -129,7 +134,7 @@ class _Search:
         if reason:
             self._found.skipped.append((path, reason))
         else:
-            self._add(path, status.st_size, config)
+            self._add(path, status.st_size, config, named=True)
 
     def _excludes(self, config: Config, top: str | None) -> _Excludes:
         key = (id(config), top)
@@ -137,11 +142,11 @@ class _Search:
             self._known_excludes[key] = (config, _Excludes(config, top))
         return self._known_excludes[key][1]
 
-    def _add(self, path: str, size: int, config: Config) -> None:
+    def _add(self, path: str, size: int, config: Config, named: bool = False) -> None:
         try:
             real = self._real_path(path)
         except LeadsOut as error:
-            self._problem(path, f"not read: {error.strerror}", harmless=True)
+            self._problem(path, f"not read: {error.strerror}", harmless=True, named=named)
             return
         if real not in self._seen:
             self._seen.add(real)
