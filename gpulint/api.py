@@ -64,7 +64,9 @@ def check_paths(
     """
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     resolver = ConfigResolver() if config is None else ConfigResolver.of(_config(config))
-    return run(discover([os.fspath(path) for path in named], resolver), Options(jobs=jobs, cache=cache)).findings
+    return run(
+        discover([os.fspath(path) for path in named], resolver), Options(jobs=jobs, cache=cache)
+    ).findings
 
 
 def _config(config: ConfigLike | None) -> Config:

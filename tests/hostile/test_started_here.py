@@ -101,6 +101,9 @@ def test_hooks_and_editors_start_what_is_safe() -> None:
     """The command, or a Python that is told not to look there."""
     hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()
     assert set(re.findall(r"entry: (\S+)", hooks)) == {"gpulint"}
+    steps = (ROOT / "action.yml").read_text().split("\n    - name: ")
+    (installing,) = (step for step in steps if re.search("python.* -m ", step, re.IGNORECASE))
+    assert "working-directory: ${{ runner.temp }}" in installing
     extension = (ROOT / "editors/vscode/src/program.ts").read_text()
     assert re.findall(r'args: (\[.*"gpulint".*\])', extension) == ['["-I", "-m", "gpulint", "server"]']
     described = json.loads((ROOT / "editors/vscode/package.json").read_text())
