@@ -58,13 +58,15 @@ def real_path(path: str) -> str:
     """Where `path` leads. Raises `LeadsOut` where that is outside the project of one of the links on the way, or for a file
     outside of all projects, outside its folder."""
     path = step = os.path.abspath(path)
+    leads = os.name != "posix"  # elsewhere there is more than links: other letters, short names
     while step != (parent := os.path.dirname(step)):
         if os.path.islink(step):
+            leads = True
             project = project_around(parent) or (parent if step == path else "")
             if project and not is_inside(os.path.realpath(step), project):
                 raise LeadsOut(path, step, project)
         step = parent
-    return os.path.realpath(path)
+    return os.path.realpath(path) if leads else path
 
 
 def _holds(folder: str | os.PathLike[str], names: tuple[str, ...]) -> bool:
