@@ -24,7 +24,8 @@ def transform(name: str, text: str) -> str:
     import libcst as cst
 
     module = cst.parse_module(text)
-    return _function(name)(module).code
+    made = _function(name)(module)
+    return text if made is module else made.code  # libcst leaves out the blanks of a file without statements
 
 
 def _function(name: str) -> Callable[[cst.Module], cst.Module]:

@@ -15,27 +15,41 @@ from gpulint.codemods.editing import (
     statement,
     with_import,
 )
-from gpulint.codemods.shape import call_name, calls_in, dotted, is_entry, main_guard, walk
+from gpulint.codemods.shape import (
+    Shape,
+    all_calls,
+    call_name,
+    calls_in,
+    dotted,
+    full_names,
+    main_guard,
+    read_shape,
+    walk,
+)
+from gpulint.codemods.trainers import trainer_calls
 from gpulint.memory import alloc_conf
 
 _TARGETS = ("os.environ", "environ")
 
 
 def apply(module: cst.Module) -> cst.Module:
-    """Call `memory.configure(expandable_segments=True)` at the start of a program: in its main guard, or after the
-    imports of a file that trains at module level.
+    """Call `memory.configure(expandable_segments=True)` at the start of a program that trains: in its main guard, or
+    after the imports of a file that trains at module level, perhaps in functions that it calls there.
 
     Where the file sets the environment variable itself, to a constant and outside functions, the call takes that
     line's place with its settings, except `max_split_size_mb`, which works against expandable segments. Where it
     sets it in another way the file is left alone.
     """
-    if calls_kit(module, "configure"):
+    shape = read_shape(module)
+    training = _training(module, shape)
+    if not training or calls_kit(module, "configure"):
         return module
     places = [s for s in walk(module) if isinstance(s, cst.SimpleStatementLine) and _sets(s)]
     elsewhere = _Settings()
     module.visit(elsewhere)
     # In a function the line may run when CUDA is in use already, which `configure` would refuse.
-    if elsewhere.count > len(places) or (not places and not is_entry(module)):
+    runs = any(id(node) in training for part in shape.running(module) for node in walk(part))
+    if elsewhere.count > len(places) or not (places or main_guard(module) or runs):
         return module
     name, imported = kit_name(module)
     if not places:
@@ -55,6 +69,20 @@ def apply(module: cst.Module) -> cst.Module:
     plan = Plan()
     plan.change[id(places[0])] = lambda node: cst.FlattenSentinel(_in_place(node, first, line))
     return plan.carry_out(module)
+
+
+def _training(module: cst.Module, shape: Shape) -> set[int]:
+    """The identities of the nodes that only a program which trains has: step loops, and calls that make an optimizer or
+    a trainer."""
+    full_name = full_names(module)
+    optimizers = (call for call in all_calls(module) if _is_optimizer(full_name(call.func)))
+    trainers = (call for call, _ in trainer_calls(module))
+    return {id(node) for node in (*(place.loop for place in shape.steps), *optimizers, *trainers)}
+
+
+def _is_optimizer(full_name: str) -> bool:
+    package, _, made = full_name.rpartition(".")
+    return package == "torch.optim" and made != "lr_scheduler"
 
 
 def _import(name: str) -> cst.SimpleStatementLine:

@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from gpulint.codemods.shape import Loop, dotted, walk
+from gpulint.codemods.shape import Loop, all_calls, dotted, walk
 
 KIT = "gpulint"
 
@@ -60,11 +60,17 @@ class _Carrier(cst.CSTTransformer):
             updated = _extended(updated, self.plan.end[key])
         if key in self.plan.change:
             updated = self.plan.change[key](updated)
-        if key in self.plan.before or key in self.plan.after:
-            return cst.FlattenSentinel(
-                [*self.plan.before.get(key, ()), updated, *self.plan.after.get(key, ())]
-            )
-        return updated
+        before, after = self.plan.before.get(key, []), self.plan.after.get(key, ())
+        if before:
+            before[0], updated = _led(before[0], updated)
+        return cst.FlattenSentinel([*before, updated, *after]) if before or after else updated
+
+
+def _led(first: cst.SimpleStatementLine, node: Any) -> tuple[cst.SimpleStatementLine, Any]:
+    """A statement put before another: blank lines stay above both, comments with what they are about."""
+    lines = list(node.leading_lines)
+    blank = next((at for at, line in enumerate(lines) if line.comment is not None), len(lines))
+    return first.with_changes(leading_lines=lines[:blank]), node.with_changes(leading_lines=lines[blank:])
 
 
 def _extended(loop: Loop, statements: Sequence[cst.SimpleStatementLine]) -> Loop:
@@ -196,15 +202,4 @@ def calls_kit(module: cst.Module, *functions: str) -> bool:
     if not imported:
         return False
     wanted = {f"{name}.{function}" for function in functions}
-    calls = _Calls()
-    module.visit(calls)
-    return any(dotted(call.func) in wanted for call in calls.found)
-
-
-class _Calls(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[cst.Call] = []
-
-    def visit_Call(self, node: cst.Call) -> None:
-        self.found.append(node)
+    return any(dotted(call.func) in wanted for call in all_calls(module))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -11,6 +12,7 @@ from gpulint.codemods.shape import (
     Loop,
     Place,
     Shape,
+    Statement,
     body_of,
     dotted,
     read_shape,
@@ -18,7 +20,7 @@ from gpulint.codemods.shape import (
     validations,
     walk,
 )
-from gpulint.codemods.trainers import trainer_calls, with_callback
+from gpulint.codemods.trainers import takes_callback, trainer_calls, with_callback
 from gpulint.source.positions import child_nodes
 
 RUN = "memory_run"
@@ -27,16 +29,22 @@ EVERY = 100
 
 def apply(module: cst.Module) -> cst.Module:
     """Put a Monitor before each outermost training loop, with lines at steps, validations, checkpoints, epochs; give
-    the trainers of Lightning and transformers its callback."""
+    the trainers of Lightning and transformers its callback.
+
+    Steps in a function that does not see the Monitor are counted at the optimizer.
+    """
     if calls_kit(module, "Monitor", "Monitor.install"):
         return module
     shape = read_shape(module)
     name, imported = kit_name(module)
     plan = Plan()
-    for place in shape.epochs:
-        if body_of(place.loop):
-            _around(plan, shape, place, name)
+    places = [place for place in shape.epochs if body_of(place.loop)]
+    for place in places:
+        alone = sum(other.guarded is place.guarded for other in places) == 1
+        _around(plan, shape, place, name, (place.guarded if alone else None) or place.loop)
     for call, callback in trainer_calls(module):
+        if not takes_callback(call):
+            continue
         code = f'{name}.Monitor("memory.jsonl", every={EVERY}).{callback}()'
         plan.change[id(call)] = functools.partial(with_callback, code=code)
     if not plan:
@@ -45,34 +53,52 @@ def apply(module: cst.Module) -> cst.Module:
     return made if imported else with_import(made, name)
 
 
-def _around(plan: Plan, shape: Shape, place: Place, name: str) -> None:
+def _around(plan: Plan, shape: Shape, place: Place, name: str, whole: Statement) -> None:
+    """The Monitor of a loop, before and after `whole`: the loop, or the `try` whose handlers the run goes on after."""
     loop = place.loop
-    plan.put_before(loop, f'{RUN} = {name}.Monitor("memory.jsonl", every={EVERY})')
-    plan.put_after(loop, f"{RUN}.end()")
-    for stepping, step_loop in shape.step_statements:
-        if step_loop is loop or _contains(loop, step_loop) or _is_called_only_in(shape, step_loop, place):
+    seen = [
+        (stepping, step_loop)
+        for stepping, step_loop in shape.step_statements
+        if step_loop is loop or _contains(loop, step_loop) or _is_called_only_in(shape, step_loop, place)
+    ]
+    counted = "" if seen else ", optimizer_steps=True"
+    plan.put_before(whole, f'{RUN} = {name}.Monitor("memory.jsonl", every={EVERY}{counted})')
+    plan.put_after(whole, f"{RUN}.end()")
+    for stepping, step_loop in seen:
+        if stepping is not None:
             plan.put_after(stepping, f"{RUN}.step()")
-    if any(step.loop is loop for step in shape.steps):
-        _now_and_then(plan, shape, loop)
-        return  # one loop over steps: there are no epochs
-    body = body_of(loop)
-    for statement, validates in zip(body, validations(body, shape), strict=True):
+        elif body_of(step_loop):
+            plan.put_at_end(step_loop, f"{RUN}.step()")
+    if all(step.loop is not loop for step in shape.steps):
+        _milestones(plan, shape, body_of(loop))
+        plan.put_at_end(loop, f"{RUN}.epoch({_counter(loop)})")
+        return
+    # One loop over steps has no epochs; what it does under a condition it does every so many steps.
+    for statement in body_of(loop):
+        if isinstance(statement, cst.If):
+            _milestones(plan, shape, [statement])
+
+
+def _milestones(plan: Plan, shape: Shape, body: list[Statement]) -> None:
+    """Lines after validations and checkpoints, under the conditions that those are under; after several saves in a row
+    one."""
+    saving = [saves_checkpoint(statement, shape) for statement in body]
+    for at, (statement, validates) in enumerate(zip(body, validations(body, shape), strict=True)):
         if validates:
             plan.put_after(statement, f"{RUN}.validation()")
-        elif saves_checkpoint(statement):
+        elif isinstance(statement, cst.If) and all(body_of(branch) for branch in _branches(statement)):
+            for branch in _branches(statement):
+                _milestones(plan, shape, body_of(branch))
+        elif saving[at] and not any(saving[at + 1 : at + 2]):
             plan.put_after(statement, f"{RUN}.checkpoint()")
-    plan.put_at_end(loop, f"{RUN}.epoch({_counter(loop)})")
 
 
-def _now_and_then(plan: Plan, shape: Shape, loop: Loop) -> None:
-    """What a loop over steps does every so many of them: validations and checkpoints under a condition."""
-    for branch in (node for node in body_of(loop) if isinstance(node, cst.If)):
-        for node in walk(branch):
-            if isinstance(node, cst.SimpleStatementLine):
-                if validations([node], shape)[0]:
-                    plan.put_after(node, f"{RUN}.validation()")
-                elif saves_checkpoint(node):
-                    plan.put_after(node, f"{RUN}.checkpoint()")
+def _branches(statement: cst.If) -> Iterator[cst.If | cst.Else]:
+    yield statement
+    if isinstance(statement.orelse, cst.If):
+        yield from _branches(statement.orelse)
+    elif statement.orelse is not None:
+        yield statement.orelse
 
 
 def _is_called_only_in(shape: Shape, step_loop: Loop, place: Place) -> bool:
@@ -89,10 +115,11 @@ def _is_called_only_in(shape: Shape, step_loop: Loop, place: Place) -> bool:
 
 
 def _mentions(node: cst.CSTNode, name: str) -> int:
-    """How often a name is used when a node runs; an attribute of that name is another thing."""
+    """How often a name is used when a node runs; an attribute and a keyword of that name are other things."""
     nodes = list(walk(node))
-    attributes = {id(one.attr) for one in nodes if isinstance(one, cst.Attribute)}
-    return sum(isinstance(n, cst.Name) and n.value == name and id(n) not in attributes for n in nodes)
+    others = {id(one.attr) for one in nodes if isinstance(one, cst.Attribute)}
+    others |= {id(one.keyword) for one in nodes if isinstance(one, cst.Arg)}
+    return sum(isinstance(n, cst.Name) and n.value == name and id(n) not in others for n in nodes)
 
 
 def _contains(outer: cst.CSTNode, inner: cst.CSTNode) -> bool:

@@ -29,7 +29,9 @@ def apply(module: cst.Module) -> cst.Module:
             continue
         body = body_of(place.loop)
         validating = validations(body, shape)
-        phases = [validates or saves_checkpoint(s) for s, validates in zip(body, validating, strict=True)]
+        phases = [
+            validates or saves_checkpoint(s, shape) for s, validates in zip(body, validating, strict=True)
+        ]
         for index, statement in enumerate(body):
             if not phases[index] or _clears_soon(body[index + 1 :], name):
                 continue

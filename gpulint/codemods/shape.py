@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -26,23 +26,25 @@ _SAVING = {"save_checkpoint", "save_state", "save_pretrained"}  # our own, accel
 
 @dataclass(slots=True)
 class Place:
-    """A loop with the scope it stands in and the loops around it, outermost first."""
+    """A loop with the scope it stands in, the loops around it, outermost first, and the outermost `try` around it that
+    has handlers."""
 
     loop: Loop
     scope: Scope
     around: tuple[Loop, ...] = ()
+    guarded: cst.Try | None = None
 
 
 @dataclass(slots=True)
 class Shape:
     """What the codemods need to know. `epochs` are the outermost training loops, by identity of their node in
     the module; `steps` the loops of which one iteration is an optimizer step; `step_statements` the statements
-    with that step."""
+    with that step, None where the parameters are updated by other means."""
 
     module: cst.Module
     steps: list[Place] = field(default_factory=list)
     epochs: list[Place] = field(default_factory=list)
-    step_statements: list[tuple[Statement, Loop]] = field(default_factory=list)
+    step_statements: list[tuple[Statement | None, Loop]] = field(default_factory=list)
     functions: dict[str, cst.FunctionDef] = field(default_factory=dict)
     methods: set[str] = field(default_factory=set)
 
@@ -57,44 +59,46 @@ class Shape:
         through_self = isinstance(call.func.value, cst.Name) and call.func.value.value == "self"
         return name in self.methods and (through_self or name not in ("train", "eval"))
 
+    def running(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """What runs when this node does: itself, and the bodies of the module's functions that it reaches."""
+        return [node, *(self.functions[name].body for name in self.reached(node))]
+
+    def reached(self, *nodes: cst.CSTNode) -> set[str]:
+        """The functions of the module that run when these nodes do."""
+        found: set[str] = set()
+        waiting = list(nodes)
+        while waiting:
+            for call in calls_in(waiting.pop()):
+                name = call_name(call)
+                if name not in found and self.calls(call, set(self.functions)):
+                    found.add(name)
+                    waiting.append(self.functions[name].body)
+        return found
+
 
 def read_shape(module: cst.Module) -> Shape:
     """Find the training loops of a module."""
     shape = Shape(module)
     loops: list[Place] = []
-    _collect(module, module, (), loops, shape)
-    stepping = _stepping(shape)
+    _collect(module, module, (), None, loops, shape)
+    stepping = _doing(set(), _does_step, shape)
     shape.steps = [place for place in loops if _is_step_loop(place, loops, stepping, shape)]
-    training = {id(place.scope): _name(place.scope) for place in shape.steps}
-    for place in shape.steps:
-        outer = place.around[0] if place.around else None
-        if outer is not None:
-            _add(shape.epochs, Place(outer, place.scope))
-    # An epoch may also be a call of the function that has the step loop.
-    called = {name for name in training.values() if name}
-    for place in loops:
-        if not place.around and any(shape.calls(call, called) for call in calls_in(place.loop)):
-            _add(shape.epochs, place)
-    covered = {id(place.around[0]) for place in shape.steps if place.around}
-    called_somewhere = {
-        call_name(call)
-        for place in shape.epochs
-        for call in calls_in(place.loop)
-        if shape.calls(call, called)
-    }
-    for place in shape.steps:
-        if not place.around and _name(place.scope) not in called_somewhere and id(place.loop) not in covered:
-            _add(shape.epochs, place)
-    for place in shape.steps:
-        statement = _step_statement(place.loop, stepping, shape)
-        if statement is not None:
-            shape.step_statements.append((statement, place.loop))
+    shape.step_statements = [
+        (_step_statement(place.loop, stepping, shape), place.loop) for place in shape.steps
+    ]
+    # An epoch is a round of the outermost loop around the steps, or a call of the function that has them.
+    outermost = {id(place.around[0]) for place in shape.steps if place.around}
+    called = _doing({_name(p.scope) for p in shape.steps if not p.around} - {""}, _calls_one, shape)
+    shape.epochs = [
+        place
+        for place in loops
+        if not place.around and (id(place.loop) in outermost or _calls_one(place.loop, called, shape))
+    ]
+    covered = shape.reached(*(place.loop for place in shape.epochs))
+    alone = (place for place in shape.steps if not place.around and _name(place.scope) not in covered)
+    known = {id(place.loop) for place in shape.epochs}
+    shape.epochs += (place for place in alone if id(place.loop) not in known)
     return shape
-
-
-def _add(places: list[Place], place: Place) -> None:
-    if all(known.loop is not place.loop for known in places):
-        places.append(place)
 
 
 def _name(scope: Scope) -> str:
@@ -105,6 +109,7 @@ def _collect(
     node: cst.CSTNode,
     scope: Scope,
     around: tuple[Loop, ...],
+    guarded: cst.Try | None,
     found: list[Place],
     shape: Shape,
     in_class: bool = False,
@@ -114,36 +119,37 @@ def _collect(
             shape.functions.setdefault(child.name.value, child)
             if in_class:
                 shape.methods.add(child.name.value)
-            _collect(child, child, (), found, shape)
+            _collect(child, child, (), None, found, shape)
         elif isinstance(child, (cst.For, cst.While)):
-            found.append(Place(child, scope, around))
-            _collect(child, scope, (*around, child), found, shape)
+            found.append(Place(child, scope, around, guarded))
+            _collect(child, scope, (*around, child), guarded, found, shape)
         elif isinstance(child, _HOLDERS):
             inside = isinstance(child, cst.ClassDef) or (in_class and isinstance(child, cst.IndentedBlock))
-            _collect(child, scope, around, found, shape, inside)
+            catches = isinstance(child, cst.Try) and bool(child.handlers) and not around
+            _collect(child, scope, around, guarded or (child if catches else None), found, shape, inside)
 
 
-def _stepping(shape: Shape) -> set[str]:
-    """Functions that do one step when they are called: backward and an optimizer's step, not in a loop of theirs
-    that does both. Also those that call such a function outside a loop."""
-    found: set[str] = set()
+def _doing(found: set[str], does: Callable[[cst.CSTNode, set[str], Shape], bool], shape: Shape) -> set[str]:
+    """The functions that do something once when they are called, not in a loop of theirs: those in `found`, and those that
+    do it in their own body or by a call of one of them."""
     for _ in range(3):
         before = len(found)
         for name, function in shape.functions.items():
-            loops = [node for node in walk(function.body) if isinstance(node, (cst.For, cst.While))]
-            if _does_step(function.body, found, shape) and not any(
-                _does_step(loop, found, shape) for loop in loops
-            ):
+            loops = (node for node in walk(function.body) if isinstance(node, (cst.For, cst.While)))
+            if does(function.body, found, shape) and not any(does(loop, found, shape) for loop in loops):
                 found.add(name)
         if len(found) == before:
             break
     return found
 
 
+def _calls_one(node: cst.CSTNode, names: set[str], shape: Shape) -> bool:
+    return any(shape.calls(call, names) for call in calls_in(node))
+
+
 def _does_step(node: cst.CSTNode, stepping: set[str], shape: Shape) -> bool:
-    if any(shape.calls(call, stepping) for call in calls_in(node)):
-        return True
-    return _has(node, "backward") and _has_step(node)
+    """Backward and an optimizer's step, perhaps in a function that does both."""
+    return _calls_one(node, stepping, shape) or (_has(node, "backward") and _has_step(node))
 
 
 def _is_step_loop(place: Place, loops: list[Place], stepping: set[str], shape: Shape) -> bool:
@@ -171,6 +177,49 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
     """Every call that runs when `node` runs."""
     return (child for child in walk(node) if isinstance(child, cst.Call))
+
+
+def all_calls(module: cst.Module) -> list[cst.Call]:
+    """Every call in a module, those in functions and classes too."""
+    found = _Found()
+    module.visit(found)
+    return found.calls
+
+
+def full_names(module: cst.Module) -> Callable[[cst.BaseExpression], str]:
+    """Answers what names and attributes stand for by the module's imports: `torch.optim.SGD` for `optim.SGD`."""
+    found = _Found()
+    module.visit(found)
+
+    def full_name(node: cst.BaseExpression) -> str:
+        first, dot, rest = dotted(node).partition(".")
+        return f"{found.imported.get(first, first)}{dot}{rest}"
+
+    return full_name
+
+
+class _Found(cst.CSTVisitor):
+    """The calls of a module, and for each name that it imports what that stands for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[cst.Call] = []
+        self.imported: dict[str, str] = {}
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self.calls.append(node)
+
+    def visit_Import(self, node: cst.Import) -> None:
+        for alias in node.names:
+            if alias.evaluated_alias is not None:
+                self.imported[alias.evaluated_alias] = alias.evaluated_name
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
+        if node.module is None or node.relative or isinstance(node.names, cst.ImportStar):
+            return
+        for alias in node.names:
+            here = alias.evaluated_alias or alias.evaluated_name
+            self.imported[here] = f"{dotted(node.module)}.{alias.evaluated_name}"
 
 
 def call_name(call: cst.Call) -> str:
@@ -208,7 +257,8 @@ def _has_step(node: cst.CSTNode) -> bool:
 
 def _step_statement(loop: Loop, stepping: set[str], shape: Shape) -> Statement | None:
     """The last statement of a step loop with an optimizer's step in it, or a call that does one. Where branches of
-    one statement step in different ways (try, if and else), or a loop steps several optimizers, that whole statement."""
+    one statement step in different ways (try, if and else), or a loop steps several optimizers, that whole statement.
+    Without an optimizer the last statement that reads gradients, which is what updates the parameters."""
     for statement in reversed(body_of(loop)):
         nodes = [statement, *walk(statement)]
         found = [n for n in nodes if isinstance(n, cst.SimpleStatementLine) and _steps_in(n, stepping, shape)]
@@ -216,18 +266,22 @@ def _step_statement(loop: Loop, stepping: set[str], shape: Shape) -> Statement |
             looped = any(isinstance(n, (cst.For, cst.While)) and _steps_in(n, stepping, shape) for n in nodes)
             either = isinstance(statement, cst.If) and statement.orelse is not None
             return found[0] if len(found) == 1 and not looped and not either else statement
-    return None
+    return next((statement for statement in reversed(body_of(loop)) if _reads_gradients(statement)), None)
+
+
+def _reads_gradients(statement: Statement) -> bool:
+    return any(isinstance(node, cst.Attribute) and node.attr.value == "grad" for node in walk(statement))
 
 
 def _steps_in(node: cst.CSTNode, stepping: set[str], shape: Shape) -> bool:
     return _has_step(node) or any(shape.calls(call, stepping) for call in calls_in(node))
 
 
-def body_of(loop: Loop) -> list[Statement]:
-    """The statements directly in a loop; empty for a loop on one line."""
-    if not isinstance(loop.body, cst.IndentedBlock):
+def body_of(block: Loop | cst.If | cst.Else) -> list[Statement]:
+    """The statements directly in a loop or a branch; empty for one on one line."""
+    if not isinstance(block.body, cst.IndentedBlock):
         return []
-    return [s for s in loop.body.body if isinstance(s, (cst.SimpleStatementLine, cst.BaseCompoundStatement))]
+    return [s for s in block.body.body if isinstance(s, (cst.SimpleStatementLine, cst.BaseCompoundStatement))]
 
 
 def validations(body: list[Statement], shape: Shape) -> list[bool]:
@@ -268,17 +322,16 @@ def _is_validation_call(call: cst.Call, shape: Shape) -> bool:
         return False
     function = shape.functions.get(name)
     if function is not None:
-        return _evaluates(function)
+        return _evaluates(function, shape)
     return bool(_VALIDATION.fullmatch(name)) and bool(call.args or isinstance(call.func, cst.Attribute))
 
 
-def _evaluates(function: cst.FunctionDef) -> bool:
-    if any(call_name(call) in ("backward", "step") for call in calls_in(function.body)):
-        return False
+def _evaluates(function: cst.FunctionDef, shape: Shape) -> bool:
+    nodes = [node for part in shape.running(function.body) for node in walk(part)]
+    called = {call_name(node) for node in nodes if isinstance(node, cst.Call)}
     decorated = any(_under_no_grad(decorator.decorator) for decorator in function.decorators)
-    loops = any(isinstance(node, (cst.For, cst.While)) for node in walk(function.body))
-    guarded = any(call_name(call) in (*_NO_GRAD, "eval") for call in calls_in(function.body))
-    return loops and (decorated or guarded)
+    loops = any(isinstance(node, (cst.For, cst.While)) for node in nodes)
+    return loops and not called & {"backward", "step"} and (decorated or bool(called & {*_NO_GRAD, "eval"}))
 
 
 def _under_no_grad(decorator: cst.BaseExpression) -> bool:
@@ -287,18 +340,15 @@ def _under_no_grad(decorator: cst.BaseExpression) -> bool:
     ) in _NO_GRAD
 
 
-def saves_checkpoint(statement: Statement) -> bool:
-    """Whether a statement of an epoch writes a checkpoint, perhaps under a condition."""
-    return isinstance(statement, (cst.SimpleStatementLine, cst.If)) and any(
-        dotted(call.func) == "torch.save" or call_name(call) in _SAVING for call in calls_in(statement)
+def saves_checkpoint(statement: Statement, shape: Shape) -> bool:
+    """Whether a statement of an epoch writes a checkpoint, perhaps under a condition, into a file that it opens, or in a
+    function of the module that does not train."""
+    if not isinstance(statement, (cst.SimpleStatementLine, cst.If, cst.With)):
+        return False
+    calls = [call for node in shape.running(statement) for call in calls_in(node)]
+    return any(dotted(c.func) == "torch.save" or call_name(c) in _SAVING for c in calls) and not any(
+        call_name(call) == "backward" for call in calls
     )
-
-
-def is_entry(module: cst.Module) -> bool:
-    """Whether a file is run, not imported: it has a main guard, or it trains at module level."""
-    if main_guard(module) is not None:
-        return True
-    return any(isinstance(place.scope, cst.Module) for place in read_shape(module).steps)
 
 
 def main_guard(module: cst.Module) -> cst.If | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import libcst as cst
 
-from gpulint.codemods.shape import dotted
+from gpulint.codemods.shape import all_calls, full_names
 
 # Where a Trainer comes from, and which callback of Monitor it takes.
 _FRAMEWORKS: Final = {
@@ -20,14 +20,12 @@ _CLASSES: Final = {"Trainer", "Seq2SeqTrainer"}
 
 
 def trainer_calls(module: cst.Module) -> Iterator[tuple[cst.Call, str]]:
-    """The calls that make a trainer and can be given a callback, with the name of the callback that they take."""
-    known = _names(module)
-    found = _Calls()
-    module.visit(found)
-    for call in found.calls:
-        callback = known.get(dotted(call.func))
-        if callback is not None and _takes_one(call):
-            yield call, callback
+    """The calls that make a trainer, with the name of the callback that it takes."""
+    full_name = full_names(module)
+    for call in all_calls(module):
+        framework, _, made = full_name(call.func).rpartition(".")
+        if made in _CLASSES and framework in _FRAMEWORKS:
+            yield call, _FRAMEWORKS[framework]
 
 
 def with_callback(call: cst.Call, code: str) -> cst.Call:
@@ -93,8 +91,8 @@ def _between(
     )
 
 
-def _takes_one(call: cst.Call) -> bool:
-    """Not where the callbacks may come out of sight: in `**options`, or in a variable."""
+def takes_callback(call: cst.Call) -> bool:
+    """Whether a trainer's call can be given one more. Not where the callbacks may come out of sight: in `**options`, or in a variable."""
     for arg in call.args:
         if arg.star:
             return False
@@ -105,43 +103,3 @@ def _takes_one(call: cst.Call) -> bool:
 
 def _keyword(arg: cst.Arg) -> str:
     return arg.keyword.value if arg.keyword is not None else ""
-
-
-def _names(module: cst.Module) -> dict[str, str]:
-    """The dotted names under which a framework's trainer can be called here, with its callback."""
-    imports = _Imports()
-    module.visit(imports)
-    return imports.names
-
-
-class _Imports(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: dict[str, str] = {}
-
-    def visit_Import(self, node: cst.Import) -> None:
-        for alias in node.names:
-            self._module(alias.evaluated_name, alias.evaluated_alias or alias.evaluated_name)
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        if node.module is None or node.relative or isinstance(node.names, cst.ImportStar):
-            return
-        source = dotted(node.module)
-        for alias in node.names:
-            name, here = alias.evaluated_name, alias.evaluated_alias or alias.evaluated_name
-            if source in _FRAMEWORKS and name in _CLASSES:
-                self.names[here] = _FRAMEWORKS[source]
-            self._module(f"{source}.{name}", here)  # from lightning import pytorch as pl
-
-    def _module(self, source: str, here: str) -> None:
-        if source in _FRAMEWORKS:
-            self.names.update({f"{here}.{name}": _FRAMEWORKS[source] for name in _CLASSES})
-
-
-class _Calls(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[cst.Call] = []
-
-    def visit_Call(self, node: cst.Call) -> None:
-        self.calls.append(node)

@@ -121,7 +121,7 @@ class TestMonitor:
             """
         assert added("monitor", text) == [
             "from gpulint import memory",
-            'memory_run = memory.Monitor("memory.jsonl", every=100)',
+            'memory_run = memory.Monitor("memory.jsonl", every=100, optimizer_steps=True)',
             "memory_run.validation()",
             "memory_run.epoch(epoch)",
             "memory_run.end()",
@@ -392,26 +392,50 @@ class TestPhaseCleanup:
 
 
 MAIN = 'if __name__ == "__main__":\n    main()\n'
+TRAINS = "def main():\n    optimizer = torch.optim.SGD([], lr=1)\n\n\n" + MAIN
 
 
 class TestAllocConf:
     def test_after_the_imports_of_a_program(self) -> None:
-        text = "import os\nimport torch\n\nmodel = torch.nn.Linear(1, 1).cuda()\n" + MAIN
+        text = "import os\nimport torch\n\nmodel = torch.nn.Linear(1, 1).cuda()\n" + TRAINS
         top = "import os\nimport torch\nfrom gpulint import memory\n"
         assert transform("alloc-conf", text).startswith(
             top + "\nmemory.configure(expandable_segments=True)\n\nmodel"
         )
 
     def test_in_the_main_guard_where_the_file_may_be_imported_too(self) -> None:
-        made = transform("alloc-conf", "import torch\n\n\ndef move(x):\n    return x.cuda()\n\n\n" + MAIN)
+        made = transform("alloc-conf", "import torch\n\n\ndef move(x):\n    return x.cuda()\n\n\n" + TRAINS)
         assert made == (
             "import torch\nfrom gpulint import memory\n\n\ndef move(x):\n    return x.cuda()\n\n\n"
-            + MAIN.replace("main()", "memory.configure(expandable_segments=True)\n    main()")
+            + TRAINS.replace("    main()", "    memory.configure(expandable_segments=True)\n    main()")
         )
 
-    def test_modules_that_are_only_imported_are_left_alone(self) -> None:
-        text = "import torch\n\ndef f():\n    return torch.zeros(1).cuda()\n"
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "import torch\n\ndef f():\n    return torch.zeros(1).cuda()\n",  # nothing runs
+            "import torch\n\ndef f():\n    return torch.optim.SGD([], lr=1)\n",
+            "import requests\n\ndef main():\n    requests.get(URL)\n\n\n" + MAIN,  # nothing trains
+            'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\n' + MAIN,
+            "\n\n    ",  # libcst would take the blanks off
+        ],
+    )
+    def test_what_does_not_train_or_is_only_imported_is_left_alone(self, text: str) -> None:
         assert transform("alloc-conf", text) == text
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "def train():\n    for x in loader:\n        model(x).backward()\n        opt.step()\n\nfor epoch in range(3):\n    train()\n",
+            "from torch import optim\n\ndef main():\n    opt = optim.SGD([], lr=1)\n    fit(opt)\n\nmain()\n",
+            "from transformers import Trainer\nTrainer(model, **options).train()\n",
+        ],
+    )
+    def test_programs_that_train_at_module_level(self, text: str) -> None:
+        assert added("alloc-conf", text) == [
+            "from gpulint import memory",
+            "memory.configure(expandable_segments=True)",
+        ]
 
     @pytest.mark.parametrize(
         ("line", "call"),
@@ -435,24 +459,22 @@ class TestAllocConf:
         ],
     )
     def test_a_line_that_sets_the_variable_is_replaced(self, line, call) -> None:
-        made = transform("alloc-conf", f"import os\n\n# memory\n{line}  # why\nimport torch\n{MAIN}")
-        assert (
-            made == f"import os\n\n# memory\nfrom gpulint import memory\n{call}  # why\nimport torch\n{MAIN}"
-        )
+        made = transform("alloc-conf", f"import os\n\n# memory\n{line}  # why\nimport torch\n{TRAINS}")
+        top = f"import os\n\n# memory\nfrom gpulint import memory\n{call}  # why\nimport torch\n"
+        assert made == top + TRAINS
 
     def test_in_a_function_it_may_run_too_late(self) -> None:
         text = (
             'import os\n\ndef setup():\n    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\n\n'
-            + MAIN
+            + TRAINS
         )
         assert transform("alloc-conf", text) == text
 
     def test_under_a_condition(self) -> None:
         text = 'import os\nif FAST:\n    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:64"\n'
-        made = transform("alloc-conf", text)
-        assert made == (
-            "import os\nfrom gpulint import memory\nif FAST:\n    memory.configure(expandable_segments=True)\n"
-        )
+        made = transform("alloc-conf", text + TRAINS)
+        top = "import os\nfrom gpulint import memory\nif FAST:\n    memory.configure(expandable_segments=True)\n"
+        assert made == top + TRAINS
 
     @pytest.mark.parametrize(
         "line",
@@ -463,7 +485,7 @@ class TestAllocConf:
         ],
     )
     def test_what_cannot_be_told_is_left_alone(self, line) -> None:
-        text = f"import os\n{line}\n{MAIN}"
+        text = f"import os\n{line}\n{TRAINS}"
         assert transform("alloc-conf", text) == text
 
 

@@ -93,12 +93,137 @@ def test_steps_in_a_function_that_the_epochs_call() -> None:
 
 @pytest.mark.parametrize("more", ["train()\n", "if __name__ == '__main__':\n        train()\n"])
 def test_not_where_the_function_runs_without_a_monitor(more: str) -> None:
-    assert "memory_run.step()" not in str(changed(WORDS + f"\n    {more}"))
+    found = str(changed(WORDS + f"\n    {more}"))
+    assert "memory_run.step()" not in found
+    assert "optimizer_steps=True" in found
 
 
 def test_not_where_the_monitor_is_local_to_another_function() -> None:
     inside = WORDS.replace("for epoch", "def main():\n      for epoch").replace("\n        ", "\n          ")
     assert "memory_run.step()" not in str(changed(inside.replace("\n      for", "\n      for")))
+
+
+def test_parameters_that_are_updated_by_hand() -> None:
+    found = changed(
+        """
+        for epoch in range(3):
+            for x in loader:
+                model.zero_grad()
+                model(x).sum().backward()
+                for p in model.parameters():
+                    p.data.add_(p.grad, alpha=-lr)
+                if dry_run:
+                    break
+        """
+    )
+    assert "p.data.add_(p.grad, alpha=-lr) > memory_run.step()" in found
+
+
+@pytest.mark.parametrize(
+    "update",
+    ["self.update(model)", "for x in y:\n                print(x.grad_fn)"],
+    ids=["elsewhere", "other"],
+)
+def test_parameters_that_are_updated_out_of_sight(update: str) -> None:
+    text = f"""
+        for epoch in range(3):
+            for x in loader:
+                model.zero_grad()
+                model(x).sum().backward()
+                {update.replace("    " * 4, "    " * 5)}
+                print(x)
+        """
+    assert "print(x) > memory_run.step()" in changed(text)
+
+
+def test_milestones_stand_where_something_happens() -> None:
+    found = changed(
+        """
+        import torch
+
+        def keep(path):
+            with open(path, "wb") as file:
+                torch.save(model, file)
+
+        def accuracy():
+            def over(batches):
+                for x in batches:
+                    model(x)
+            model.eval()
+            return over(val_loader)
+
+        for epoch in range(3):
+            for x in loader:
+                model(x).sum().backward()
+                optimizer.step()
+            if epoch % 5 == 0:
+                score = accuracy()
+            elif epoch % 7 == 0:
+                keep("seven.pt")
+            else:
+                print(epoch)
+            if score > best:
+                with open("best.pt", "wb") as file:
+                    torch.save(model, file)
+                torch.save(optimizer, "optimizer.pt")
+                best = score
+            if epoch == 2: torch.save(model, "last.pt")
+        """
+    )
+    assert [line for line in found if line.endswith((".validation()", ".checkpoint()"))] == [
+        "score = accuracy() > memory_run.validation()",
+        'keep("seven.pt") > memory_run.checkpoint()',
+        'torch.save(optimizer, "optimizer.pt") > memory_run.checkpoint()',
+        'if epoch == 2: torch.save(model, "last.pt") > memory_run.checkpoint()',
+    ]
+
+
+def test_a_run_goes_on_after_the_handlers_of_its_try() -> None:
+    loop = """
+        for x in loader:
+            model(x).sum().backward()
+            optimizer.step()
+    """
+    caught = f"""
+    import torch
+
+    # Ctrl-C ends the training early.
+    try:
+        epochs = 3{loop}
+    except KeyboardInterrupt:
+        print("stopped")
+    torch.save(model, "m.pt")
+    """
+    made = transform("monitor", textwrap.dedent(caught))
+    assert "every=100)\n# Ctrl-C ends the training early.\ntry:\n    epochs = 3\n" in made
+    assert '    print("stopped")\nmemory_run.end()\ntorch.save' in made
+    # What cleans up and passes the error on ends the program, where the Monitor ends by itself; so does one of two.
+    for text in (caught.replace("except KeyboardInterrupt", "finally"), caught.replace(loop, loop + loop)):
+        assert "stopped" not in transform("monitor", textwrap.dedent(text)).partition("memory_run.end()")[0]
+
+
+def test_epochs_that_call_the_steps_through_another_function() -> None:
+    found = changed(
+        """
+        def train(model):
+            for x in loader:
+                model(x).sum().backward()
+                optimizer.step()
+
+        def one_epoch(model):
+            model.train()
+            train(model)
+
+        def main():
+            for epoch in range(3):
+                one_epoch(model)
+
+        def folds():
+            for fold in range(5):
+                main()
+        """
+    )
+    assert [line.partition(" > ")[0] for line in found if "Monitor" in line] == ["def main():"]
 
 
 @pytest.mark.parametrize("name", ["monitor", "oom-guard", "phase-cleanup", "alloc-conf"])

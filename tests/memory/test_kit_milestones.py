@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -196,6 +197,29 @@ class TestInstalled:
             optimizer.step()
         run.end()
         assert names(run) == ["start", "model on device", "first optimizer step", "step", "step", "end"]
+
+
+class TestOptimizerSteps:
+    """`optimizer_steps=True`: of a loop whose steps are out of sight, two optimizers a step."""
+
+    def test_the_optimizer_that_steps_first_counts(self) -> None:
+        run = memory.Monitor(every=2, optimizer_steps=True)
+        first, second = (torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1) for _ in range(2))
+        for _ in range(4):
+            first.step()
+            second.step()
+        run.end()
+        first.step()
+        assert names(run) == ["start", "first optimizer step", "step", "step", "end"]
+        assert [made.detail for made in run.milestones[1:4]] == ["SGD", "2", "4"]
+
+    def test_another_takes_its_place_when_it_is_gone(self) -> None:
+        run = memory.Monitor(every=1, optimizer_steps=True)
+        for _ in range(2):  # folds
+            torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1).step()
+            gc.collect()
+        run.end()
+        assert names(run).count("step") == 2
 
 
 class TestCallbacks:

@@ -17,22 +17,27 @@ class Hooks:
         self._monitor = monitor
         self._depth = 0
         self._trained = False
-        self._stepped = False
+        self._stepping: weakref.ref[Any] | None = None
         self._validating = 0
         self._epochs = 0
         self._current_loader: weakref.ref[Any] | None = None
         self._training_loader: weakref.ref[Any] | None = None
         self._removers: list[Any] = []
 
-    def install(self) -> None:
-        torch = torch_module()
+    def count_steps(self) -> None:
+        """Watch optimizer steps alone."""
+        torch_module()
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
+        self._removers.append(register_optimizer_step_post_hook(self._after_step).remove)
+
+    def install(self) -> None:
+        self.count_steps()
+        torch = torch_module()
         module = torch.nn.modules.module
-        self._removers = [
+        self._removers += [
             module.register_module_forward_pre_hook(self._before_forward).remove,
             module.register_module_forward_hook(self._after_forward, always_call=True).remove,
-            register_optimizer_step_post_hook(self._after_step).remove,
             self._wrap(torch.utils.data.DataLoader, "__iter__", before=self._before_loader),
             self._wrap(torch, "save", before=self._before_save, after=self._after_save),
         ]
@@ -86,10 +91,13 @@ class Hooks:
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._depth = 0  # a forward that raised between its hooks must not hide all later ones
-        if not self._stepped:
-            self._stepped = True
+        if self._stepping is None:
             self._monitor.milestone("first optimizer step", type(optimizer).__name__)
-        self._monitor.step()
+        # Of several optimizers of one step the first counts; when it is gone, the next.
+        if self._stepping is None or self._stepping() is None:
+            self._stepping = weakref.ref(optimizer)
+        if self._stepping() is optimizer:
+            self._monitor.step()
 
     def _before_loader(self, loader: Any, *_: Any) -> None:
         training = self._training_loader() if self._training_loader is not None else None

@@ -51,7 +51,7 @@ class Monitor:
             run.epoch(epoch)
         run.end()
 
-    The file is appended to; all records of one Monitor have the same `run`, the time of its start. Where it
+    Where the steps are out of sight, `optimizer_steps=True` counts those of the optimizer that steps first instead. The file is appended to; all records of one Monitor have the same `run`, the time of its start. Where it
     cannot be written, a warning says so and the run goes on. `Monitor.install()` does this for a plain loop by itself; callbacks for Lightning and Hugging Face are made by
     `run.lightning_callback()` and `run.huggingface_callback()`. Under torchrun each process has its rank in its
     lines and, where `file` is given, in its file's name.
@@ -64,6 +64,7 @@ class Monitor:
         every: int = 0,
         device: Any = None,
         quiet: bool = False,
+        optimizer_steps: bool = False,
     ) -> None:
         self._file = self._path(file)
         self._every = every
@@ -78,6 +79,9 @@ class Monitor:
         self.milestones: list[Milestone] = []
         self.milestone("start")
         atexit.register(self.end)
+        if optimizer_steps:
+            self._hooks = Hooks(self)
+            self._hooks.count_steps()
 
     @classmethod
     def install(
