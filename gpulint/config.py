@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from gpulint.bounds import is_below
@@ -96,8 +96,9 @@ class Config:
         root = os.path.abspath(root or os.curdir)
         if "extend" in data:
             raise ConfigError(f"{source}: extend: needs a file; use --config or a gpulint.toml")
-        values = parse(dict(data), Context(source, "", root, root))
-        return cls(root=root, **values, origins=dict.fromkeys(values, f"{source}: "))
+        context = Context(f"{source}: ", root, root)
+        values = parse(dict(data), context)
+        return cls(root=root, **values, origins=dict.fromkeys(values, context.origin))
 
     def origin(self, key: str) -> str:
         """How an error message names `key`: the file that set it, and the key there."""
@@ -106,7 +107,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the command line sets. `None` leaves the configuration's value.
+    """What the command line sets, by the names of the configuration's keys. `None` and `()` leave the configuration's value.
 
     `settings` are keys and values as a configuration has them, `ignore = ["GPU5"]`: before the file, after the options.
     """
@@ -114,7 +115,8 @@ class Overrides:
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    exclude: tuple[str, ...] | None = None
+    per_file_ignores: Mapping[str, tuple[str, ...]] | None = None
+    exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
     fail_on: str | None = None
     target_torch: str | None = None
@@ -128,33 +130,33 @@ class Overrides:
         here = os.getcwd()
         for text in self.settings:
             config = _with_setting(config, text, here)
-        changes: dict[str, Any] = {
-            "cli_select": self.select,
-            "cli_extend_select": self.extend_select,
-            "cli_ignore": self.ignore,
-        }
-        if self.exclude is not None:
-            changes["exclude"] = tuple(Glob(here, pattern) for pattern in self.exclude)
-        if self.extend_exclude:
-            extra = tuple(Glob(here, pattern) for pattern in self.extend_exclude)
-            changes["extend_exclude"] = (*config.extend_exclude, *extra)
-        if self.fail_on is not None:
-            changes["fail_on"] = self.fail_on
-        if self.target_torch is not None:
-            if not is_version(self.target_torch):
-                raise ConfigError(
-                    f'--target-torch: expected a version such as 2.4, got "{self.target_torch}"'
-                )
-            changes["target_torch"] = self.target_torch
-        if self.confidence is not None:
-            changes["confidence"] = Confidence(self.confidence)
+        context = Context("--", here, here)
+        values = parse(dict(self._as_keys()), context)
         if self.fixable is not None:
-            changes |= {"fixable": self.fixable, "unfixable": ()}
-        if self.unfixable:
-            kept = () if self.fixable is not None else config.unfixable
-            changes["unfixable"] = (*kept, *self.unfixable)
-        given = {key: "--" for key in ("fixable", "unfixable") if getattr(self, key)}
-        return replace(config, **changes, origins={**config.origins, **given})
+            config = replace(config, unfixable=())
+        for name in values.keys() & {"extend_exclude", "unfixable"}:
+            values[name] = (*getattr(config, name), *values[name])
+        return replace(
+            config,
+            **values,
+            cli_select=self.select,
+            cli_extend_select=self.extend_select,
+            cli_ignore=self.ignore,
+            origins={**config.origins, **dict.fromkeys(values, context.origin)},
+        )
+
+    def _as_keys(self) -> Iterator[tuple[str, Any]]:
+        """What is set and not kept apart, as a configuration would have it."""
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name in _APART or value is None or value == ():
+                continue
+            if isinstance(value, Mapping):
+                value = {key: list(codes) for key, codes in value.items()}
+            yield one.name.replace("_", "-"), list(value) if isinstance(value, tuple) else value
+
+
+_APART: Final = ("select", "extend_select", "ignore", "settings")
 
 
 def _with_setting(config: Config, text: str, here: str) -> Config:
@@ -165,8 +167,9 @@ def _with_setting(config: Config, text: str, here: str) -> Config:
         raise ConfigError(f"--config: {text} is not valid TOML: {error}") from None
     if "extend" in table:
         raise ConfigError("--config: extend: needs a file; write it into a gpulint.toml")
-    values = parse(table, Context("--config", "", here, here))
-    return replace(config, **values, origins={**config.origins, **dict.fromkeys(values, "--config: ")})
+    context = Context("--config: ", here, here)
+    values = parse(table, context)
+    return replace(config, **values, origins={**config.origins, **dict.fromkeys(values, context.origin)})
 
 
 def shown_path(path: str) -> str:
@@ -212,12 +215,10 @@ def _load(path: str, base: str | None, seen: tuple[str, ...]) -> tuple[dict[str,
     table = _read_table(path)
     if table is None:
         return None
-    shown = shown_path(path)
     directory = os.path.dirname(path)
     prefix = "tool.gpulint." if os.path.basename(path) == "pyproject.toml" else ""
-    context = Context(shown, prefix, directory, base or directory)
+    context = Context(f"{shown_path(path)}: {prefix}", directory, base or directory)
     own = parse(table, context)
-    label = f"{shown}: {prefix}"
     values, origins = _inherited(table, context, (*seen, os.path.realpath(path)))
     for name, value in own.items():
         older = values.get(name)
@@ -226,7 +227,7 @@ def _load(path: str, base: str | None, seen: tuple[str, ...]) -> tuple[dict[str,
         elif name == "per_file_ignores" and older:
             value = (*older, *value)
         values[name] = value
-        origins[name] = label
+        origins[name] = context.origin
     return values, origins
 
 

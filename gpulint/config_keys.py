@@ -16,7 +16,9 @@ from gpulint.findings import Confidence, Severity
 
 FAIL_ON: Final = ("error", "warning", "info", "never")
 CONFIDENCES: Final = tuple(level.value for level in Confidence)
-OUTPUT_FORMATS: Final = ("text", "concise", "json", "json-lines", "github", "gitlab", "junit", "sarif")
+OUTPUT_FORMATS: Final = (
+    "text", "concise", "grouped", "pylint", "json", "json-lines", "github", "gitlab", "junit", "sarif",
+)  # fmt: skip
 _SELECTOR: Final = re.compile(r"[A-Z]+[0-9]*|[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _CODE: Final = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 _LISTED: Final = "; gpulint rules lists them"
@@ -37,15 +39,14 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a table stands: the file as shown, the prefix of its keys, and what relative paths are relative to."""
+    """Where a table stands: what comes before a key in an error message, and what relative paths are relative to."""
 
-    file: str
-    prefix: str
+    origin: str
     directory: str  # of the file: for paths of other files
     base: str  # for glob patterns
 
     def error(self, key: str, message: str) -> ConfigError:
-        return ConfigError(f"{self.file}: {self.prefix}{key}: {message}")
+        return ConfigError(f"{self.origin}{key}: {message}")
 
 
 @dataclass(frozen=True, slots=True)

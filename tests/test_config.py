@@ -102,8 +102,8 @@ def test_the_command_line_outranks_the_file() -> None:
         ({}, Overrides(select=()), "--select: leaves no rule in force"),
         ({}, Overrides(select=("GPU1",), ignore=("GPU1",)), "--ignore: leaves no rule in force"),
         ({"select": ["GPU101"]}, Overrides(ignore=("GPU101",)), "--ignore: leaves no rule in force"),
-        ({}, Overrides(target_torch="nonsense"), "--target-torch: expected a version such as 2.4"),
-        ({}, Overrides(target_torch=""), "--target-torch: expected a version such as 2.4"),
+        ({}, Overrides(target_torch="nonsense"), '--target-torch: expected a version such as "2.4"'),
+        ({}, Overrides(target_torch=""), '--target-torch: expected a version such as "2.4"'),
     ],
 )
 def test_what_would_check_nothing_is_refused(

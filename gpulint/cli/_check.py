@@ -122,6 +122,8 @@ def _exit_code(request: Request, done: Run) -> int:
     code = done.exit_code
     if code != 2 and request.diff:
         code = 1 if done.changes else 0
+    if code == 0 and request.exit_non_zero_on_fix and done.fixed:
+        code = 1
     return 0 if code == 1 and request.exit_zero else code
 
 

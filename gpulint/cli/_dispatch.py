@@ -15,6 +15,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from gpulint.cli._streams import drop_stdout
 from gpulint.version import __version__
 
 DEFAULT = "check"
@@ -119,8 +120,9 @@ def _run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
         return 130
-    except BrokenPipeError:
-        return _reader_gone()
+    except BrokenPipeError:  # as other tools do, without a word
+        drop_stdout()
+        return 141  # 128 + SIGPIPE
     except OSError as error:
         if error.errno == errno.ENOSPC:
             return _disk_full(error)
@@ -184,30 +186,18 @@ def _never_fail_on_characters() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def _reader_gone() -> int:
-    """The reader of our output has stopped reading (`| head`): stop as other tools do, without a word."""
-    _drop_stdout()
-    return 141  # 128 + SIGPIPE
-
-
 def _flushed(status: int) -> int:
     """The status, or 2 where what was to be said could not be (a full disk)."""
     try:
         sys.stdout.flush()
     except (BrokenPipeError, ValueError):
-        _drop_stdout()
+        drop_stdout()
     except OSError as error:
         return _disk_full(error)
     return status
 
 
 def _disk_full(error: OSError) -> int:
-    _drop_stdout()
+    drop_stdout()
     _say(f"the output cannot be written: {error.strerror or error}")
     return 2
-
-
-def _drop_stdout() -> None:
-    """Point standard output to nowhere, or the interpreter would complain when it flushes it at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import click
 
 from gpulint.cli._options import Configured
+from gpulint.cli._streams import while_read
 from gpulint.config import nearest_rule
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
@@ -44,12 +45,13 @@ def explain(
         explained = _at(place, explain_text(text, path, rules), text)
     except (SourceError, FileError) as error:
         raise _Unexplained(f"{path} cannot be checked: {error}") from None
-    if output_format == "json":
-        click.echo(json.dumps([one.to_json() for one in explained], indent=2))
-    elif explained:
-        _print(explained)
-    else:
-        click.echo(_nothing(location, rules))
+    with while_read():
+        if output_format == "json":
+            click.echo(json.dumps([one.to_json() for one in explained], indent=2))
+        elif explained:
+            _print(explained)
+        else:
+            click.echo(_nothing(location, rules))
     return 0 if explained else 1
 
 
@@ -115,7 +117,7 @@ def _named(known: Sequence[type[Rule]], code: str) -> type[Rule]:
 
 
 def _print(explained: Sequence[Explained]) -> None:
-    columns = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else None
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     lines: list[Line] = []
     for one in explained:
         lines += [[]] if lines else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ import click
 from gpulint.atomic import write_atomic
 from gpulint.cli._job import give, summarize
 from gpulint.cli._request import Request
+from gpulint.cli._streams import while_read
 from gpulint.config import shown_path
 from gpulint.lint.engine import Run
 from gpulint.reports import Report, plural, writer
@@ -26,6 +28,7 @@ from gpulint.source.discovery import Discovery
 from gpulint.source.sources import Sources
 
 _OF_GITHUB: Final = ("github", "sarif")  # what its jobs read
+_FOR_PEOPLE: Final = ("text", "concise", "grouped")
 
 
 @dataclass(slots=True)
@@ -46,8 +49,8 @@ def write(request: Request, outcome: Outcome) -> None:
         _write_diff(request, outcome)
         return
     if outcome.fixed_stdin is not None:  # standard output is for the fixed source, the report goes beside it
-        sys.stdout.buffer.write(outcome.fixed_stdin)
-        sys.stdout.flush()
+        with while_read():
+            sys.stdout.buffer.write(outcome.fixed_stdin)
     with _output(request, sys.stderr if outcome.fixed_stdin is not None else sys.stdout) as out:
         report = Report(
             done.findings,
@@ -63,7 +66,7 @@ def write(request: Request, outcome: Outcome) -> None:
             everything=request.verbose,
             links=links_wanted(out),
             colour=request.output_file is None and colour_wanted(out, request.colour),
-            width=min(shutil.get_terminal_size().columns, 120) if out.isatty() else None,
+            width=shutil.get_terminal_size().columns if out.isatty() else None,
         )
         _write_report(request, report, out)
     if request.output_format in _OF_GITHUB:
@@ -80,24 +83,28 @@ def write(request: Request, outcome: Outcome) -> None:
 
 
 def _write_report(request: Request, report: Report, out: TextIO) -> None:
-    if request.statistics and request.output_format == "text":
-        from gpulint.reports.lint.summary import statistics, summary
-
-        paint([*statistics(report.findings, report.unsafe), *summary(report)], out, report.colour)
+    if not request.statistics:
+        writer(request.output_format or "text")(report, out)
         return
-    writer(request.output_format or "text")(report, out)
-    if request.statistics:
-        from gpulint.reports.lint.summary import statistics
+    from gpulint.reports.lint.summary import statistics, summary, table
 
-        paint(
-            statistics(report.findings, report.unsafe), sys.stderr, colour_wanted(sys.stderr, request.colour)
-        )
+    counted = statistics(report)
+    if request.output_format == "json":
+        out.write(json.dumps([one.to_json() for one in counted], indent=2) + "\n")
+    elif request.output_format == "json-lines":
+        out.writelines(json.dumps(one.to_json()) + "\n" for one in counted)
+    elif request.output_format in _FOR_PEOPLE:
+        paint([*table(counted), *summary(report)], out, report.colour)
+    else:  # a service's format has no place for counts
+        writer(request.output_format or "text")(report, out)
+        paint(table(counted), sys.stderr, colour_wanted(sys.stderr, request.colour))
 
 
 @contextlib.contextmanager
 def _output(request: Request, default: TextIO) -> Iterator[TextIO]:
     if request.output_file is None:
-        yield default
+        with contextlib.nullcontext() if request.watch else while_read():
+            yield default
         return
     whole = io.BytesIO()
     stream = io.TextIOWrapper(whole, encoding="utf-8", errors="surrogateescape", newline="\n")

@@ -14,20 +14,13 @@ class Request:
     """The options of the command, as given."""
 
     paths: tuple[str, ...] = ()
-    select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    target_torch: str | None = None
-    confidence: str | None = None
-    fixable: tuple[str, ...] | None = None
-    unfixable: tuple[str, ...] = ()
+    overrides: Overrides = field(default_factory=Overrides)
     fix: bool | None = None
     fix_only: bool | None = None
     unsafe_fixes: bool | None = None
     show_fixes: bool | None = None
     diff: bool = False
-    exclude: tuple[str, ...] = ()
-    extend_exclude: tuple[str, ...] = ()
+    exit_non_zero_on_fix: bool = False
     force_exclude: bool = False
     stdin_filename: str | None = None
     output_format: str | None = None
@@ -41,7 +34,6 @@ class Request:
     baseline: str | None = None
     write_baseline: bool = False
     add_ignore: bool = False
-    fail_on: str | None = None
     exit_zero: bool = False
     jobs: int = 0
     no_cache: bool = False
@@ -78,22 +70,6 @@ class Request:
     @property
     def from_stdin(self) -> bool:
         return self.paths == ("-",) or (not self.paths and self.stdin_filename is not None)
-
-    @property
-    def overrides(self) -> Overrides:
-        return Overrides(
-            self.select,
-            self.extend_select,
-            self.ignore,
-            self.exclude or None,
-            self.extend_exclude,
-            self.fail_on,
-            self.target_torch,
-            self.confidence,
-            self.fixable,
-            self.unfixable,
-            self.config.settings,
-        )
 
 
 def _first(given: bool | None, otherwise: bool) -> bool:

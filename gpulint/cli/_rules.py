@@ -122,7 +122,7 @@ def _columns(pages: list[Page], enabled: frozenset[str]) -> None:
     """A line for each rule in a pipe, for other programs; on a terminal as many as its summary takes, in a column of its own
     or, where there is no room for one, below."""
     wide = max((len(item.rule.name) for item in pages), default=4)
-    columns = min(shutil.get_terminal_size((120, 24)).columns, 140) if sys.stdout.isatty() else None
+    columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else None
     narrow = columns is not None and columns - wide - 25 < _LEAST
     click.echo(
         f"{'code':8}{'name':{wide + 2}}{'severity':10}{'on':5}{'' if narrow else 'what it finds'}".rstrip()

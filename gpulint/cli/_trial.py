@@ -12,6 +12,7 @@ from io import StringIO
 from gpulint.cli import _verify
 from gpulint.cli._job import summarize
 from gpulint.cli._options import write_report
+from gpulint.cli._streams import while_read
 from gpulint.cli._verify import Request
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
@@ -82,14 +83,8 @@ def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
 
 
 def _tell(request: Request, trial: Trial) -> None:
-    if request.output_format == "json":
-        from gpulint.reports.trial.json import write as write_json
-
-        write_json(trial, sys.stdout)
-    elif request.output_format == "markdown":
-        sys.stdout.write(_markdown(request, trial))
-    else:
-        _print_text(request, trial)
+    with while_read():
+        _print(request, trial)
     summarize(_markdown(request, trial))
     if trial.failure and trial.before is not None:
         sys.stdout.flush()
@@ -107,12 +102,19 @@ def _report(request: Request, trial: Trial) -> None:
         write_report(request.report, write_page(trial, request.dry_run))
 
 
-def _print_text(request: Request, trial: Trial) -> None:
-    from gpulint.reports.layout import colour_wanted
-    from gpulint.reports.trial.text import write
+def _print(request: Request, trial: Trial) -> None:
+    if request.output_format == "json":
+        from gpulint.reports.trial.json import write as write_json
 
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    write(trial, sys.stdout, request.dry_run, colour_wanted(sys.stdout, request.colour), columns)
+        write_json(trial, sys.stdout)
+    elif request.output_format == "markdown":
+        sys.stdout.write(_markdown(request, trial))
+    else:
+        from gpulint.reports.layout import colour_wanted
+        from gpulint.reports.trial.text import write
+
+        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        write(trial, sys.stdout, request.dry_run, colour_wanted(sys.stdout, request.colour), columns)
 
 
 def _markdown(request: Request, trial: Trial) -> str:

@@ -17,6 +17,7 @@ import click
 
 from gpulint.cli._job import summarize
 from gpulint.cli._options import say_what_went_to, write_report
+from gpulint.cli._streams import while_read
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
@@ -104,14 +105,8 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
 
 def _verified(request: Request, told: Callable[[Verification], Verification]) -> int:
     verification = _measure(request, told)
-    if request.output_format == "json":
-        from gpulint.reports.verify.json import write as write_json
-
-        write_json(verification, sys.stdout)
-    elif request.output_format == "markdown":
-        sys.stdout.write(gate_markdown(verification))
-    else:
-        _print_text(request, verification)
+    with while_read():
+        _print(request, verification)
     if verification.gate is not None:
         summarize(gate_markdown(verification))
     _say_how_it_ended(request, verification)
@@ -321,12 +316,19 @@ def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
 # -- output --------------------------------------------------------------------------------------------------
 
 
-def _print_text(request: Request, verification: Verification) -> None:
-    from gpulint.reports.layout import colour_wanted
-    from gpulint.reports.verify.text import write
+def _print(request: Request, verification: Verification) -> None:
+    if request.output_format == "json":
+        from gpulint.reports.verify.json import write as write_json
 
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+        write_json(verification, sys.stdout)
+    elif request.output_format == "markdown":
+        sys.stdout.write(gate_markdown(verification))
+    else:
+        from gpulint.reports.layout import colour_wanted
+        from gpulint.reports.verify.text import write
+
+        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
 
 
 def gate_markdown(verification: Verification) -> str:

@@ -30,6 +30,7 @@ def watch(request: Request, check_once: Check) -> int:
     request = replace(request, paths=request.paths or (os.curdir,))
     watched = Watched(lambda: _search(request), request.paths, lambda: _named_files(request))
     notices = by_notices(request.paths)
+    _clear()
     if notices is None:
         notices = by_the_clock()
         _say('watchfiles is not installed: looking at the files every second; pip install "gpulint[watch]"')
@@ -42,12 +43,18 @@ def watch(request: Request, check_once: Check) -> int:
                 before = _taken_in(before, watched.look(), run)
             _say("watching for changes, Ctrl-C stops")
             changed = wait_for_change(watched, before, notices)
-            if sys.stdout.isatty():
-                sys.stdout.write(_CLEAR)
+            _clear()
             _say(f"{_named(changed)} changed")
             forget_rules()
     except KeyboardInterrupt:
         return 130
+
+
+def _clear() -> None:
+    """An empty screen for each round, before anything is said on either stream."""
+    if sys.stdout.isatty():
+        sys.stdout.write(_CLEAR)
+        sys.stdout.flush()
 
 
 def _search(request: Request) -> Discovery:

@@ -125,8 +125,8 @@ def _collect(
             _collect(child, scope, (*around, child), guarded, found, shape)
         elif isinstance(child, _HOLDERS):
             inside = isinstance(child, cst.ClassDef) or (in_class and isinstance(child, cst.IndentedBlock))
-            catches = isinstance(child, cst.Try) and bool(child.handlers) and not around
-            _collect(child, scope, around, guarded or (child if catches else None), found, shape, inside)
+            catching = child if isinstance(child, cst.Try) and child.handlers and not around else None
+            _collect(child, scope, around, guarded or catching, found, shape, inside)
 
 
 def _doing(found: set[str], does: Callable[[cst.CSTNode, set[str], Shape], bool], shape: Shape) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -13,8 +14,16 @@ from gpulint.fix.canvas import CHANGE, Block, Canvas, RenderError, Statement, Su
 _TO_COMMA = re.compile(r"(?:[^,#]|#[^\r\n]*)*?,")
 
 
-def remove(canvas: Canvas, nodes: Sequence[cst.CSTNode]) -> None:
-    """Remove all of `nodes` together, so that a block emptied by several removals gets one `pass`."""
+# Comments that are not about the statement below them: settings of tools, and lines without a word.
+_STAYS = re.compile(
+    r"#\s*(?:(?:fmt|isort|yapf|autopep8|pylint|mypy|pyright|ruff|flake8|type|pragma)\s*:|(?:end)?region\b|\W*$)"
+    r"|#\s*gpulint:\s*(?:enable|disable|ignore-file)|#\s?%%"
+)
+
+
+def remove(canvas: Canvas, nodes: Sequence[cst.CSTNode], with_comments: bool = False) -> None:
+    """Remove all of `nodes` together, so that a block emptied by several removals gets one `pass`; `with_comments` those
+    right above statements too, as nothing takes the statements' place."""
     calls: dict[int, cst.CSTNode] = {}
     holders: dict[int, Suite] = {}
     gone: set[int] = set()
@@ -47,7 +56,7 @@ def remove(canvas: Canvas, nodes: Sequence[cst.CSTNode]) -> None:
             block = canvas.block(holder)
             blocks[id(block)] = block
     for block in blocks.values():
-        _remove_lines(canvas, block, gone)
+        _remove_lines(canvas, block, gone, with_comments)
     for owner in calls.values():
         _remove_arguments(canvas, owner, gone)
 
@@ -66,26 +75,43 @@ def _remove_smalls(canvas: Canvas, holder: Suite, gone: set[int]) -> None:
             canvas.put(places[place - 1][1], places[place][1], "")
 
 
-def _remove_lines(canvas: Canvas, block: Block, gone: set[int]) -> None:
+def _remove_lines(canvas: Canvas, block: Block, gone: set[int], with_comments: bool) -> None:
     body: Sequence[Statement] = block.body  # type: ignore[assignment]
     kept = [place for place, statement in enumerate(body) if id(statement) not in gone]
     emptied = not kept and not isinstance(block, cst.Module)
     for place, statement in enumerate(body):
         if id(statement) not in gone:
             continue
+        comments = _comments(statement) if with_comments else 0
+        start = canvas.first_line(statement)
+        for _ in range(comments):
+            start = canvas.index.line_start(start - 1)
         if emptied and place == 0:
-            canvas.put(canvas.first_offset(statement), canvas.last_line_end(statement), "pass")
+            first = canvas.text.index("#", start) if comments else canvas.first_offset(statement)
+            canvas.put(first, canvas.last_line_end(statement), "pass")
         elif emptied or (kept and place > kept[-1]):
-            _remove_backwards(canvas, body[place - 1], statement)
+            _remove_backwards(canvas, body[place - 1], statement, start)
         else:
-            _remove_forwards(canvas, statement, first=place == 0)
+            leading = statement.leading_lines[: len(statement.leading_lines) - comments]
+            _remove_forwards(canvas, statement, start, leading, first=place == 0)
 
 
-def _remove_forwards(canvas: Canvas, statement: Statement, first: bool) -> None:
-    """A statement's lines, and the blank lines that would stand beside other blank lines."""
-    start, end = canvas.first_line(statement), canvas.after(statement)
+def _comments(statement: Statement) -> int:
+    """How many comment lines right above a statement go with it."""
+    lines = itertools.takewhile(
+        lambda line: line.indent and line.comment is not None and not _STAYS.match(line.comment.value),
+        reversed(statement.leading_lines),
+    )
+    return len(list(lines))
+
+
+def _remove_forwards(
+    canvas: Canvas, statement: Statement, start: int, leading: Sequence[cst.EmptyLine], first: bool
+) -> None:
+    """A statement's lines from `start` on, and the blank lines that would stand beside other blank lines: after it, or last
+    in the lines `leading` to it."""
+    end = canvas.after(statement)
     blank_after = _blank_lines_after(canvas, end)
-    leading = statement.leading_lines
     if blank_after > end and leading and leading[-1].comment is None:
         for line in reversed(leading):
             if line.comment is not None:
@@ -111,8 +137,9 @@ def _remove_backwards(
     canvas: Canvas,
     previous: Statement,
     statement: Statement,
+    first_line: int,
 ) -> None:
-    """The last statement of a block goes with the line end before it, not the one after it.
+    """The last statement of a block goes, from its `first_line` on, with the line end before it, not the one after it.
 
     So its removal overlaps the removal of its neighbour by another fix: were each of them to think that the
     other stays, the block would be left empty.
@@ -122,9 +149,9 @@ def _remove_backwards(
     inserted = (piece for piece in canvas.pieces if piece.start == piece.end)
     if any(start < piece.start <= end and not piece.indentation and not piece.mark for piece in inserted):
         # Lines that this fix puts in between keep the block from being empty.
-        canvas.put(canvas.first_line(statement), canvas.after(statement), "", CHANGE, whole_lines=True)
+        canvas.put(first_line, canvas.after(statement), "", CHANGE, whole_lines=True)
         return
-    between = canvas.text[start : canvas.first_line(statement)]
+    between = canvas.text[start:first_line]
     comments = between.rstrip(" \t\x0c\r\n") if between.strip() else ""
     canvas.put(start, end, comments, CHANGE, whole_lines=True)
 

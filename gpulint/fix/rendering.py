@@ -39,7 +39,8 @@ def render(module: cst.Module, spans: Spans, repair: Repair) -> Fix:
             decorate(canvas, change)
         elif isinstance(change, AddImport):
             add_import(canvas, change)
-    remove(canvas, [change.old for change in repair.changes if isinstance(change, Remove)])
+    removed = [change.old for change in repair.changes if isinstance(change, Remove)]
+    remove(canvas, removed, with_comments=len(removed) == len(repair.changes))
     return Fix(repair.applicability, repair.message, canvas.edits(), repair.unsafe_because)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
 from gpulint.cli._options import CODES, CONFIDENCE, colour, configuration, some_codes
+from gpulint.config import Overrides
 from gpulint.reports import FORMATS
 
 _rules = heading("Rules")
@@ -31,6 +33,21 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     return values
 
 
+def _per_file(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, tuple[str, ...]] | None:
+    """`tests/*:GPU201,GPU5,old.py:ALL`: a code without a pattern goes with the pattern before it."""
+    found: dict[str, tuple[str, ...]] = {}
+    pattern = ""
+    for part in ",".join(values).split(",") if values else ():
+        before, colon, code = part.rpartition(":")
+        pattern = before.strip() if colon else pattern
+        if not pattern:
+            raise click.BadParameter(f"expected a pattern before {part!r}, such as 'tests/*:GPU201'.")
+        found[pattern] = (*found.get(pattern, ()), *codes(context, parameter, (code,)))
+    return found or None
+
+
 @click.command(cls=GroupedCommand, short_help="Find mistakes in files, and fix them: the default.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @_rules(
@@ -41,7 +58,14 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     help="Only these rules: codes, prefixes, names or ALL.",
 )
 @_rules("--extend-select", metavar=CODES, multiple=True, callback=codes, help="These rules too.")
-@_rules("--ignore", metavar=CODES, multiple=True, callback=codes, help="Not these rules.")
+@_rules("--ignore", "--extend-ignore", metavar=CODES, multiple=True, callback=codes, help="Not these rules.")
+@_rules(
+    "--per-file-ignores",
+    metavar="PATTERN:CODES",
+    multiple=True,
+    callback=_per_file,
+    help="Not these in files that match, instead of the configuration's.",
+)
 @_rules(
     "--confidence",
     metavar="LEVEL",
@@ -59,6 +83,7 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @_fixing(
     "--unfixable", metavar=CODES, multiple=True, callback=codes, help="Fix nothing that these rules find."
 )
+@_fixing("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 where something was fixed.")
 @_fixing("--diff", is_flag=True, help="Print what --fix would change; change nothing.")
 @_fixing("--add-ignore", is_flag=True, help="Silence findings by comments in the code.")
 @_files(
@@ -124,4 +149,6 @@ def command(**given: Any) -> int:
     from gpulint.cli._check import perform
     from gpulint.cli._request import Request
 
-    return perform(Request(**given))
+    names = {field.name for field in fields(Overrides)} & given.keys()
+    overrides = Overrides(**{name: given.pop(name) for name in names}, settings=given["config"].settings)
+    return perform(Request(overrides=overrides, **given))

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from gpulint.cli._streams import while_read
 from gpulint.codemods import NAMES
 
 _LACKING = {
@@ -37,8 +38,8 @@ def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
     from gpulint.codemods.running import change_files
 
     outcome = change_files(name, paths, diff)
-    for text in outcome.diffs:
-        sys.stdout.write(text)
+    with while_read():
+        sys.stdout.writelines(outcome.diffs)
     for path, reason in outcome.problems:
         print(f"gpulint: {path}: {reason}", file=sys.stderr)
     if not outcome.changed and not outcome.problems and outcome.seen:

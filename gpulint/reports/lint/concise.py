@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from gpulint.findings import Finding
 from gpulint.reports import Report, place, shown
 from gpulint.reports.layout import Line, linked, paint, printable
 from gpulint.reports.lint.summary import is_mended, summary
 
 
 def write(report: Report, out: TextIO) -> None:
-    lines: list[Line] = []
-    for finding in report.findings:
-        style = finding.severity.value
-        mark = "[*] " if is_mended(finding, report.unsafe) else ""
-        lines.append(
-            [
-                (printable(shown(finding.filename)), "path"),
-                (f":{place(finding)}: ", "faint"),
-                (finding.code, linked(style, finding.url) if report.links else style),
-                (" ", ""),
-                (mark, "fix"),
-                (printable(finding.message), ""),
-            ]
-        )
+    lines: list[Line] = [
+        [(printable(shown(one.filename)), "path"), (f":{place(one)}: ", "faint"), *told(one, report)]
+        for one in report.findings
+    ]
     paint(lines + summary(report), out, report.colour)
+
+
+def told(finding: Finding, report: Report) -> Line:
+    """The rule, `[*]` where --fix mends it, and the message."""
+    style = finding.severity.value
+    mark = "[*] " if is_mended(finding, report.unsafe) else ""
+    code = (finding.code, linked(style, finding.url) if report.links else style)
+    return [code, (" ", ""), (mark, "fix"), (printable(finding.message), "")]

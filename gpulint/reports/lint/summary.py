@@ -1,9 +1,11 @@
-"""The last line of the formats for people, and the `--statistics` table."""
+"""The last line of the formats for people, and what `--statistics` counts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from gpulint.findings import Finding, Severity
 from gpulint.reports import Report, plural, shown
@@ -80,21 +82,42 @@ def _fixable(report: Report) -> Line:
     return line
 
 
-def statistics(findings: list[Finding], unsafe: bool = False) -> list[Line]:
-    """A table of counts by rule, the most frequent first: count, code, name, and whether --fix mends all of them, ``[*]``,
-    some, ``[-]``, or none, with the unsafe fixes where these are asked for."""
-    counts = Counter((finding.code, finding.name) for finding in findings)
-    fixable = Counter(finding.code for finding in findings if is_mended(finding, unsafe))
-    width = max((len(str(number)) for number in counts.values()), default=1)
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How often a rule speaks, and how many of these --fix mends."""
+
+    code: str
+    name: str
+    count: int
+    fixable_count: int
+
+    def to_json(self) -> dict[str, Any]:
+        """With `fixable`, as ruff has it: whether all are mended."""
+        return {**asdict(self), "fixable": self.fixable_count == self.count}
+
+
+def statistics(report: Report) -> list[Counted]:
+    """Counts by rule, the most frequent first."""
+    counts = Counter((finding.code, finding.name) for finding in report.findings)
+    fixable = Counter(finding.code for finding in report.findings if is_mended(finding, report.unsafe))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [Counted(code, name, number, fixable[code]) for (code, name), number in ordered]
+
+
+def table(counted: list[Counted]) -> list[Line]:
+    """Count, code, whether --fix mends all, ``[*]``, some, ``[-]``, or none, and name."""
+    width = max((len(str(one.count)) for one in counted), default=1)
     return [
         [
-            (f"{number:>{width}}  ", "strong"),
-            (code, "code"),
-            (f"  {'[*]' if fixable[code] == number else '[-]' if fixable[code] else '[ ]'} ", "fix"),
-            (name, ""),
+            (f"{one.count:>{width}}  ", "strong"),
+            (one.code, "code"),
+            (
+                f"  {'[*]' if one.fixable_count == one.count else '[-]' if one.fixable_count else '[ ]'} ",
+                "fix",
+            ),
+            (one.name, ""),
         ]
-        for (code, name), number in ordered
+        for one in counted
     ]
 
 

@@ -33,7 +33,10 @@ from gpulint.reports.layout import Line, linked, paint, printable, quoted, width
 from gpulint.reports.lint.summary import summary
 from gpulint.source.files import split_lines
 
-_LONGEST: Final = 160  # columns of a source line shown, around the span
+_LONGEST: Final = (
+    160  # columns of a source line shown, around the span, where no terminal says how many it has
+)
+_SHORTEST: Final = 40  # on one that has hardly any
 _INDENT: Final = "    "  # of a headline's further lines
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 _MOST_LINES: Final = 6  # of a span over many lines, and of a fix's preview
@@ -91,7 +94,7 @@ def finding_lines(
     lines = _headline(finding, columns, len(others) + 1, links)
     margin = len(str(max(finding.line, finding.end_line)))
     gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
-    excerpt = _excerpt(finding, source, margin)
+    excerpt = _excerpt(finding, source, margin, columns)
     notes = _notes(finding, unsafe, cells or (lambda _: source), margin, columns)
     if others:
         notes += _note("also", ", ".join(map(place, others)), margin, columns)
@@ -117,7 +120,7 @@ def _headline(finding: Finding, columns: int | None, times: int, links: bool) ->
     filled = sum(width(text) for text, _ in lead)
     first, *more = textwrap.wrap(
         message,
-        max(columns, 40),
+        max(columns, _SHORTEST),
         initial_indent=" " * filled,
         subsequent_indent=_INDENT,
         break_on_hyphens=False,
@@ -134,7 +137,7 @@ def _label(finding: Finding, links: bool) -> Line:
     return [(f"{style}[", style), (finding.code, linked(style, finding.url)), ("]", style)]
 
 
-def _excerpt(finding: Finding, source: list[str], margin: int) -> list[Line]:
+def _excerpt(finding: Finding, source: list[str], margin: int, columns: int | None) -> list[Line]:
     """The lines of the span, each with its part underlined."""
     if not 1 <= finding.line <= len(source) or not any(source) or finding.name == "internal-error":
         return []
@@ -148,16 +151,22 @@ def _excerpt(finding: Finding, source: list[str], margin: int) -> list[Line]:
             if row - rows[0] == _MOST_LINES // 2:
                 lines.append([("." * 3, "gutter")])
             continue
-        lines += _underlined(finding, source[row - 1], row, margin)
+        lines += _underlined(finding, source[row - 1], row, margin, _room(columns, margin + 3))
     return lines
 
 
-def _underlined(finding: Finding, line: str, row: int, margin: int) -> list[Line]:
+def _room(columns: int | None, taken: int) -> int:
+    """The columns that a line of source may take beside what stands before it."""
+    return max(columns - taken, _SHORTEST) if columns else _LONGEST
+
+
+def _underlined(finding: Finding, line: str, row: int, margin: int, room: int) -> list[Line]:
     start = finding.column - 1 if row == finding.line else len(line) - len(line.lstrip())
     end = finding.end_column - 1 if row == finding.end_line else len(line.rstrip())
     start = min(start, len(line))
     end = min(max(end, start), len(line))
-    before, span, after = _window(printable(line[:start]), printable(line[start:end]), printable(line[end:]))
+    parts = (printable(line[:start]), printable(line[start:end]), printable(line[end:]))
+    before, span, after = _window(*parts, room)
     marks = "^" * max(width(span), 1)
     return [
         [(f"{row:>{margin}} | ", "gutter"), (before + span + after, "")],
@@ -165,18 +174,25 @@ def _underlined(finding: Finding, line: str, row: int, margin: int) -> list[Line
     ]
 
 
-def _window(before: str, span: str, after: str) -> tuple[str, str, str]:
-    """The three parts of a line, cut where the line is too long to show."""
-    if len(before) + len(span) + len(after) <= _LONGEST:
+def _window(before: str, span: str, after: str, room: int) -> tuple[str, str, str]:
+    """The three parts of a line, cut where the line is too long to show: what one side leaves over the other takes."""
+    if width(before + span + after) <= room:
         return before, span, after
-    if len(span) > _LONGEST // 2:
-        span = span[: _LONGEST // 2] + "…"
-    room = (_LONGEST - len(span)) // 2
-    if len(before) > room:
-        before = "…" + before[len(before) - room :]
-    if len(after) > room:
-        after = after[:room] + "…"
-    return before, span, after
+    span = _cut(span, max(room // 2, room - width(before + after)))
+    left = room - width(span)
+    half = left // 2
+    before = _cut(before[::-1], max(half, left - width(after)))[::-1]
+    return before, span, _cut(after, left - width(before))
+
+
+def _cut(text: str, room: int) -> str:
+    """As much of a text as has room, with a sign where more follows."""
+    if width(text) <= room:
+        return text
+    cut = text[: max(room - 1, 0)]
+    while cut and width(cut) >= room:
+        cut = cut[:-1]
+    return cut + "…"
 
 
 def _notes(
@@ -205,7 +221,7 @@ def _notes(
         how = finding.fix.safety
         shown_how = "unsafe: read it first" if how == "unsafe" else how
         lines += _note("fix", f"{finding.fix.message} ({shown_how})", margin, columns)
-        lines += _preview(finding.fix, cells, margin)
+        lines += _preview(finding.fix, cells, margin, columns)
     return lines
 
 
@@ -213,12 +229,15 @@ def _note(label: str, text: str, margin: int, columns: int | None) -> list[Line]
     lead = " " * (margin + 1)
     indent = len(lead) + len("= reason: ")
     text = printable(text.replace("\n", " "))
-    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
+    room = max(columns - indent, _SHORTEST) if columns else None
+    wrapped = textwrap.wrap(text, room, break_on_hyphens=False) if room else [text]
     lines: list[Line] = [[(lead + "= ", "gutter"), (f"{label}:".ljust(8), "label"), *quoted(wrapped[0])]]
     return lines + [[(" " * indent, ""), *quoted(more)] for more in wrapped[1:]]
 
 
-def _preview(fix: Fix, cells: Callable[[int | None], list[str]], margin: int) -> list[Line]:
+def _preview(
+    fix: Fix, cells: Callable[[int | None], list[str]], margin: int, columns: int | None
+) -> list[Line]:
     """The lines that a fix takes out and puts in; nothing where they are many."""
     changed: list[tuple[str, str]] = []
     for cell in dict.fromkeys(edit.cell for edit in fix.edits):
@@ -231,8 +250,9 @@ def _preview(fix: Fix, cells: Callable[[int | None], list[str]], margin: int) ->
     texts = textwrap.dedent("\n".join(printable(text) or " " for _, text in changed)).split("\n")
     styles = {"-": "removed", "+": "added"}
     lead = " " * (margin + 1 + len("= reason: "))
+    room = _room(columns, len(lead) + 2)
     return [
-        [(lead, ""), (f"{sign} {text[:_LONGEST]}", styles[sign])]
+        [(lead, ""), (f"{sign} {_cut(text, room)}", styles[sign])]
         for (sign, _), text in zip(changed, texts, strict=True)
     ]
 
