@@ -31,7 +31,7 @@ from gpulint.cli._dispatch import cli
 from gpulint.config import KEYS, Config
 from gpulint.findings import DOCS_URL
 from gpulint.lint.documentation import DOUBTFUL, Page, page
-from gpulint.lint.selection import BUILT_IN
+from gpulint.lint.selection import BUILT_IN, Selection
 from gpulint.reports import FORMATS
 from gpulint.rule import Rule
 from gpulint.source.discovery import DEFAULT_EXCLUDES
@@ -293,6 +293,18 @@ def default_of(name: str) -> str:
     return f"`{json.dumps(value)}`" if isinstance(value, (str, bool)) else "empty"
 
 
+def codes_left(selectors: str) -> str:
+    """The rules in force where the first selector is selected and the others are ignored."""
+    select, *ignore = selectors.split()
+    left = Selection(Config(select=(select,), ignore=tuple(ignore))).rules_for(str(ROOT)).rules
+    return ", ".join(rule.code for rule in left)
+
+
+def silent_rules(_: str = "") -> str:
+    """The rules that do not say what they reject."""
+    return ", ".join(rule.code for rule in all_rules() if rule.considers is Rule.considers)
+
+
 def option_table(_: str = "") -> str:
     """The options of single rules."""
     rows = ["| Rule | Option | Default | |", "| --- | --- | --- | --- |"]
@@ -358,7 +370,7 @@ def sample(_: str = "") -> str:
 def report(arguments: str) -> str:
     """What gpulint prints about the sample with these arguments, as a code block; as text with its colours."""
     language = "json" if re.search("json|sarif|gitlab", arguments) else "text"
-    colour = "always" if re.fullmatch(r"|--diff.*|--output-format concise", arguments) else "never"
+    colour = "always" if re.fullmatch(r"|--diff.*|--output-format (concise|grouped)", arguments) else "never"
     text = printed(SAMPLE, *arguments.split(), colour=colour)
     if language == "json" and "json-lines" not in arguments:
         text = json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
@@ -383,6 +395,8 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "rules": rules_table,
     "keys": configuration_keys,
     "options": option_table,
+    "left": codes_left,
+    "silent": silent_rules,
     "commands": commands,
     "action": action_inputs,
     "formats": format_list,

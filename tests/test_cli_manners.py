@@ -246,8 +246,32 @@ def test_fix_only_tells_of_nothing_that_is_left(project: Path) -> None:
 
 def test_what_is_fixable_has_one_mark(project: Path) -> None:
     (project / "train.py").write_text(SEVERAL)
-    for option in (("--output-format", "concise"), ("--statistics",)):
+    for option in (("--output-format", "concise"), ("--output-format", "grouped"), ("--statistics",)):
         assert gpulint(".", *option, "--unfixable", "GPU501", cwd=project).stdout.decode().count("[*]") == 1
+
+
+def test_rules_are_left_out_for_some_files(project: Path) -> None:
+    (project / "gpulint.toml").write_text('per-file-ignores = { "train.py" = ["ALL"] }\n')
+    (project / "old.py").write_text(HELD)
+    assert [path for path, *_ in codes(".", cwd=project)] == ["old.py"]
+    instead = ("--per-file-ignores", "*.txt:GPU5,old*:GPU9,held-graph")
+    assert [path for path, *_ in codes(".", *instead, cwd=project)] == ["train.py"]
+    assert codes(".", *instead, "--per-file-ignores", "train.py:GPU1", cwd=project) == []
+    assert codes(".", "--isolated", "--extend-ignore", "GPU1", cwd=project) == []
+    for wrong, said in (
+        ("GPU1", "expected a pattern before 'GPU1'"),
+        ("*.py:GPU777", '"*.py": unknown rule "GPU777"'),
+        ("*.py:", "names no rule"),
+    ):
+        done = gpulint(".", "--per-file-ignores", wrong, cwd=project)
+        assert (done.returncode, said in done.stderr.decode()) == (2, True), done.stderr
+
+
+def test_a_fix_may_fail_a_run(project: Path) -> None:
+    for expected in (1, 0):
+        assert gpulint(".", "--fix", "--exit-non-zero-on-fix", cwd=project).returncode == expected
+    (project / "train.py").write_text(HELD)
+    assert gpulint(".", "--fix", "--exit-non-zero-on-fix", "--exit-zero", cwd=project).returncode == 0
 
 
 # The report
@@ -364,6 +388,53 @@ def test_init_beside_other_tools(tmp_path: Path) -> None:
     assert "- id: gpulint" in text
     assert not (tmp_path / "gpulint.toml").exists()
     assert (tmp_path / ".pre-commit-config.yaml").read_text() == "repos: []\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("ruff.toml", "line-length = 100\n", '    [lint]\n    external = ["GPU"]\n'),
+        (".ruff.toml", '[lint]\nexternal = ["V"]\n', '    [lint]\n    external = ["V", "GPU"]\n'),
+        ("pyproject.toml", "[tool.ruff]\n", ""),
+        (
+            "pyproject.toml",
+            "[tool.ruff.lint]\nselect = []\n",
+            '    [tool.ruff.lint]\n    external = ["GPU"]\n',
+        ),
+        ("pyproject.toml", '[tool.ruff.lint]\nexternal = ["GPU"]\n', ""),
+        ("pyproject.toml", "[project]\n", ""),
+        ("ruff.toml", "lint = 3\n", '    [lint]\n    external = ["GPU"]\n'),
+        ("ruff.toml", "broken", ""),
+    ],
+)
+def test_init_says_what_ruff_needs(tmp_path: Path, name: str, settings: str, said: str) -> None:
+    (tmp_path / name).write_text(settings)
+    text = gpulint("init", cwd=tmp_path).stdout.decode()
+    assert ("external" in text) == bool(said)
+    assert said in text
+    assert (tmp_path / name).read_text() == settings
+
+
+def test_noqa_lives_with_ruff(tmp_path: Path) -> None:
+    """One comment, both tools, and the configuration that the docs give."""
+    ruff = Path(sys.executable).with_name("ruff")
+    if not ruff.exists():
+        pytest.skip("ruff is not installed")
+    (tmp_path / "train.py").write_text(HELD.replace("total += loss\n", "total += loss  # noqa: GPU101\n"))
+    check = [str(ruff), "check", "--no-cache", "--preview", "--select", "RUF,F", "."]
+
+    def checked() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(check, cwd=tmp_path, capture_output=True, check=False)
+
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n")
+    assert b"RUF100" in checked().stdout
+    page = (Path(__file__).parents[1] / "docs" / "suppressions.md").read_text()
+    (tmp_path / "pyproject.toml").write_text(
+        page.partition('toml title="pyproject.toml"\n')[2].partition("```")[0]
+    )
+    done = checked()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert gpulint(".", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from gpulint.rules import all_rules
 from schemas import schemas, violations
+from test_notebook_checking import save
 
 from gpulint.claims import Claim
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
@@ -187,6 +188,30 @@ def test_long_lines_are_cut_around_the_span() -> None:
     assert marks.count("^") == 4
 
 
+@pytest.mark.parametrize("columns", [60, 100, 250])
+@pytest.mark.parametrize("before", [0, 20, 300], ids=["first", "early", "late"])
+@pytest.mark.parametrize("after", [0, 300], ids=["last", "more"])
+def test_lines_take_the_width_of_the_terminal(columns: int, before: int, after: int) -> None:
+    line = "値" * (before // 2) + "loss" + "x" * after
+    edit = Edit(Position(1, 1), Position(1, 1), "y = ")
+    fix = Fix("safe", "mend it", (edit,))
+    start = before // 2 + 1
+    found = Finding(
+        "GPU101", "x", Severity.ERROR, "m", "a.py", 1, start, 1, start + 4, reason="a " * 300, fix=fix
+    )
+    shown = ["".join(text for text, _ in item) for item in finding_lines(found, [line], columns=columns)]
+    widest = max(map(width, shown))
+    assert widest <= columns
+    assert widest >= columns - 2  # the reason is broken where the terminal ends
+    excerpt = shown[2].removeprefix("1 | ")
+    assert "loss" in excerpt
+    if before + after > columns:
+        assert "…" in excerpt
+        assert width(excerpt) >= columns - 5  # what one side leaves over the other has
+    else:
+        assert excerpt == line
+
+
 def test_spans_over_many_lines_are_shortened() -> None:
     found = Finding("GPU101", "x", Severity.ERROR, "m", "a.py", 1, 1, 40, 2)
     shown = [
@@ -221,6 +246,32 @@ def test_concise(path: str) -> None:
     assert second == "pkg/a b,é.py:5:5: GPU102 50 % <of> & memory, kept"
     assert third.endswith("GPU000 no such␛file")
     assert summary.startswith("Found 3 findings")
+
+
+def test_grouped(path: str) -> None:
+    lines = render("grouped", sample(path)).splitlines()
+    assert lines[:4] == [
+        "pkg/a b,é.py:",
+        "  4:5 GPU101 [*] `total` holds the graph of every `loss`",
+        "  5:5 GPU102 50 % <of> & memory, kept",
+        "",
+    ]
+    assert lines[4] == "pkg/a b,é.pyx:"
+    assert lines[-1].startswith("Found 3 findings")
+    apart = [replace(sample(path)[0], line=row) for row in (4, 104)]
+    assert render("grouped", apart).splitlines()[1].startswith("  4:5   GPU101")
+
+
+def test_pylint(path: str, tmp_path: Path) -> None:
+    assert render("pylint", sample(path)).splitlines() == [
+        "pkg/a b,é.py:4: [GPU101] `total` holds the graph of every `loss`",
+        "pkg/a b,é.py:5: [GPU102] 50 % <of> & memory, kept",
+        "pkg/a b,é.pyx:1: [GPU000] no such␛file",
+    ]
+    save(tmp_path / "book.ipynb", "x = 1", "y = 2")
+    finding = replace(sample(path)[1], filename=str(tmp_path / "book.ipynb"), cell=3, line=1, end_line=1)
+    row = (tmp_path / "book.ipynb").read_text().splitlines().index('    "y = 2"') + 1
+    assert render("pylint", [finding]) == f"book.ipynb:{row}: [GPU102] cell 3, line 1: {finding.message}\n"
 
 
 def test_json_comes_back_as_findings(path: str) -> None:

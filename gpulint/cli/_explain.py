@@ -151,8 +151,8 @@ def _hanging(lead: Line, said: str, columns: int | None) -> Iterator[Line]:
 
 
 def _nothing(location: str, rules: RuleSet) -> str:
-    silent = sum(rule.considers is Rule.considers for rule in rules.rules)
-    return (
-        f"{location}: no rule in force considered anything here. "
-        f"{silent} of {len(rules.rules)} rules do not yet say what they reject; they have nothing to report here."
+    silent = ", ".join(rule.code for rule in rules.rules if rule.considers is Rule.considers)
+    others = (
+        f" These tell what they find, not what they reject, and found nothing: {silent}." if silent else ""
     )
+    return f"{location}: no rule in force considered anything here.{others}"

@@ -8,11 +8,12 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError
+from typing import Any
 
 import click
 
 from gpulint.atomic import target_of, write_atomic
-from gpulint.config import load_config
+from gpulint.config import load_config, parse_toml
 from gpulint.version import __version__
 
 _REPOSITORY = "https://github.com/gpulint/gpulint"
@@ -111,9 +112,32 @@ def initialise(directory: str, only_shown: bool) -> int:
             click.echo(f"{os.path.normpath(path)}: would be written:\n{textwrap.indent(part.text, '    ')}")
         else:
             failed |= not _written(path, part.text)
+    if beside := _for_ruff(directory):
+        click.echo(beside)
     if not only_shown and not failed:
         click.echo("Next: gpulint .")
     return 2 if failed else 0
+
+
+def _for_ruff(directory: str) -> str:
+    """What the project's configuration of ruff lacks, which takes codes in `noqa` that it does not know for wrong and unused."""
+    for name, prefix in ((".ruff.toml", ""), ("ruff.toml", ""), ("pyproject.toml", "tool.ruff.")):
+        try:
+            with open(os.path.join(directory, name), encoding="utf-8-sig") as file:
+                settings: Any = parse_toml(file.read())
+        except (OSError, ValueError):
+            continue
+        for part in filter(None, prefix.split(".")):
+            settings = settings.get(part, {}) if isinstance(settings, dict) else {}
+        if not settings and prefix:
+            continue
+        lint = settings.get("lint", {}) if isinstance(settings, dict) else {}
+        known = lint.get("external", []) if isinstance(lint, dict) else []
+        if "GPU" in known:
+            return ""
+        what = f"[{prefix}lint]\nexternal = {json.dumps([*known, 'GPU'])}"
+        return f"{name}: ruff does not know gpulint's codes in `# noqa: GPU101`; write in it:\n{textwrap.indent(what, '    ')}"
+    return ""
 
 
 def _present(directory: str, part: _Part) -> str | None:

@@ -163,7 +163,7 @@ def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None
     ]
     margin = len(str(max(verdict.line, verdict.end_line)))
     gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
-    shown = excerpt(_as_finding(verdict), sources.lines(verdict.file), margin)
+    shown = excerpt(_as_finding(verdict), sources.lines(verdict.file), margin, columns)
     if shown:
         lines += [gutter, *shown, gutter]
     lines += note("measured", verdict.text, columns, margin)
