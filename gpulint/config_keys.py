@@ -17,7 +17,7 @@ from gpulint.findings import Confidence, Severity
 FAIL_ON: Final = ("error", "warning", "info", "never")
 CONFIDENCES: Final = tuple(level.value for level in Confidence)
 OUTPUT_FORMATS: Final = (
-    "text", "concise", "grouped", "pylint", "json", "json-lines", "github", "gitlab", "junit", "sarif",
+    "text", "concise", "json", "json-lines", "github", "gitlab", "junit", "sarif", "grouped", "pylint",
 )  # fmt: skip
 _SELECTOR: Final = re.compile(r"[A-Z]+[0-9]*|[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _CODE: Final = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,6 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from gpulint.cli._streams import drop_stdout
 from gpulint.version import __version__
 
 DEFAULT = "check"
@@ -201,3 +200,19 @@ def _disk_full(error: OSError) -> int:
     drop_stdout()
     _say(f"the output cannot be written: {error.strerror or error}")
     return 2
+
+
+@contextlib.contextmanager
+def while_read() -> Iterator[None]:
+    """Writing to standard output that ends quietly when nobody reads any more, so that the command goes on to its status."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
+
+
+def drop_stdout() -> None:
+    """Point standard output to nowhere, or the interpreter would complain when it flushes it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

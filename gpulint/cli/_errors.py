@@ -79,7 +79,7 @@ def _place(error: click.BadParameter) -> str:
 
 def _metavar(param: click.Parameter, ctx: click.Context | None) -> str:
     if isinstance(param, click.Option):
-        return max(param.opts, key=len)
+        return next((name for name in param.opts if name.startswith("--")), param.opts[0])
     name = param.metavar or (param.name or "").upper()
     return name.removesuffix("...")
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import click
 
+from gpulint.cli._dispatch import while_read
 from gpulint.cli._options import Configured
-from gpulint.cli._streams import while_read
 from gpulint.config import nearest_rule
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+_ALIAS = re.compile(r"(?<=\w\w), --[\w-]+")
 _NAMES = 26  # columns for an option's names; what is longer has its text on the next line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -20,9 +22,10 @@ class GroupedOption(click.Option):
         self.heading = heading
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Without the name that takes it back: all of a heading have one then, and the heading says so."""
+        """Without the name that takes it back: all of a heading have one then, and the heading says so. Nor with a second
+        long name, which is for those who have another tool's in their fingers."""
         record = super().get_help_record(ctx)
-        return record and (record[0].partition(" / ")[0], record[1])
+        return record and (_ALIAS.sub("", record[0].partition(" / ")[0]), record[1])
 
 
 class GroupedCommand(click.Command):

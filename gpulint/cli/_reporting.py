@@ -16,9 +16,9 @@ from typing import Final, TextIO
 import click
 
 from gpulint.atomic import write_atomic
+from gpulint.cli._dispatch import while_read
 from gpulint.cli._job import give, summarize
 from gpulint.cli._request import Request
-from gpulint.cli._streams import while_read
 from gpulint.config import shown_path
 from gpulint.lint.engine import Run
 from gpulint.reports import Report, plural, writer

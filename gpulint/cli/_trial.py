@@ -10,9 +10,9 @@ from dataclasses import replace
 from io import StringIO
 
 from gpulint.cli import _verify
+from gpulint.cli._dispatch import while_read
 from gpulint.cli._job import summarize
 from gpulint.cli._options import write_report
-from gpulint.cli._streams import while_read
 from gpulint.cli._verify import Request
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpulint.cli._dispatch import while_read
 from gpulint.cli._job import summarize
 from gpulint.cli._options import say_what_went_to, write_report
-from gpulint.cli._streams import while_read
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline

@@ -64,13 +64,13 @@ def _per_file(
     metavar="PATTERN:CODES",
     multiple=True,
     callback=_per_file,
-    help="Not these in files that match, instead of the configuration's.",
+    help="Not these in files that match.",
 )
 @_rules(
     "--confidence",
     metavar="LEVEL",
     type=CONFIDENCE,
-    help="high, medium (what it costs is not shown) or low (any other doubt).",
+    help="high, medium (cost not shown), low (any doubt).",
 )
 @_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
 @_fixing("--fix/--no-fix", default=None, help="Apply safe fixes.")
@@ -125,7 +125,7 @@ def _per_file(
     "--fail-on",
     metavar="LEVEL",
     type=_LEVEL,
-    help="Exit with 1 from: error, warning (the default), info, never.",
+    help="Fail from error, warning (default), info; or never.",
 )
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @_running("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from gpulint.cli._streams import while_read
+from gpulint.cli._dispatch import while_read
 from gpulint.codemods import NAMES
 
 _LACKING = {
