@@ -483,6 +483,31 @@ def test_reader_that_goes_away(project: Path) -> None:
     assert done.returncode == 1  # as with a reader that stays
 
 
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("--diff .", 1),
+        (". --output-format json --exit-zero", 0),
+        ("explain train.py:11", 0),
+        ("codemod oom-guard --diff .", 1),
+    ],
+)
+def test_the_status_is_kept_where_nobody_reads(project: Path, command: str, status: int) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "gpulint", *command.split()],
+        cwd=project,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=environment(PYTHONUNBUFFERED="1"),  # each write meets the closed pipe
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == status, done.stderr
+    assert b"rror" not in done.stderr
+
+
 def test_parallel_and_serial_runs_agree(project: Path) -> None:
     for number in range(60):
         (project / f"more{number:02}.py").write_text(HELD + "# filler\n" * (number * 20))

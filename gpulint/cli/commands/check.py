@@ -125,7 +125,7 @@ def _per_file(
     "--fail-on",
     metavar="LEVEL",
     type=_LEVEL,
-    help="Fail from error, warning (default), info; or never.",
+    help="Fail from error, warning (default), info or never.",
 )
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @_running("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
