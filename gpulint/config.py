@@ -105,6 +105,10 @@ class Config:
         return self.origins.get(key.split(".")[0].replace("-", "_"), "") + key
 
 
+# What `Config` has fields of its own for, and what `apply` begins with.
+_APART: Final = ("select", "extend_select", "ignore", "settings")
+
+
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """What the command line sets, by the names of the configuration's keys. `None` and `()` leave the configuration's value.
@@ -154,9 +158,6 @@ class Overrides:
             if isinstance(value, Mapping):
                 value = {key: list(codes) for key, codes in value.items()}
             yield one.name.replace("_", "-"), list(value) if isinstance(value, tuple) else value
-
-
-_APART: Final = ("select", "extend_select", "ignore", "settings")
 
 
 def _with_setting(config: Config, text: str, here: str) -> Config:

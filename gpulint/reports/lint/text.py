@@ -33,9 +33,7 @@ from gpulint.reports.layout import Line, linked, paint, printable, quoted, width
 from gpulint.reports.lint.summary import summary
 from gpulint.source.files import split_lines
 
-_LONGEST: Final = (
-    160  # columns of a source line shown, around the span, where no terminal says how many it has
-)
+_LONGEST: Final = 160  # columns of a source line shown, around the span, where there is no terminal
 _SHORTEST: Final = 40  # on one that has hardly any
 _INDENT: Final = "    "  # of a headline's further lines
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
