@@ -7,10 +7,10 @@ told with its doubts in words: with medium confidence where it holds and only wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpulint.findings import Confidence, Slight
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.code import ir
+
+
+NO_FURTHER: Final = "gpulint looked no further: too much of the program calls, or is called from, here"
+
+
+class LookedNoFurther(Exception):
+    """A question has gone through as much of the program as it may."""
 
 
 class Question(str, Enum):
@@ -93,10 +100,18 @@ class Considered:
         return confidence_of(self.answers)
 
 
+def as_far(answers: Iterable[Answer]) -> Iterator[Answer]:
+    """The answers, as far as they are looked for: what comes after that is open."""
+    try:
+        yield from answers
+    except LookedNoFurther:
+        yield left_open(Question.REACHED, NO_FURTHER)
+
+
 def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
     """The arithmetic, the same for every claim. Stops at the first answer that refutes it."""
     given = []
-    for answer in answers:
+    for answer in as_far(answers):
         if answer.verdict is Verdict.REFUTED:
             return None
         given.append(answer)
@@ -115,7 +130,7 @@ def doubts_of(answers: Iterable[Answer]) -> tuple[str, ...]:
 def until_refuted(answers: Iterable[Answer]) -> tuple[Answer, ...]:
     """The answers up to the first that refutes the claim: what comes after it need not be asked."""
     found: list[Answer] = []
-    for answer in answers:
+    for answer in as_far(answers):
         found.append(answer)
         if answer.verdict is Verdict.REFUTED:
             break

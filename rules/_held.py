@@ -142,7 +142,7 @@ def _few_layers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:
     from gpulint.analysis.questions.size.forwards import ForwardSizes
 
     behind = _behind(hold, facts)
-    if not (hold.value.has(LOSS) and hold.graph.wholly_freed) or may_be_left_to_others(facts.functions, hold):
+    if not (hold.value.has(LOSS) and hold.graph.wholly_freed) or may_be_left_to_others(facts.followed, hold):
         return  # what was made beside the loss, or in a round without a backward, keeps what it saved
     if all(
         forward.loops[-1:] == hold.rounds.loops[-1:] for forward in behind

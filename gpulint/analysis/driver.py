@@ -54,6 +54,7 @@ class Followed(FileAnalysis):
                 self.summary(function)
         facts = self.function_facts
         finish(self, facts)
+        self.effort.settle()
         return FileFacts(self, facts, not names_only_cpu(self))
 
     def _relevant(self) -> list[ir.Function]:

@@ -639,6 +639,14 @@ def statements(block: list[Stmt]) -> Iterator[Stmt]:
         return iter(block._all)
 
 
+def size(function: Function) -> int:
+    """Of how many statements a function is, without nested functions."""
+    body = function.body
+    return (
+        len(body._all) if isinstance(body, Block) and hasattr(body, "_all") else len(tuple(statements(body)))
+    )
+
+
 def every_block(block: list[Stmt]) -> Iterator[list[Stmt]]:
     """The block and those nested in it, outermost first, without nested functions."""
     yield block

@@ -39,7 +39,7 @@ class FileFacts:
     """
 
     analysis: FileAnalysis
-    functions: list[FunctionFacts]
+    followed: list[FunctionFacts]
     on_gpu: bool = True
     trees: HasModule | None = None
     unread_cell: int | None = None
@@ -48,6 +48,15 @@ class FileFacts:
     @property
     def module(self) -> ir.Module:
         return self.analysis.module
+
+    @property
+    def functions(self) -> Iterator[FunctionFacts]:
+        """What is known of each function that was followed. Each is looked at for itself, and no further than one may be."""
+        effort = self.analysis.effort
+        for function in self.followed:
+            effort.begin(function.function)
+            yield function
+        effort.begin()
 
     @property
     def imports(self) -> dict[str, str]:
@@ -60,7 +69,11 @@ class FileFacts:
     def ask(self, question: Callable[[FileAnalysis], T]) -> T:
         """What a question about the file gives, asked once however many rules ask it."""
         if question not in self._answers:
+            effort = self.analysis.effort
+            asked_for = effort.function
+            effort.begin()
             self._answers[question] = question(self.analysis)
+            effort.begin(asked_for)
         answer: T = self._answers[question]
         return answer
 
@@ -105,7 +118,7 @@ class FileFacts:
     @cached_property
     def handed_out(self) -> frozenset[str]:
         """Names of functions that the file also uses as values: callbacks, of whose callers nothing is known."""
-        names = {function.function.name for function in self.functions}
+        names = {function.function.name for function in self.followed}
         found: set[str] = set()
         imports = Names(self.imports)
         for function in self.module.functions:
@@ -149,7 +162,7 @@ class FileFacts:
         """The origins in functions that nothing is said about, by identity: tests, and what another framework runs."""
         silent = {
             function.function
-            for function in self.functions
+            for function in self.followed
             if function.role.is_test or function.role.is_foreign
         }
         found: set[int] = set()

@@ -39,8 +39,9 @@ def called(file: FileAnalysis, function: ir.Function, call: ir.Call) -> ir.Funct
         return None if "." in attr else info.method(attr)
     if attr or head in file.evidence[function].assigned:
         return None
-    for other in file.module.functions:
-        if other.name == head and other.cls is None and other.parent in (file.module.body, function):
+    for other in file.call_sites.plain_functions.get(head, ()):
+        file.effort.draw(ir.size(other))
+        if other.parent in (file.module.body, function):
             return other
     return None
 

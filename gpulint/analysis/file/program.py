@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import chooses_result
 from gpulint.analysis.code.statics import mark_statics
+from gpulint.analysis.file.call_sites import CallSite, CallSites
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.effort import Effort
 from gpulint.analysis.file.entry import EntryModes
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.file.facts import FunctionFacts, Keep
@@ -36,9 +39,6 @@ from gpulint.analysis.values.values import (
     Val,
     join,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _ROLES = frozenset(
     {Kind.MODULE, Kind.OPTIMIZER, Kind.LOADER, Kind.INSTANCE, Kind.FUNCTION, Kind.CLASS, Kind.QUALIFIED}
@@ -76,11 +76,13 @@ class FileAnalysis(EntryModes):
         self.filename = filename
         self.project = project
         self.main = main
+        self._effort = Effort()  # of a file alone
         self.imported: dict[str, Val | None] = {}
         for function in module.functions:
             function.home = self
         self.names = Names(module.imports)
         self.evidence = _EvidenceByFunction({function: Evidence(function) for function in module.functions})
+        self.call_sites = CallSites(self.evidence)
         self.classes = self._classes()
         self.owners = {info.cls: info for info in self.classes.values()}
         for function in module.functions:
@@ -127,6 +129,17 @@ class FileAnalysis(EntryModes):
         self.__dict__.clear()
         for function in functions:
             function.home = function.parent = function.cls = None
+
+    @property
+    def effort(self) -> Effort:
+        """What is spent on the file that is linted, and kept for it: the same for all files of its project."""
+        return self._effort if self.project is None else self.project.effort
+
+    def calls_named(self, name: str) -> Sequence[CallSite]:
+        """The calls of the file whose last name this is; going through them is counted."""
+        found = self.call_sites.calls.get(name, ())
+        self.effort.draw(1 + sum(ir.size(site.caller) for site in found))
+        return found
 
     def _classes(self) -> dict[str, ClassInfo]:
         classes = {name: ClassInfo(cls, self.names) for name, cls in self.module.classes.items()}

@@ -20,6 +20,7 @@ from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.mentions import Mentions, mentions_in
 from gpulint.analysis.code.missing import BUILDS, Asked
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
+from gpulint.analysis.file.effort import Effort
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.runners import PROJECT_FILES
 from gpulint.analysis.file.sources import Sources
@@ -56,6 +57,7 @@ class Project:
         self._top = top
         self._buffers = {} if buffers is None else buffers
         self._importing = Importing(top, self._raw)
+        self.effort = Effort()
         self.follow: Callable[[ir.Module, str, Project], FileAnalysis] | None = (
             None  # set by the file that is checked
         )
@@ -80,6 +82,7 @@ class Project:
         self._asked = set()
         self._looked_up = 0
         self._importing.begin()
+        self.effort = Effort()
 
     def forget_files(self) -> None:
         """Files may have been written: list and read those that may call a function anew."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.mentions import Mentions
 from gpulint.analysis.code.outside import FileCalls
+from gpulint.analysis.file.effort import Effort
 from gpulint.analysis.values.values import Val
 
 File = TypeVar("File")
@@ -17,6 +18,7 @@ File = TypeVar("File")
 class Surroundings(Protocol[File]):
     """The files of a project, each as a `File` once it was read."""
 
+    effort: Effort
     follow: Callable[[ir.Module, str, Any], File] | None
 
     def value(self, origin: str, qualified: str) -> Val | None:

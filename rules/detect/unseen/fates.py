@@ -16,6 +16,7 @@ from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
 from gpulint.analysis.code.sightlines import seeing
 from gpulint.analysis.code.uses import QUESTIONS
+from gpulint.analysis.file.effort import kept
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called_in_project, qualified
 from gpulint.analysis.torch import frameworks
@@ -90,6 +91,7 @@ class Fate:
         return read is not None and not self.goes_on and not self.backward
 
 
+@kept
 def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
     """What the function does with the result of one of its calls."""
     follower = _Follower(file, function, _DEEPEST)
@@ -99,7 +101,12 @@ def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
 
 def fate_of_place(file: FileAnalysis, function: ir.Function, path: str) -> Fate:
     """What the function does with what it finds under a name, or in an attribute."""
-    follower = _Follower(file, function, _DEEPEST)
+    return _of_name(file, function, path, _DEEPEST)
+
+
+@kept
+def _of_name(file: FileAnalysis, function: ir.Function, path: str, deeper: int) -> Fate:
+    follower = _Follower(file, function, deeper)
     follower.follow_name(path)
     return follower.fate
 
@@ -117,6 +124,7 @@ class _Follower:
         self._bindings: set[tuple[str, int, bool]] = set()
         self._at: ir.Stmt | None = None  # the statement that is looked at
         self._statements = list(ir.statements(function.body))
+        file.effort.draw(len(self._statements))
 
     def follow(self, call: ir.Call) -> None:
         for statement in self._statements:
@@ -234,9 +242,7 @@ class _Follower:
         param = next((name for name, value in given.items() if value is current), None)
         if param is None:
             return False
-        inside = _Follower(callee.home, callee, self._deeper - 1)
-        inside.follow_name(param)
-        found = inside.fate
+        found = _of_name(callee.home, callee, param, self._deeper - 1)
         if not found.only_read or found.by_name is not None or found.kept or found.lossy or found.backward:
             return False
         self.fate.read = self.fate.read or (call if found.read else None)

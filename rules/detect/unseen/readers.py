@@ -10,6 +10,7 @@ from gpulint.rules.detect.unseen.giving_back import gives_back
 from gpulint.rules.detect.unseen.networks import Networks
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.file.effort import Effort, kept
 from gpulint.analysis.torch.backward import runs_backward
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class Readers:
         ]
         return not any(one.goes_on or one.backward or one.lossy or one.kept for one in uses)
 
+    @property
+    def effort(self) -> Effort:
+        return self._file.effort
+
+    @kept
     def trains_below(self, function: ir.Function, depth: int = 3) -> bool:
         evidence = function.home.evidence[function]
         if any(map(runs_backward, evidence.called)) or evidence.words & (AUTOGRAD | {"zero_grad"}):
@@ -65,11 +71,13 @@ class Readers:
             one is not None and one is not function and self.trains_below(one, depth - 1) for one in below
         )
 
+    @kept
     def is_read_inside(self, callee: ir.Function) -> bool:
         """Whether a function makes numbers of all that its networks give, and nothing else."""
         found = [fate(callee.home, callee, call) for call in self._networks.runs_in(callee)]
         return bool(found) and all(one.only_read and one.by_name is None for one in found)
 
+    @kept
     def hands_back(self, callee: ir.Function) -> bool:
         """Whether a function returns what its networks give, and neither keeps it nor goes backward: who makes numbers of what
         it returns is the last that could."""
@@ -79,6 +87,7 @@ class Readers:
             return False
         return not (self.keeps_to_itself(callee) or self.trains_below(callee))
 
+    @kept
     def keeps_to_itself(self, callee: ir.Function, depth: int = 2) -> bool:
         """Whether a function runs networks and returns something else: what is told about them, and no tensor of theirs."""
         runs = self._networks.runs_in(callee)

@@ -355,18 +355,10 @@ def _results(value: ir.Expr) -> tuple[ir.Expr, ...]:
 
 def calls_of(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Stmt, ir.Call]]:
     """The calls of a function by its name in this file, or by another name that it is given: `load = load_net`."""
-    names = {function.name}
-    for caller, evidence in file.evidence.items():
-        if function.name in evidence.words:
-            for statement in ir.statements(caller.body):
-                if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Name):
-                    if statement.value.id == function.name:
-                        names |= {target.id for target in statement.targets if isinstance(target, ir.Name)}
-    for caller, evidence in file.evidence.items():
-        if not names.isdisjoint(evidence.called):
-            for statement, call in ir.calls(caller.body):
-                if isinstance(call.func, ir.Name) and call.func.id in names:
-                    yield caller, statement, call
+    for name in dict.fromkeys((function.name, *file.call_sites.other_names.get(function.name, ()))):
+        for site in file.calls_named(name):
+            if isinstance(site.call.func, ir.Name):
+                yield site.caller, site.statement, site.call
 
 
 def _feeds_gpu(method: ir.Function) -> bool:

@@ -115,12 +115,13 @@ def handing(
     below, each with what it gives for a parameter."""
     makes = function.cls is not None and function.name == "__init__"
     called = function.cls.name if function.cls is not None and makes else function.name
-    for caller, evidence in home.evidence.items():
-        below = makes and caller is not function and _is_below(caller, function)
-        names = {called, "__init__"} if below else {called}
-        for statement, call in ir.calls(caller.body) if names & evidence.called else ():
-            if caller is not function and call.method in names and fits(function, call):
-                yield caller, statement, bind_sources(function, call, function.cls is not None).get(name)
+    sites = home.calls_named(called)
+    if makes:
+        below = (site for site in home.calls_named("__init__") if _is_below(site.caller, function))
+        sites = [*sites, *below]
+    for caller, statement, call in sites:
+        if caller is not function and fits(function, call):
+            yield caller, statement, bind_sources(function, call, function.cls is not None).get(name)
 
 
 def _is_below(caller: ir.Function, made: ir.Function) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import unwrapped
 from gpulint.analysis.file.classes import ClassInfo
+from gpulint.analysis.file.effort import kept
 from gpulint.analysis.file.frozen_classes import required_of, switched_by
 from gpulint.analysis.file.lookup import class_made
 from gpulint.analysis.questions.grad.frozen_networks import classes_bound, handing
@@ -41,21 +42,22 @@ def frozen_by_settings(
     return None
 
 
+@kept
 def _places(
     file: FileAnalysis, function: ir.Function, path: str, depth: int
-) -> Iterator[tuple[ir.Function, str]]:
+) -> tuple[tuple[ir.Function, str], ...]:
     """The functions that may make a network, or hand it over, each with the path that it has there."""
     if "." in path:
-        yield from ((method, path) for method in (function.cls.methods.values() if function.cls else ()))
-        return
-    yield function, path
+        return tuple((method, path) for method in (function.cls.methods.values() if function.cls else ()))
+    found = {(function, path): None}
     if not depth or all(param.name != path for param in function.params):
-        return
+        return tuple(found)
     others = file.project.files_calling(file.filename, function) if file.project is not None else ()
     for home in (file, *(others or ())):
         for caller, _, given in handing(home, function, path):
             if given is not None and given.path is not None:
-                yield from _places(home, caller, given.path, depth - 1)
+                found.update(dict.fromkeys(_places(home, caller, given.path, depth - 1)))
+    return tuple(found)
 
 
 def _freezing(place: ir.Function, path: str) -> Iterator[tuple[ir.Part, bool]]:

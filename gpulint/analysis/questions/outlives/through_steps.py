@@ -83,12 +83,10 @@ def receivers(function: ir.Function, name: str) -> Iterator[Receiver]:
     home: FileAnalysis = function.home
     others = home.project.files_calling(home.filename, function) if home.project is not None else None
     for file in (home, *(others or ())):
-        for caller, evidence in file.evidence.items():
-            if function.name in evidence.called:
-                for statement, call in ir.calls(caller.body):
-                    if isinstance(statement, ir.Assign) and statement.value is call:
-                        if _may_call(file, caller, call, function) and len(statement.targets) == 1:
-                            yield from _bound(caller, statement, statement.targets[0], places)
+        for caller, statement, call in file.calls_named(function.name):
+            if isinstance(statement, ir.Assign) and statement.value is call:
+                if _may_call(file, caller, call, function) and len(statement.targets) == 1:
+                    yield from _bound(caller, statement, statement.targets[0], places)
 
 
 def _places(function: ir.Function, name: str) -> Iterator[tuple[int, int] | None]:
@@ -103,8 +101,6 @@ def _places(function: ir.Function, name: str) -> Iterator[tuple[int, int] | None
 
 def _may_call(file: FileAnalysis, caller: ir.Function, call: ir.Call, function: ir.Function) -> bool:
     """Whether a call may be of the function, as far as its name and what it is called on tell."""
-    if call.method != function.name:
-        return False
     if function.cls is not None:
         return isinstance(call.func, ir.Attr)
     return isinstance(call.func, ir.Name) or qualified(file, caller, call.func.path) is not None

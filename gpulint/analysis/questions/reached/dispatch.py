@@ -113,10 +113,8 @@ def _of_parameter(
     others = home.project.files_calling(home.filename, function) if home.project is not None else ()
     found: set[ClassInfo | None] = set() if others is not None else {None}
     for file in (home, *(others or ())):
-        for caller, evidence in file.evidence.items():
-            for stmt, call in ir.calls(caller.body) if function.name in evidence.called else ():
-                if caller is function or call.method != function.name or not fits(function, call):
-                    continue
+        for caller, stmt, call in file.calls_named(function.name):
+            if caller is not function and fits(function, call):
                 given = bind_sources(function, call, function.cls is not None).get(name)
                 found |= classes_of(file, caller, given, depth - 1, stmt) if given is not None else {None}
     return frozenset(found or {None})

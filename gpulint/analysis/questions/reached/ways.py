@@ -141,11 +141,7 @@ class Ways:
         if file.project is None or self._is_free(function):
             return None
         sites = [
-            (caller, statement)
-            for caller, evidence in file.evidence.items()
-            if name in evidence.called
-            for statement, call in ir.calls(caller.body)
-            if call.method == name and fits(function, call)
+            (caller, statement) for caller, statement, call in file.calls_named(name) if fits(function, call)
         ]
         if len(file.project.calls_of(file.filename, function)) > len(sites):
             return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import ends_at_once
+from gpulint.analysis.file.effort import kept
 from gpulint.analysis.questions.device.placement import calls_of
 from gpulint.analysis.questions.repeats.batches import gives_one_at_a_time
 from gpulint.analysis.questions.repeats.watching import is_watched, waits_for_somebody
@@ -60,11 +61,13 @@ def goes_through_loader(file: FileAnalysis, function: ir.Function, call: ir.Call
     return innermost.over_loader or any("load" in name.rpartition(".")[2].lower() for name in named)
 
 
-def goes_through_batches(
-    file: FileAnalysis, function: ir.Function, call: ir.Call, depth: int = _DEPTH
-) -> bool:
+def goes_through_batches(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
     """Whether batches go through a call for all that the text says: of a loader, or of what is called after them, in a loop
     around it or around a call of its function, or because a framework calls that with each."""
+    return _through_batches(file, function, call, _DEPTH)
+
+
+def _through_batches(file: FileAnalysis, function: ir.Function, call: ir.Call, depth: int) -> bool:
     around = ir.loops_around(function.body, call) or ()
     made_by = _comprehension_around(function, call)
     if any(_speaks_of_batches(loop) for loop in around) or goes_through_loader(file, function, call):
@@ -75,8 +78,14 @@ def goes_through_batches(
         return True
     if function is file.module.body or not depth:
         return False
+    return _takes_batches(file, function, depth)
+
+
+@kept
+def _takes_batches(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
+    """The same of the calls of a function."""
     return any(
-        goes_through_batches(home, caller, site, depth - 1) for home, caller, site in callers(file, function)
+        _through_batches(home, caller, site, depth - 1) for home, caller, site in callers(file, function)
     )
 
 
@@ -126,6 +135,7 @@ def is_few(loop: ir.For | ir.While) -> bool:
     )
 
 
+@kept
 def _is_repeated(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
     """Whether a loop is seen to run a function, through its callers here and in other files, or whether somebody out of sight
     calls it, who may do so in one."""
@@ -174,13 +184,11 @@ def _comprehension_around(function: ir.Function, call: ir.Call) -> ir.Comp | Non
 
 def _callers(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Function, ir.Call]]:
     """The calls of a function by its name in one file."""
-    for caller, evidence in home.evidence.items():
-        if function.name in evidence.called:
-            for _, call in ir.calls(caller.body):
-                if call.method == function.name:
-                    yield caller, call
+    for site in home.calls_named(function.name):
+        yield site.caller, site.call
 
 
+@kept
 def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
     """Whether a function runs once where the script runs: only from where that starts, in no loop."""
     if function is file.module.body:

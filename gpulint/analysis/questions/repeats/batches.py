@@ -64,14 +64,13 @@ def _handed(
     """What the callers of a function hand over for a parameter, here and in the files that call it."""
     others = file.project.files_calling(file.filename, function) if file.project is not None else ()
     for home in (file, *(others or ())):
-        for caller, evidence in home.evidence.items():
-            for _, call in ir.calls(caller.body) if function.name in evidence.called else ():
-                if call.method == function.name and caller is not function:
-                    given = bind_sources(function, call, function.cls is not None).get(name)
-                    if given is None:
-                        yield caller, call
-                    else:
-                        yield from _makers(home, caller, given, depth - 1)
+        for caller, _, call in home.calls_named(function.name):
+            if caller is not function:
+                given = bind_sources(function, call, function.cls is not None).get(name)
+                if given is None:
+                    yield caller, call
+                else:
+                    yield from _makers(home, caller, given, depth - 1)
 
 
 def _is_of_one(function: ir.Function, maker: ir.Expr) -> bool:

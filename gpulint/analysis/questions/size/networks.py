@@ -176,10 +176,19 @@ class NetworkSizes:
         if all(one is not None and one.layers for one in found):
             yield from (one for one in found if one is not None)
 
-    def _makers(self, function: ir.Function, path: str, depth: int) -> Iterator[tuple[ir.Function, ir.Expr]]:
+    def _makers(
+        self, function: ir.Function, path: str, depth: int
+    ) -> tuple[tuple[ir.Function, ir.Expr], ...]:
         """The expressions that the network may have been made by, each with the function it stands in."""
         if not depth:
-            return
+            return ()
+        home: FileAnalysis = function.home
+        key = (NetworkSizes._makers, function, path, depth)
+        return home.effort.once(key, lambda: tuple(dict.fromkeys(self._found_makers(function, path, depth))))
+
+    def _found_makers(
+        self, function: ir.Function, path: str, depth: int
+    ) -> Iterator[tuple[ir.Function, ir.Expr]]:
         head, _, rest = path.partition(".")
         owner = function.method
         if rest and owner is not None and owner.params and owner.params[0].name == head:
@@ -277,9 +286,8 @@ def _calls_in(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fu
 
 
 def _named(file: FileAnalysis, name: str) -> Iterator[tuple[ir.Function, ir.Call]]:
-    for caller, evidence in file.evidence.items():
-        if name in evidence.called:
-            yield from ((caller, call) for _, call in ir.calls(caller.body) if call.method == name)
+    for site in file.calls_named(name):
+        yield site.caller, site.call
 
 
 def _assigned(function: ir.Function) -> dict[str, list[ir.Expr]]:
