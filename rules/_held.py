@@ -27,6 +27,7 @@ from gpulint.answers import (
     Considered,
     Question,
     Verdict,
+    as_far,
     confidence_of,
     doubts_of,
     left_open,
@@ -74,7 +75,7 @@ def is_certain(hold: Hold, facts: FileFacts) -> bool:
 
 def considered(hold: Hold, facts: FileFacts) -> Considered:
     """The claim that the value is kept beyond its iteration together with a graph, as `explain` shows it."""
-    return Considered(hold.at, hold.place.holder, tuple(answers(hold, facts)))
+    return Considered(hold.at, hold.place.holder, tuple(as_far(answers(hold, facts))))
 
 
 def answers(hold: Hold, facts: FileFacts) -> Iterator[Answer]:

@@ -12,6 +12,7 @@ from gpulint.answers import (
     Considered,
     Question,
     Verdict,
+    as_far,
     confidence_of,
     doubts_of,
     left_open,
@@ -129,7 +130,7 @@ class DeviceAccumulation(Rule):
 
         for hold in facts.holds():
             if hold.place.container:
-                yield Considered(hold.at, hold.place.holder, tuple(_answers(facts, hold)))
+                yield Considered(hold.at, hold.place.holder, tuple(as_far(_answers(facts, hold))))
         for one in facts.ask(Gathered).found:
             yield Considered(one.at, one.holder, one.answers)
         yield from considered(

@@ -12,6 +12,7 @@ from gpulint.answers import (
     Considered,
     Question,
     Verdict,
+    as_far,
     confidence_of,
     doubts_of,
     left_open,
@@ -116,7 +117,7 @@ class EvalWithGrad(Rule):
 
         for function in facts.functions:
             for forward in function.forwards:
-                answers = tuple(_answers(facts, forward, function))
+                answers = tuple(as_far(_answers(facts, forward, function)))
                 yield Considered(forward.call, forward.module.path or "the model", answers)
         yield from unseen_considered(facts)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import Answer, Considered, Question, Verdict, refuted
+from gpulint.answers import Answer, Considered, LookedNoFurther, Question, Verdict, as_far, refuted
 from gpulint.findings import Confidence, Finding
-from gpulint.lint.linter import linted, project_of, said_by_callers, said_by_program
+from gpulint.lint.linter import found_by, linted, project_of, said_by_callers, said_by_program
 from gpulint.lint.trees import SourceError, deep_stack
 from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
@@ -179,17 +179,28 @@ class _File:
 def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explained]:
     """Each claim of a rule's."""
     options = rules.options.get(rule.code, {})
-    reports = {id(origin_of(report.at)): report for report in rule().check(file.facts, options)}
-    for considered in rule().considers(file.facts, options):
+    reports = {id(origin_of(report.at)): report for report in found_by(rule, file.facts, options)}
+    for considered in _considered(rule, file.facts, options):
         yield _claim(rule, considered, reports.pop(id(origin_of(considered.at)), None), file)
     for report in reports.values():
         yield _claim(rule, Considered(report.at, "", ()), report, file)
 
 
+def _considered(rule: type[Rule], facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+    try:
+        yield from rule().considers(facts, options)
+    except LookedNoFurther:
+        return  # which the rule's reports say
+
+
 def _claim(rule: type[Rule], considered: Considered, report: Report | None, file: _File) -> Explained:
     start, end = file.spans.of(node_of(considered.at))
     more = (
-        *(said_by_program(file.facts, rule, considered.at) if considered.confidence or report else ()),
+        *(
+            as_far(said_by_program(file.facts, rule, considered.at))
+            if considered.confidence or report
+            else ()
+        ),
         *_taken_back(considered.at, report, rule, file),
     )
     answers = (*considered.answers, *more)
@@ -222,4 +233,4 @@ def _taken_back(at: Place, report: Report | None, rule: type[Rule], file: _File)
     if (file.facts.is_test or file.facts.passes_over(at)) and not rule.in_tests:
         yield refuted(Question.REACHED, "it is test code, or computes with another framework")
     if report is not None:
-        yield from said_by_callers(report, file.filename, file.project)
+        yield from as_far(said_by_callers(report, file.filename, file.project))

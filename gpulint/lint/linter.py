@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, refuted
+from gpulint.answers import (
+    NO_FURTHER,
+    Answer,
+    LookedNoFurther,
+    Question,
+    Verdict,
+    as_far,
+    doubts_of,
+    left_open,
+    refuted,
+)
 from gpulint.findings import Confidence, Finding, Fix, Position, Related, decisive
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
@@ -20,7 +30,7 @@ if TYPE_CHECKING:
 
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
-    from gpulint.rule import Place
+    from gpulint.rule import Place, Repair
     from gpulint.source.positions import Spans
 
 
@@ -110,15 +120,24 @@ def _reports(
     for rule in rules.rules:
         if facts.is_test and not rule.in_tests:
             continue
-        for report in rule().check(facts, rules.options.get(rule.code, {})):
+        for report in found_by(rule, facts, rules.options.get(rule.code, {})):
             if not rule.in_tests and facts.passes_over(report.at):
                 continue
             said: tuple[Answer, ...] = ()
             if report.confidence.reaches(rules.confidence):
-                said = tuple(said_by_program(facts, rule, report.at))
-            said = (*said, *said_by_callers(report, filename, project))
+                said = tuple(as_far(said_by_program(facts, rule, report.at)))
+            said = (*said, *as_far(said_by_callers(report, filename, project)))
             if not any(answer.verdict is Verdict.REFUTED for answer in said):
                 yield rule, _with_doubts(report, said)
+
+
+def found_by(rule: type[Rule], facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
+    """What a rule finds until it has gone through as much as it may; where that ends is a doubt of its own."""
+    try:
+        yield from rule().check(facts, options)
+    except LookedNoFurther:
+        where = facts.analysis.effort.function or facts.module.body
+        yield Report(where, f"{rule.name} was not looked for to the end", doubts=(NO_FURTHER,))
 
 
 def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterator[Answer]:
@@ -172,7 +191,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
     start, end = spans.of(node_of(report.at))
     cost = Cost.of(report.cost)
     fix = None
-    repair = report.repair() if callable(report.repair) else report.repair
+    repair = _repair(report)
     if repair is not None:
         from gpulint.fix.fixing import render
 
@@ -206,6 +225,13 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         claim=report.claim or rule.runtime_claim,
         measured=cost.measured,
     )
+
+
+def _repair(report: Report) -> Repair | None:
+    try:
+        return report.repair() if callable(report.repair) else report.repair
+    except LookedNoFurther:
+        return None
 
 
 class _StatementRows:

@@ -24,6 +24,10 @@ MAX_NESTING = 400
 # keeps within the native stack.
 _STACK: Final = 12_000
 
+# Of an expression in itself, and of all expressions of a file added up that go beyond it.
+_USUAL_DEPTH: Final = 50
+_MOST_BEYOND: Final = 100_000
+
 _BOM: Final = "\ufeff"
 
 
@@ -52,6 +56,7 @@ class Trees:
         wrong = flaw(self.text)
         if wrong is not None and wrong.too_deep:
             raise SourceError(wrong.message, wrong.line, wrong.column)
+        _check_depth(self.tree)
         with deep_stack():
             module = parse(self.text)
         attach_all(self.tree, module)
@@ -119,6 +124,23 @@ def parse(text: str) -> cst.Module:
         ) from None
     except RecursionError:
         raise SourceError("the file is nested too deeply to be parsed") from None
+
+
+def _check_depth(tree: ast.Module) -> None:
+    """Refuse what takes libcst's parser long: with chains of calls and with brackets in brackets its time grows with the square
+    of the depth. A nest of 400 brackets, or a chain of 1,000 calls, is parsed in a second or two."""
+    beyond = 0
+    stack: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        beyond += max(depth - _USUAL_DEPTH, 0)
+        if beyond > _MOST_BEYOND:
+            row = getattr(node, "lineno", 1)
+            raise SourceError(
+                "calls or brackets are chained too deeply: gpulint does not analyse this file", row
+            )
+        for child in ast.iter_child_nodes(node):
+            stack.append((child, 0 if isinstance(child, ast.stmt) else depth + 1))
 
 
 def _check_nesting(text: str) -> None:

@@ -45,6 +45,7 @@ def last_backwards(file: FileAnalysis) -> list[Suspicion]:
 
 def _is_made_after(function: ir.Function, statement: ir.Stmt, later: ir.Stmt, other: ir.Call) -> bool:
     """Whether what another backward goes through is made between the two, of nothing that could have a graph from before."""
+    function.home.effort.draw(ir.size(function))
     own, root = own_name(function), _root(other)
     between = [one for one in ir.statements(function.body) if statement.row < one.row < later.row]
     seen: set[str] = set()
@@ -65,6 +66,7 @@ def _is_made_after(function: ir.Function, statement: ir.Stmt, later: ir.Stmt, ot
 
 def _may_be_of_a_graph(function: ir.Function, name: str) -> bool:
     """Whether a name is bound to what something computes or collects, and not to data that is fetched."""
+    function.home.effort.draw(ir.size(function))
     values = [
         statement.value
         for statement in ir.statements(function.body)

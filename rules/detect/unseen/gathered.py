@@ -21,7 +21,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.methods import ADDING
 from gpulint.analysis.values.values import Grad
-from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, proven, refuted
+from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, proven, refuted, until_refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -117,7 +117,7 @@ class Gathered:
         if off:
             put = replace(put, sight=replace(put.sight, grad=Grad.DISABLED))
         best = min(leaves, key=lambda leaf: (not leaf.runs, leaf.maker is None, leaf.doubt is not None))
-        answers = tuple(_until_refuted(self._asked(function, put, best, drain, guarded)))
+        answers = until_refuted(self._asked(function, put, best, drain, guarded))
         made = best.maker is not None
         return Gathering(function, put.at, put.holder.path or "", best.expr, answers, drain.to_host, made)
 
@@ -176,13 +176,6 @@ class Gathered:
             )
         else:
             yield proven(Question.BACKWARD, "it is detached, or becomes an array, where it ends", drain.at)
-
-
-def _until_refuted(answers: Iterator[Answer]) -> Iterator[Answer]:
-    for answer in answers:
-        yield answer
-        if answer.verdict is Verdict.REFUTED:
-            return
 
 
 def _repeats(file: FileAnalysis, put: _Put, drain: Drain) -> Iterator[Answer]:
