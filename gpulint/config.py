@@ -22,12 +22,14 @@ from gpulint.config_keys import (
     Context,
     Glob,
     did_you_mean,
+    glob,
     is_version,
     nearest_rule,
     parse,
     shown,
 )
 from gpulint.findings import Confidence, Severity
+from gpulint.source.files import FileError, read_bytes
 
 __all__ = [
     "CONFIDENCES",
@@ -47,6 +49,7 @@ __all__ = [
     "shown_path",
 ]
 
+_MAX_SIZE: Final = 4_000_000  # bytes of a configuration
 FILE_NAMES: Final = ("gpulint.toml", "pyproject.toml")
 
 
@@ -182,10 +185,9 @@ def shown_path(path: str) -> str:
 def _read_table(path: str) -> dict[str, Any] | None:
     """The gpulint table of a configuration file, or None where a pyproject.toml has none."""
     try:
-        with open(path, "rb") as stream:
-            raw = stream.read()
-    except OSError as error:
-        raise ConfigError(f"{shown_path(path)}: cannot be read: {error.strerror or error}") from None
+        raw = read_bytes(path, _MAX_SIZE)
+    except FileError as error:
+        raise ConfigError(f"{shown_path(path)}: {error.message}") from None
     in_pyproject = os.path.basename(path) == "pyproject.toml"
     if in_pyproject and b"gpulint" not in raw:
         return None
@@ -207,7 +209,10 @@ def parse_toml(text: str) -> dict[str, Any]:
     from importlib import import_module
 
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    table: dict[str, Any] = toml.loads(text)
+    try:
+        table: dict[str, Any] = toml.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     return table
 
 

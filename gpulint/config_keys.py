@@ -46,7 +46,10 @@ class Context:
     base: str  # for glob patterns
 
     def error(self, key: str, message: str) -> ConfigError:
-        return ConfigError(f"{self.origin}{key}: {message}")
+        return ConfigError(f"{self.place(key)}: {message}")
+
+    def place(self, key: str) -> str:
+        return f"{self.origin}{key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,18 @@ def _base(context: Context, key: str, value: Any) -> tuple[str, ...]:
 
 
 def _globs(context: Context, key: str, value: Any) -> tuple[Glob, ...]:
-    return tuple(Glob(context.base, item) for item in _strings(context, key, value))
+    return tuple(glob(item, context.base, context.place(key)) for item in _strings(context, key, value))
+
+
+def glob(pattern: str, base: str, place: str) -> Glob:
+    """A pattern that can be matched. Raises `ConfigError`, which begins with `place`."""
+    from gpulint.source.patterns import UnreadablePattern, ignore_spec
+
+    try:
+        ignore_spec([pattern])
+    except UnreadablePattern:
+        raise ConfigError(f"{place}: {shown(pattern)} is no pattern that git could read") from None
+    return Glob(base, pattern)
 
 
 def _paths(context: Context, key: str, value: Any) -> tuple[str, ...]:
@@ -142,7 +156,7 @@ def _table(context: Context, key: str, value: Any, example: str) -> dict[str, An
 def _per_file(context: Context, key: str, value: Any) -> tuple[tuple[Glob, tuple[str, ...]], ...]:
     table = _table(context, key, value, '{ "tests/*" = ["GPU1"] }')
     return tuple(
-        (Glob(context.base, pattern), _selectors(context, f'{key}."{pattern}"', codes))
+        (glob(pattern, context.base, context.place(key)), _selectors(context, f'{key}."{pattern}"', codes))
         for pattern, codes in table.items()
     )
 

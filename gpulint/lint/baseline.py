@@ -16,6 +16,7 @@ from typing import Any, Final
 from gpulint.atomic import write_atomic
 from gpulint.config import ConfigError, shown_path
 from gpulint.findings import Finding
+from gpulint.source.files import FileError, read_bytes
 from gpulint.source.sources import Sources
 
 DEFAULT_FILE: Final = "gpulint-baseline.json"
@@ -87,6 +88,8 @@ def _entry(finding: Finding, sources: Sources, root: str) -> Entry:
 
 
 def _read(path: str) -> Counter[Entry]:
+    if not os.path.exists(path):
+        raise ConfigError(f"baseline {shown_path(path)} does not exist; --write-baseline makes it")
     try:
         data = _loaded(path)
         if data["format"] != _FORMAT:
@@ -96,11 +99,9 @@ def _read(path: str) -> Counter[Entry]:
         return Counter(
             {(item["code"], item["path"], item["text"]): int(item["count"]) for item in data["findings"]}
         )
-    except FileNotFoundError:
-        raise ConfigError(f"baseline {shown_path(path)} does not exist; --write-baseline makes it") from None
-    except OSError as error:
-        raise ConfigError(f"baseline {shown_path(path)}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError):
+    except FileError as error:
+        raise ConfigError(f"baseline {shown_path(path)}: {error.message}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise ConfigError(
             f"baseline {shown_path(path)}: is no baseline; delete it and write it again with --write-baseline"
         ) from None
@@ -110,11 +111,10 @@ def _check_is_one(path: str) -> None:
     """That nothing else is written over: a slip, or the file of somebody else that a configuration names."""
     try:
         _loaded(path)["format"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (FileError, ValueError, KeyError, TypeError, RecursionError):
         message = "is there already and is no baseline; delete it, or name another file"
         raise ConfigError(f"--write-baseline: {shown_path(path)} {message}") from None
 
 
 def _loaded(path: str) -> Any:
-    with open(path, encoding="utf-8", errors="surrogatepass") as stream:
-        return json.load(stream)
+    return json.loads(read_bytes(path).decode("utf-8", "surrogatepass"))

@@ -19,6 +19,7 @@ from gpulint.lint.selection import Selection
 from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
 from gpulint.rule import Rule
 from gpulint.source.files import (
+    MAX_TEXT,
     FileError,
     SourceFile,
     content_hash,
@@ -220,6 +221,8 @@ class Checker:
 
     def _ungated(self, text: str, task: Task) -> FileResult:
         """What is left to say about a file that no rule in force has anything to say about."""
+        if len(text) > MAX_TEXT:
+            return FileResult()
         wrong = None if is_settings_text(task.path, text) else flaw(text)
         if wrong is not None:
             from gpulint.lint.trees import is_for_another_python

@@ -23,6 +23,7 @@ from gpulint.findings import Confidence, Finding, Fix, Position, Related, decisi
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
+from gpulint.source.files import MAX_TEXT
 from gpulint.source.program import top_of
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
     from gpulint.analysis.code.lower import lower
     from gpulint.analysis.driver import analyse
 
+    if len(text) > MAX_TEXT:
+        size = f"{len(text) / 1e6:.1f} MB, more than {MAX_TEXT / 1e6:g}"
+        raise SourceError(f"has {size} of Python: gpulint does not analyse this file")
     trees = Trees(text)
     try:
         with deep_stack():

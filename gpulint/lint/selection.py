@@ -228,11 +228,11 @@ class _Matcher:
 
     def matches(self, path: str) -> bool:
         if self._specs is None:
-            from pathspec import GitIgnoreSpec
+            from gpulint.source.patterns import ignore_spec
 
             bases = dict.fromkeys(glob.base for glob in self._globs)
             self._specs = [
-                (base, GitIgnoreSpec.from_lines([glob.pattern for glob in self._globs if glob.base == base]))
+                (base, ignore_spec([glob.pattern for glob in self._globs if glob.base == base]))
                 for base in bases
             ]
         for base, spec in self._specs:

@@ -6,12 +6,13 @@ import logging
 import os
 import signal
 import sys
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from gpulint.server import actions
+from gpulint.server.framing import Messages
 from gpulint.server.protocol import ServerProtocol
 from gpulint.server.session import Session
 from gpulint.version import __version__
@@ -39,6 +40,8 @@ class GpulintServer(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """What goes wrong outside a request is logged; pygls would open a message box for each."""
         _log.error("%s: %s", type(error).__name__, error)
+        if isinstance(error, (ValueError, RecursionError)):  # of json: nobody knows which message it was
+            self.protocol.refuse_message()
 
 
 def serve(verbose: bool) -> int:
@@ -55,7 +58,7 @@ def serve(verbose: bool) -> int:
     # Whatever else writes to standard output, a project's own rule for one, must not get between the messages.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    server.start_io(sys.stdin.buffer, out)
+    server.start_io(cast(BinaryIO, Messages(sys.stdin.buffer)), out)
     return 0 if server.protocol.shut_down else 1
 
 

@@ -10,6 +10,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 _BEFORE: Final = types.ResponseError(types.ErrorCodes.ServerNotInitialized, "the server is not initialized")
 _AFTER: Final = types.ResponseError(types.ErrorCodes.InvalidRequest, "the server has been shut down")
+_NO_JSON: Final = types.ResponseError(types.ErrorCodes.ParseError, "the message is no JSON that can be read")
 
 
 class ServerProtocol(LanguageServerProtocol):
@@ -26,6 +27,10 @@ class ServerProtocol(LanguageServerProtocol):
             if "id" in data and "method" in data:
                 self._send_response(data["id"], error=error.to_response_error())
             raise
+
+    def refuse_message(self) -> None:
+        """Answer a message that is no JSON."""
+        self._send_response(None, error=_NO_JSON)
 
     def handle_message(self, message: Any) -> None:
         method = getattr(message, "method", None)

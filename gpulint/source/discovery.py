@@ -16,10 +16,11 @@ from typing import Any, Final
 from gpulint.atomic import is_leftover
 from gpulint.bounds import LeadsOut, real_path
 from gpulint.config import Config, ConfigResolver, Glob
-from gpulint.source.files import FileError, why_unreadable
+from gpulint.source.files import FileError, read_bytes, why_unreadable
 from gpulint.source.notebooks import SUFFIX as NOTEBOOK_SUFFIX
 from gpulint.source.shell import is_settings_file
 
+_MAX_IGNORES: Final = 1_000_000  # bytes of a .gitignore
 _SEEN: Final = "the same file is checked already, under this name or through a symbolic link"
 SUFFIXES: Final = (".py", NOTEBOOK_SUFFIX)
 DEFAULT_EXCLUDES: Final = frozenset(
@@ -269,10 +270,10 @@ def _specs(globs: Iterable[Glob]) -> Iterator[tuple[str, Any]]:
     for glob in globs:
         by_base.setdefault(glob.base, []).append(glob.pattern)
     if by_base:
-        from pathspec import GitIgnoreSpec
+        from gpulint.source.patterns import ignore_spec
 
         for base, patterns in by_base.items():
-            yield base, GitIgnoreSpec.from_lines(patterns)
+            yield base, ignore_spec(patterns)
 
 
 def _relative(path: str, base: str) -> str:
@@ -341,26 +342,26 @@ class _GitIgnores:
 
 def _read_spec(file: str) -> Any:
     try:
-        with open(file, encoding="utf-8", errors="replace") as stream:
-            lines = [line for line in stream.read().splitlines() if line.strip() and not line.startswith("#")]
-    except OSError:
+        text = read_bytes(file, _MAX_IGNORES).decode("utf-8", "replace")
+    except FileError:
         return None
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         return None
-    from pathspec import GitIgnoreSpec
+    from gpulint.source.patterns import UnreadablePattern, ignore_spec
 
     try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:  # git passes over a pattern it cannot read
-        return GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)])
+        return ignore_spec(lines)
+    except UnreadablePattern:  # git passes over a pattern it cannot read
+        return ignore_spec([line for line in lines if _is_pattern(line)])
 
 
 def _is_pattern(line: str) -> bool:
-    from pathspec import GitIgnoreSpec
+    from gpulint.source.patterns import UnreadablePattern, ignore_spec
 
     try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
+        ignore_spec([line])
+    except UnreadablePattern:
         return False
     return True
 

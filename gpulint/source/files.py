@@ -6,6 +6,7 @@ A text keeps its own newlines and is never translated, so encoding it again give
 from __future__ import annotations
 
 import codecs
+import contextlib
 import hashlib
 import os
 import re
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_SIZE: Final = 600_000  # bytes of one module that is looked into
+MAX_TEXT: Final = 2_000_000  # characters of one text that is analysed: a hundred times as much memory
+MAX_READ: Final = 32_000_000  # bytes of one file that is read, pictures in notebooks among them
 SKIPPED_FOLDERS: Final = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__", "venv"})
 _EVERY: Final = "*.py"
 _COOKIE: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -74,13 +77,26 @@ class SourceFile:
             return False
 
 
-def read_bytes(path: str) -> bytes:
-    """The bytes of the file at `path`. Raises `FileError` with a sentence for whatever prevents that."""
+def read_bytes(path: str, most: int = MAX_READ) -> bytes:
+    """The bytes of the file at `path`: of a plain file, and no more than `most`, so that nothing that a repository has in its
+    place can hold up or fill who reads it. Raises `FileError` with a sentence for whatever prevents that."""
     try:
-        with open(path, "rb") as stream:
-            return stream.read()
+        with open(path, "rb", opener=_open_at_once) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise FileError("unreadable-file", "is a pipe, socket or device, not a file")
+            raw = stream.read(most + 1)
     except OSError as error:
         raise FileError("unreadable-file", why_unreadable(path, error)) from None
+    except ValueError:
+        raise FileError("unreadable-file", "no such file: there is a NUL in its name") from None
+    if len(raw) > most:
+        raise FileError("too-large", f"is larger than {most / 1e6:g} MB: gpulint does not read it")
+    return raw
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Opens a pipe too without waiting for somebody at its other end."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def why_unreadable(path: str, error: OSError) -> str:
@@ -197,23 +213,32 @@ def content_hash(raw: bytes) -> str:
 def python_files(root: str) -> Iterator[tuple[str, bytes]]:
     """Files below a folder with their bytes: at most 4,000 of them and 24 MB, folders like virtual environments left out."""
     count = size = 0
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS
-        )
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if not name.endswith(".py") or not is_regular(path):
-                continue
+    for folder, _, names in walk(root):
+        for path in (os.path.join(folder, name) for name in names if name.endswith(".py")):
             try:
-                with open(path, "rb") as file:
-                    raw = file.read(MAX_SIZE + 1)
-            except OSError:
+                raw = read_bytes(path)[: MAX_SIZE + 1]
+            except FileError:
                 continue
             count, size = count + 1, size + len(raw)
             if count > 4_000 or size > 24_000_000:
                 return
             yield path, raw
+
+
+def walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As `os.walk`, which Python before 3.12 ends where folders are nested a thousand deep: each folder with the names of the
+    folders and of what else is in it, hidden folders and those like virtual environments left out."""
+    pending = [root]
+    while pending:
+        folder = pending.pop()
+        folders: list[str] = []
+        names: list[str] = []
+        with contextlib.suppress(OSError), os.scandir(folder) as listing:
+            for entry in listing:
+                (folders if entry.is_dir(follow_symlinks=False) else names).append(entry.name)
+        folders = sorted(n for n in folders if not n.startswith(".") and n not in SKIPPED_FOLDERS)
+        yield folder, folders, sorted(names)
+        pending += [os.path.join(folder, name) for name in reversed(folders)]
 
 
 def every_file(root: str) -> str:

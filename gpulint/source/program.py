@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpulint.bounds import is_project_root
-from gpulint.source.files import SKIPPED_FOLDERS
+from gpulint.source.files import walk
 
 _MOST_FILES: Final = 200  # of one program
 MOST_LEVELS: Final = 16  # between a file and the root of its project
@@ -68,8 +68,7 @@ def top_at(root: str) -> Top:
     if _is_marked(root):
         return UNKNOWN_TOP
     count = others = 0
-    for _, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS]
+    for _, folders, names in walk(root):
         count += sum(name.endswith(".py") for name in names)
         others += len(names) + len(folders)
         if others > 100 * _MOST_FILES:

@@ -30,8 +30,8 @@ F = TypeVar("F", bound=Counted)
 
 # Statements of callers and callees that are gone through: counted, so that the same file always gives the same findings.
 # Of the programs in `tests/cases` and of public ones none comes near (`tests/hostile/test_effort.py` holds the first to it).
-FOR_A_FUNCTION: Final = 100_000
-FOR_A_FILE: Final = 400_000
+FOR_A_FUNCTION: Final = 50_000
+FOR_A_FILE: Final = 200_000
 
 
 class Effort:

@@ -29,10 +29,12 @@ from gpulint.analysis.values.values import Kind, Val
 from gpulint.bounds import is_project_root
 from gpulint.source.files import (
     MAX_SIZE,
+    FileError,
     content_hash,
     every_file,
     for_parser,
     python_files,
+    read_bytes,
     tree_hash,
 )
 from gpulint.source.importing import Importing, import_roots, is_foreign, parsed, project_root
@@ -509,8 +511,8 @@ class Project:
         if buffered is not None:
             return buffered
         try:
-            return path.read_bytes()
-        except OSError:
+            return read_bytes(str(path))
+        except FileError:
             return None
 
     def _lowered(self, path: str, raw: bytes) -> FileAnalysis | None:
