@@ -11,8 +11,9 @@ from dataclasses import replace
 import click
 
 from gpulint.bounds import is_inside, project_around
-from gpulint.cli._reporting import Outcome, explain, progress, say, write
+from gpulint.cli._reporting import Outcome, explain, progress, write
 from gpulint.cli._request import Request
+from gpulint.cli._saying import say
 from gpulint.config import Config, ConfigError, ConfigResolver, shown_path
 from gpulint.lint import baseline
 from gpulint.lint.checking import REPORT_URL, Checker
@@ -110,9 +111,11 @@ def _show_settings(request: Request) -> int:
 
 
 def _show_files(request: Request) -> int:
+    from gpulint.reports.layout import printable
+
     found = discover(request.paths or (os.curdir,), request.resolver, request.force_exclude)
     for target in found.targets:
-        click.echo(shown_path(target.path))
+        click.echo(printable(shown_path(target.path)))
     for problem in found.problems:
         say(f"{shown_path(problem.path)}: {problem.error.message}")
     return 2 if any(problem.missing for problem in found.problems) else 0

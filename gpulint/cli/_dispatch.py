@@ -15,6 +15,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from gpulint.cli._saying import say
 from gpulint.version import __version__
 
 DEFAULT = "check"
@@ -114,10 +115,10 @@ def _run(arguments: Sequence[str]) -> int:
         if shown:
             print(shown, file=sys.stderr)
         else:
-            _say(sentence(error))
+            say(sentence(error))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
+        say("interrupted")
         return 130
     except BrokenPipeError:  # as other tools do, without a word
         drop_stdout()
@@ -140,7 +141,7 @@ def _has_directory() -> bool:
 
 
 def _nowhere() -> int:
-    _say("the working directory is gone: change to another one, and run gpulint again")
+    say("the working directory is gone: change to another one, and run gpulint again")
     return 2
 
 
@@ -152,7 +153,7 @@ def _failed(error: Exception) -> int:
     from gpulint.config import ConfigError
 
     if isinstance(error, ConfigError):
-        _say(str(error))
+        say(str(error))
         return 2
     if os.environ.get("GPULINT_TRACEBACK") or "-v" in sys.argv or "--verbose" in sys.argv:
         import traceback
@@ -161,13 +162,8 @@ def _failed(error: Exception) -> int:
     from gpulint.lint.checking import REPORT_URL
 
     what = f"{type(error).__name__}: {error}"
-    _say(f"internal error: {what}; please report it at {REPORT_URL} (-v shows the traceback)")
+    say(f"internal error: {what}; please report it at {REPORT_URL} (-v shows the traceback)")
     return 2
-
-
-def _say(message: str) -> None:
-    with contextlib.suppress(OSError):
-        print(f"gpulint: {message}", file=sys.stderr)
 
 
 def _open_closed_streams() -> None:
@@ -198,7 +194,7 @@ def _flushed(status: int) -> int:
 
 def _disk_full(error: OSError) -> int:
     drop_stdout()
-    _say(f"the output cannot be written: {error.strerror or error}")
+    say(f"the output cannot be written: {error.strerror or error}")
     return 2
 
 

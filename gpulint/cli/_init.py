@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import textwrap
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 from gpulint.atomic import target_of, write_atomic
+from gpulint.cli._saying import say
 from gpulint.config import load_config, parse_toml
 from gpulint.version import __version__
 
@@ -167,7 +167,7 @@ def _written(path: str, text: str) -> bool:
         os.makedirs(os.path.dirname(target_of(path)), exist_ok=True)
         write_atomic(path, text.encode())
     except OSError as error:
-        print(f"gpulint: {path}: cannot be written: {error.strerror or error}", file=sys.stderr)
+        say(f"{path}: cannot be written: {error.strerror or error}")
         return False
     click.echo(f"{os.path.normpath(path)}: written")
     return True

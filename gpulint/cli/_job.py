@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Final
+
+from gpulint.cli._saying import say
 
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on the job's page
 _OUTPUT: Final = "GITHUB_OUTPUT"
@@ -28,4 +29,4 @@ def _append(variable: str, text: str) -> None:
         with open(path, "a", encoding="utf-8", errors="backslashreplace", newline="\n") as out:
             out.write(text)
     except OSError as error:
-        print(f"gpulint: {variable}: {error.strerror or error}", file=sys.stderr)
+        say(f"{variable}: {error.strerror or error}")

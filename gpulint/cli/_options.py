@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from gpulint.cli._grouped import GroupedOption, codes
+from gpulint.cli._saying import say
 from gpulint.config import ConfigResolver, Overrides, shown_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -113,7 +113,7 @@ def say_what_went_to(script: str, arguments: Sequence[str]) -> None:
     if given:
         went = f"{' and '.join(given)} went to {script}"
         stand = f"options of gpulint {context.info_name} stand before the script"
-        print(f"gpulint: {went}: {stand}", file=sys.stderr)
+        say(f"{went}: {stand}")
 
 
 # -- what is written -----------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def write_report(path: str, text: str) -> None:
         write_atomic(path, text.encode("utf-8"))
     except OSError as error:
         raise click.UsageError(f"--report {path}: {error.strerror or error}.") from error
-    print(f"gpulint: report written to {shown_path(os.path.abspath(path))}", file=sys.stderr)
+    say(f"report written to {shown_path(os.path.abspath(path))}")
 
 
 def quiet(heading: str) -> Callable[[Decorated], Decorated]:

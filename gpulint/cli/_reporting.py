@@ -19,6 +19,7 @@ from gpulint.atomic import write_atomic
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._job import give, summarize
 from gpulint.cli._request import Request
+from gpulint.cli._saying import say
 from gpulint.config import shown_path
 from gpulint.lint.engine import Run
 from gpulint.reports import Report, plural, writer
@@ -182,7 +183,3 @@ class _Progress:
     def clear(self) -> None:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def say(message: str) -> None:
-    print(f"gpulint: {message}", file=sys.stderr)

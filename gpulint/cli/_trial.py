@@ -13,6 +13,7 @@ from gpulint.cli import _verify
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._job import summarize
 from gpulint.cli._options import write_report
+from gpulint.cli._saying import say
 from gpulint.cli._verify import Request
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
@@ -55,7 +56,7 @@ def _tried(
     _tell(request, told)
     if problem:
         sys.stdout.flush()
-        print(f"gpulint: {problem}", file=sys.stderr)
+        say(problem)
     _report(request, told)
     return trial.exit_code
 
@@ -72,7 +73,7 @@ def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
             return run(what)
         from gpulint.reports.verify.progress import following
 
-        print(f"gpulint: run {count} of at most {request.max_runs}: {label}", file=sys.stderr, flush=True)
+        say(f"run {count} of at most {request.max_runs}: {label}")
         with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
             return run(what, on_progress)
 
@@ -91,7 +92,7 @@ def _tell(request: Request, trial: Trial) -> None:
         words = (trial.before.stderr or trial.before.end.traceback or "").rstrip()
         if words:
             print(words[-20_000:], file=sys.stderr)
-        print(f"gpulint: {trial.failure}; no fix was tried", file=sys.stderr)
+        say(f"{trial.failure}; no fix was tried")
 
 
 def _report(request: Request, trial: Trial) -> None:

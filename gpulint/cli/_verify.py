@@ -18,6 +18,7 @@ import click
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._job import summarize
 from gpulint.cli._options import say_what_went_to, write_report
+from gpulint.cli._saying import say
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
@@ -99,7 +100,7 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
     from gpulint.cli._notebook import cell_script
 
     with cell_script(request.target) as cells:
-        print(f"gpulint: {cells.note()}", file=sys.stderr)
+        say(cells.note())
         yield replace(request, target=cells.path, home=cells.home, place=cells.place), cells
 
 
@@ -125,9 +126,9 @@ def _say_snapshot(request: Request) -> bool:
     found = [path for path in _snapshots(request.snapshot) if os.path.exists(path)]
     for path in found:
         said = shown_path(path)
-        print(f"gpulint: snapshot written to {said}: gpulint snapshot {said} reads it", file=sys.stderr)
+        say(f"snapshot written to {said}: gpulint snapshot {said} reads it")
     if not found:
-        print("gpulint: no snapshot was written: the script used no GPU", file=sys.stderr)
+        say("no snapshot was written: the script used no GPU")
     return bool(found)
 
 
@@ -354,7 +355,7 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
     so_far = (
         f"; {said_steps(sampled)} sampled until then" if any(sampled.values()) else "; nothing was measured"
     )
-    print(f"gpulint: {end.message}{so_far}", file=sys.stderr)
+    say(f"{end.message}{so_far}")
     if request.quiet and end.reason == "exit":
         say_what_went_to(request.target, request.arguments)
 

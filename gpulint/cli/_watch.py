@@ -11,6 +11,7 @@ from dataclasses import replace
 import click
 
 from gpulint.cli._request import Request
+from gpulint.cli._saying import say
 from gpulint.config import ConfigError, shown_path
 from gpulint.lint.checking import REPORT_URL
 from gpulint.lint.engine import Run
@@ -33,7 +34,7 @@ def watch(request: Request, check_once: Check) -> int:
     _clear()
     if notices is None:
         notices = by_the_clock()
-        _say('watchfiles is not installed: looking at the files every second; pip install "gpulint[watch]"')
+        say('watchfiles is not installed: looking at the files every second; pip install "gpulint[watch]"')
     try:
         while True:
             before = watched.look()
@@ -41,10 +42,10 @@ def watch(request: Request, check_once: Check) -> int:
             if run is not None:
                 watched.dependencies = run.dependencies
                 before = _taken_in(before, watched.look(), run)
-            _say("watching for changes, Ctrl-C stops")
+            say("watching for changes, Ctrl-C stops")
             changed = wait_for_change(watched, before, notices)
             _clear()
-            _say(f"{_named(changed)} changed")
+            say(f"{_named(changed)} changed")
             forget_rules()
     except KeyboardInterrupt:
         return 130
@@ -74,11 +75,11 @@ def _check(request: Request, check_once: Check) -> Run | None:
         _, run = check_once(request)
         return run
     except ConfigError as error:
-        _say(str(error))
+        say(str(error))
     except (BrokenPipeError, click.ClickException):
         raise
     except Exception as error:
-        _say(f"internal error: {type(error).__name__}: {error}; please report it at {REPORT_URL}")
+        say(f"internal error: {type(error).__name__}: {error}; please report it at {REPORT_URL}")
     finally:
         sys.stdout.flush()
     return None
@@ -94,7 +95,3 @@ def _named(paths: list[str]) -> str:
     shown = ", ".join(shown_path(path) for path in paths[:_MOST_NAMED])
     more = len(paths) - _MOST_NAMED
     return f"{shown} and {plural(more, 'other file')}" if more > 0 else shown
-
-
-def _say(message: str) -> None:
-    print(f"gpulint: {message}", file=sys.stderr, flush=True)

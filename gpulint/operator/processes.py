@@ -37,7 +37,9 @@ def describe(pid: int) -> Process | None:
     except (OSError, ValueError, IndexError):
         return None
     words = [part.decode(errors="replace") for part in raw.split(b"\0") if part]
-    return Process(pid, uid, _user(uid), " ".join(words) or _name(folder), started)
+    command = " ".join(words) or _name(folder)
+    said = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in command)
+    return Process(pid, uid, _user(uid), said, started)
 
 
 def _started(folder: Path) -> int:

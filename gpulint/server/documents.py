@@ -184,6 +184,8 @@ def checked_path(uri: str, language: str, root: str, notebook: bool = False) -> 
     path = to_fs_path(uri) if scheme == "file" else None
     if not path:
         return None
+    if "\0" in path:  # of no file
+        return None
     path = os.path.normpath(path)
     if notebook or path.endswith(NOTEBOOK_SUFFIX):
         return path if notebook and path.endswith(NOTEBOOK_SUFFIX) else None

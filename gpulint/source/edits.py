@@ -7,6 +7,7 @@ ordinary characters here, as they are to Python. A byte order mark at the start 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -218,9 +219,18 @@ def unified_diff(old: str, new: str, filename: str) -> str:
     marked."""
     name = filename.lstrip("/").replace("\\", "/")
     lines: list[str] = []
-    for line in difflib.unified_diff(_diff_lines(old), _diff_lines(new), f"a/{name}", f"b/{name}"):
+    names = [_quoted_as_git_does(f"{side}/{name}") for side in "ab"]
+    for line in difflib.unified_diff(_diff_lines(old), _diff_lines(new), *names):
         lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(lines)
+
+
+def _quoted_as_git_does(name: str) -> str:
+    """A file name in a diff: `"a/\\033[1m.py"` where it is more than a name to who reads it."""
+    if name.isprintable() and '"' not in name and "\\" not in name:
+        return name
+    signs = (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}" for byte in os.fsencode(name))
+    return '"' + "".join(f"\\{sign}" if sign in ('"', "\\") else sign for sign in signs) + '"'
 
 
 def _diff_lines(text: str) -> list[str]:

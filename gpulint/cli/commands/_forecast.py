@@ -11,6 +11,7 @@ import click
 
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._options import say_what_went_to, write_report
+from gpulint.cli._saying import say
 from gpulint.forecasting import batches, changes
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
@@ -70,7 +71,7 @@ def perform(request: Request) -> int:
         sys.stdout.flush()
         if error.details.strip():
             print(error.details.rstrip()[-20_000:], file=sys.stderr)
-        print(f"gpulint: {error}", file=sys.stderr)
+        say(str(error))
         return 2
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
@@ -89,7 +90,7 @@ def _calibrate(request: Request, path: str) -> int:
     try:
         found = calibrate(request.python or sys.executable)
     except ForecastError as error:
-        print(f"gpulint: {error}", file=sys.stderr)
+        say(str(error))
         return 2
     try:
         write_atomic(path, (json.dumps(found, indent=1) + "\n").encode())
@@ -115,7 +116,7 @@ def _card(request: Request) -> Card:
 def _forecast(request: Request, card: Card) -> Forecast:
     def say(what: str) -> None:
         if not request.quiet:
-            print(f"gpulint: {what}", file=sys.stderr, flush=True)
+            say(what)
 
     program = request.program()
     search = None

@@ -15,6 +15,7 @@ import click
 from gpulint.allocator.cards import MEMORY
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._options import write_report
+from gpulint.cli._saying import say
 from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
@@ -52,10 +53,10 @@ def perform(request: Request) -> int:
         with _progress(request.quiet) as progress:
             summaries = [_summary(path, asked, progress) for path in request.files]
     except (NotASnapshot, ValueError) as error:
-        print(f"gpulint: {error}", file=sys.stderr)
+        say(str(error))
         return 2
     except OSError as error:
-        print(f"gpulint: {error.filename or request.files[0]}: {error.strerror or error}", file=sys.stderr)
+        say(f"{error.filename or request.files[0]}: {error.strerror or error}")
         return 2
     differences = [
         Difference(one.path, other.path, growth_between(one.alive, other.alive))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
+
+from gpulint.cli._saying import say
 
 
 @click.command(short_help="Take away what earlier runs found.")
@@ -31,10 +32,10 @@ def command(paths: tuple[str, ...], cache_dir: str | None) -> int:
     except FileNotFoundError:
         projects = []
     except OSError as error:
-        print(f"gpulint: {shown_path(folder)}: cannot be cleaned: {error.strerror or error}", file=sys.stderr)
+        say(f"{shown_path(folder)}: cannot be cleaned: {error.strerror or error}")
         return 2
     for project in projects:
         click.echo(f"forgot {shown_path(project)}")
     if not projects:
-        print("gpulint: no cache found", file=sys.stderr)
+        say("no cache found")
     return 0

@@ -8,6 +8,7 @@ import sys
 import click
 
 from gpulint.cli._dispatch import while_read
+from gpulint.cli._saying import say
 from gpulint.codemods import NAMES
 
 _LACKING = {
@@ -41,9 +42,9 @@ def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
     with while_read():
         sys.stdout.writelines(outcome.diffs)
     for path, reason in outcome.problems:
-        print(f"gpulint: {path}: {reason}", file=sys.stderr)
+        say(f"{path}: {reason}")
     if not outcome.changed and not outcome.problems and outcome.seen:
-        print(f"gpulint: nothing to change: {_LACKING[name]}", file=sys.stderr)
+        say(f"nothing to change: {_LACKING[name]}")
     if not diff:
         for path in outcome.changed:
             print(f"changed {os.path.relpath(path)}")

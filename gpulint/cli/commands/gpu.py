@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from gpulint.cli._saying import say
+
 
 @click.group(invoke_without_command=True, short_help="Show cards, and the processes on them.")
 @click.option("--watch", is_flag=True, help="Stay and refresh.")
@@ -33,7 +35,7 @@ def command(context: click.Context, watch: bool, interval: float, as_json: bool)
                 return _json(gpu.read_cards(nvml))
             return _watch(nvml, interval) if watch else _show(gpu.read_cards(nvml))
     except gpu.NoDriver as missing:
-        print(f"gpulint: {missing}", file=sys.stderr)
+        say(missing)
         return 2
 
 
@@ -92,7 +94,7 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
         cards = None
     allowed, refused = gpu.candidates(pids, cards)
     for refusal in refused:
-        print(f"gpulint: {refusal.pid} is left alone: {refusal.reason}", file=sys.stderr)
+        say(f"{refusal.pid} is left alone: {refusal.reason}")
     for process in allowed:
         print(f"{process.pid}  {process.user}  {process.command}")
     if not allowed:
@@ -149,7 +151,7 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
     try:
         told = accounting.told(pid, timeout, measure_context)
     except accounting.NoProcess as missing:
-        print(f"gpulint: {missing}", file=sys.stderr)
+        say(missing)
         return 2
     print(json.dumps(told.to_json(), indent=2) if as_json else "\n".join(told.lines()))
     return 0 if told.accounts or told.cards else 2

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from gpulint.cli._saying import say
+
 
 @click.command(short_help="Explain the out-of-memory messages in a log.")
 @click.argument("log", default="-")
@@ -22,12 +24,12 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool) -> int:
     from gpulint.operator.oom_log import open_log, read_log, render
 
     if log == "-" and sys.stdin is not None and sys.stdin.isatty():
-        print("gpulint: reading the log from the terminal; end it with Ctrl-D", file=sys.stderr)
+        say("reading the log from the terminal; end it with Ctrl-D")
     try:
         with open_log(log) as file:
             report = read_log(file)
     except OSError as error:
-        print(f"gpulint: {log}: {error.strerror or error}", file=sys.stderr)
+        say(f"{log}: {error.strerror or error}")
         return 2
     findings = []
     if report.occurrences and not no_lint:

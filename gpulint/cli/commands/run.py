@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from gpulint.cli._options import can_be_written
+from gpulint.cli._saying import say
 
 
 @click.command(
@@ -49,7 +50,7 @@ def command(
     diagnosis of an uncaught out-of-memory error and the peaks.
     """
     if os.name != "posix":
-        print("gpulint: `gpulint run` needs a POSIX system (Linux, macOS, WSL)", file=sys.stderr)
+        say("`gpulint run` needs a POSIX system (Linux, macOS, WSL)")
         return 2
     from gpulint.operator import launcher, timeline
 

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from gpulint.cli._saying import say
+
 
 @click.command(short_help="Run the language server for editors.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every message on standard error.")
@@ -20,11 +22,8 @@ def command(verbose: bool, stdio: bool) -> int:
     except ImportError as missing:
         if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
-        print(
-            "gpulint: the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'",
-            file=sys.stderr,
-        )
+        say("the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'")
         return 2
     if sys.stdin.isatty():
-        print("gpulint: waiting for an editor's messages on standard input; Ctrl-C ends", file=sys.stderr)
+        say("waiting for an editor's messages on standard input; Ctrl-C ends")
     return serve(verbose)

@@ -6,6 +6,7 @@ from typing import TextIO
 
 from gpulint.findings import Finding, Severity
 from gpulint.reports import Report, details, in_cell, in_checkout, shown
+from gpulint.reports.layout import printable
 from gpulint.source.sources import Sources
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -35,6 +36,7 @@ def _annotation(finding: Finding, sources: Sources) -> str:
 
 
 def _data(text: str) -> str:
+    text = "\n".join(map(printable, text.split("\n")))  # the log of a job is a terminal, too
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from gpulint.findings import Finding, Severity
 from gpulint.reports import Report, in_checkout, place, plural, shown
+from gpulint.reports.layout import printable
 from gpulint.reports.lint.summary import is_mended
 
 _MOST_PLACES: Final = 20  # of one rule; GitHub refuses a summary of more than 1 MiB
@@ -52,11 +53,12 @@ def _linked(finding: Finding, report: Report) -> str:
     lines = f"L{first}" if first == last else f"L{first}-L{last}"
     server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
     plain = "?plain=1" if path.endswith(".ipynb") else ""  # a notebook that is drawn has no lines
-    return f"[{told}]({server}/{repository}/blob/{commit}/{quote(path)}{plain}#{lines})"
+    return f"[{told}]({server}/{repository}/blob/{commit}/{quote(os.fsencode(path))}{plain}#{lines})"
 
 
 def _escaped(text: str) -> str:
     """Text that stays as it is in one cell of a table."""
+    text = printable(text)
     for sign in "\\|[]_*`~":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.replace("<", "&lt;").split())
