@@ -213,6 +213,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         table: dict[str, Any] = toml.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        if type(error) is ValueError:  # of Python's own, about its limit on digits
+            raise ValueError("a number of thousands of digits") from None
+        raise
     return table
 
 
@@ -245,6 +249,8 @@ def _inherited(
     target = table["extend"]
     if not isinstance(target, str):
         raise context.error("extend", f"expected the path of a configuration, got {shown(target)}")
+    if "\0" in target:
+        raise context.error("extend", "there is a NUL in the path")
     path = os.path.normpath(os.path.join(context.directory, os.path.expanduser(target)))
     if os.path.realpath(path) in seen:
         raise context.error("extend", f"{target} extends this file in turn; take one of the two out")

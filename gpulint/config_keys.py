@@ -22,7 +22,7 @@ OUTPUT_FORMATS: Final = (
 _SELECTOR: Final = re.compile(r"[A-Z]+[0-9]*|[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _CODE: Final = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 _LISTED: Final = "; gpulint rules lists them"
-_VERSION: Final = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
+_VERSION: Final = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?")
 
 
 class ConfigError(Exception):

@@ -11,9 +11,9 @@ from dataclasses import replace
 import click
 
 from gpulint.bounds import is_inside, project_around
+from gpulint.cli._errors import say
 from gpulint.cli._reporting import Outcome, explain, progress, write
 from gpulint.cli._request import Request
-from gpulint.cli._saying import say
 from gpulint.config import Config, ConfigError, ConfigResolver, shown_path
 from gpulint.lint import baseline
 from gpulint.lint.checking import REPORT_URL, Checker

@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from gpulint.cli._saying import say
+from gpulint.cli._errors import say
 from gpulint.version import __version__
 
 DEFAULT = "check"

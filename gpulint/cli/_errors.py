@@ -1,8 +1,10 @@
-"""Wrong use of the command line, in one sentence: where, what was given, what would be right."""
+"""Sentences on standard error. Of wrong use of the command line: where, what was given, what would be right."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sys
 from typing import Final
 
 import click
@@ -10,6 +12,17 @@ from click.core import ParameterSource
 
 _COMMAND: Final = re.compile(r"No such command '(?P<given>[^']*)'")
 _CHOICE: Final = re.compile(r"'(?P<given>.*)' is not one of .*", re.DOTALL)
+
+
+def say(message: str) -> None:
+    """One line behind the program's name. What stands in it, names of files and of settings, is data of whoever wrote it: nothing
+    that a terminal would obey."""
+    if not message.isprintable():
+        from gpulint.reports.layout import printable
+
+        message = printable(message)
+    with contextlib.suppress(OSError):
+        print(f"gpulint: {message}", file=sys.stderr, flush=True)
 
 
 def help_text(error: click.ClickException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from gpulint.cli._saying import say
+from gpulint.cli._errors import say
 
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"  # the file whose Markdown GitHub shows on the job's page
 _OUTPUT: Final = "GITHUB_OUTPUT"

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
+from gpulint.cli._errors import say
 from gpulint.cli._grouped import GroupedOption, codes
-from gpulint.cli._saying import say
 from gpulint.config import ConfigResolver, Overrides, shown_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

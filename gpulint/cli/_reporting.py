@@ -17,9 +17,9 @@ import click
 
 from gpulint.atomic import write_atomic
 from gpulint.cli._dispatch import while_read
+from gpulint.cli._errors import say
 from gpulint.cli._job import give, summarize
 from gpulint.cli._request import Request
-from gpulint.cli._saying import say
 from gpulint.config import shown_path
 from gpulint.lint.engine import Run
 from gpulint.reports import Report, plural, writer

@@ -11,9 +11,9 @@ from io import StringIO
 
 from gpulint.cli import _verify
 from gpulint.cli._dispatch import while_read
+from gpulint.cli._errors import say
 from gpulint.cli._job import summarize
 from gpulint.cli._options import write_report
-from gpulint.cli._saying import say
 from gpulint.cli._verify import Request
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult

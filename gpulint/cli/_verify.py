@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gpulint.cli._dispatch import while_read
+from gpulint.cli._errors import say
 from gpulint.cli._job import summarize
 from gpulint.cli._options import say_what_went_to, write_report
-from gpulint.cli._saying import say
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import click
 
+from gpulint.cli._errors import say
 from gpulint.cli._request import Request
-from gpulint.cli._saying import say
 from gpulint.config import ConfigError, shown_path
 from gpulint.lint.checking import REPORT_URL
 from gpulint.lint.engine import Run

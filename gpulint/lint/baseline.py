@@ -96,9 +96,12 @@ def _read(path: str) -> Counter[Entry]:
             raise ConfigError(
                 f"baseline {shown_path(path)}: written by another version of gpulint; write it again"
             )
-        return Counter(
+        known = Counter(
             {(item["code"], item["path"], item["text"]): int(item["count"]) for item in data["findings"]}
         )
+        if min(known.values(), default=0) < 0:
+            raise ValueError("a finding less than none")
+        return known
     except FileError as error:
         raise ConfigError(f"baseline {shown_path(path)}: {error.message}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):

@@ -29,13 +29,13 @@ _MOST_FRAMES: Final = 100  # of a traceback, the innermost
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,64}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,512}\x07|\r")
 # torchrun "[rank3]:" and "[default3]:", srun -l "3: ", Ray "(Trainer pid=12, ip=..., rank=3)"; with a time before.
 _RANK = re.compile(
-    r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,+Z-]+ *)?(?:\[(?:rank|default)(?P<a>\d+)\]: ?|(?P<b>\d{1,5}): |"
+    r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,+Z-]+ *)?(?:\[(?:rank|default)(?P<a>\d{1,15})\]: ?|(?P<b>\d{1,5}): |"
     r"\((?P<actor>\w+ pid=(?P<pid>\d+)[^)]*)\) ?)"
 )
-_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>[^\s\\]+))?')
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\s\\]+))?')
 _FOREIGN = re.compile(r"site-packages|dist-packages|/lib/python3|\\lib\\python|<frozen |importlib|/torch/")
 _RETRIES = re.compile(
-    r"cudaMalloc retries: *(?P<a>\d+)|num_alloc_retries['\"]?: *(?P<b>\d+)|retries (?P<c>\d+), OOMs \d+"
+    r"cudaMalloc retries: *(?P<a>\d{1,15})|num_alloc_retries['\"]?: *(?P<b>\d{1,15})|retries (?P<c>\d{1,15}), OOMs \d+"
 )
 _COMPLETE = re.compile(
     r"reserved in total by PyTorch|reserved by PyTorch but unallocated|you tried to allocate \d+ bytes"

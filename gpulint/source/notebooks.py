@@ -99,6 +99,8 @@ def read_notebook(text: str) -> Notebook:
         raise NotebookError(f"not a notebook: {what}", error.lineno, error.colno) from None
     except RecursionError:
         raise NotebookError("not a notebook: its JSON is nested too deeply") from None
+    except ValueError:  # Python's limit on digits
+        raise NotebookError("not a notebook: its JSON has a number of thousands of digits") from None
 
 
 class _Reader:

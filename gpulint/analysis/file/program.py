@@ -10,9 +10,9 @@ from typing import Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import chooses_result
 from gpulint.analysis.code.statics import mark_statics
-from gpulint.analysis.file.call_sites import CallSite, CallSites
+from gpulint.analysis.file.calls.effort import Effort
+from gpulint.analysis.file.calls.sites import CallSite, CallSites
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.effort import Effort
 from gpulint.analysis.file.entry import EntryModes
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.file.facts import FunctionFacts, Keep

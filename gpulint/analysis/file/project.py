@@ -20,7 +20,7 @@ from gpulint.analysis.code.lower import lower
 from gpulint.analysis.code.mentions import Mentions, mentions_in
 from gpulint.analysis.code.missing import BUILDS, Asked
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
-from gpulint.analysis.file.effort import Effort
+from gpulint.analysis.file.calls.effort import Effort
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
 from gpulint.analysis.file.runners import PROJECT_FILES
 from gpulint.analysis.file.sources import Sources

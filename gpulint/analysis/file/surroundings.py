@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.mentions import Mentions
 from gpulint.analysis.code.outside import FileCalls
-from gpulint.analysis.file.effort import Effort
+from gpulint.analysis.file.calls.effort import Effort
 from gpulint.analysis.values.values import Val
 
 File = TypeVar("File")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import click
 
 from gpulint.allocator.settings import check_settings
+from gpulint.cli._errors import say
 from gpulint.cli._options import say_what_went_to, write_report
-from gpulint.cli._saying import say
 from gpulint.forecasting import batches, changes
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for

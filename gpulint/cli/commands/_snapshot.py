@@ -14,8 +14,8 @@ import click
 
 from gpulint.allocator.cards import MEMORY
 from gpulint.allocator.settings import check_settings
+from gpulint.cli._errors import say
 from gpulint.cli._options import write_report
-from gpulint.cli._saying import say
 from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read

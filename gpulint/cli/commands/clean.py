@@ -6,7 +6,7 @@ import os
 
 import click
 
-from gpulint.cli._saying import say
+from gpulint.cli._errors import say
 
 
 @click.command(short_help="Take away what earlier runs found.")

@@ -8,7 +8,7 @@ import sys
 import click
 
 from gpulint.cli._dispatch import while_read
-from gpulint.cli._saying import say
+from gpulint.cli._errors import say
 from gpulint.codemods import NAMES
 
 _LACKING = {

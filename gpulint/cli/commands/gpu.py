@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gpulint.cli._saying import say
+from gpulint.cli._errors import say
 
 
 @click.group(invoke_without_command=True, short_help="Show cards, and the processes on them.")

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gpulint.cli._saying import say
+from gpulint.cli._errors import say
 
 
 @click.command(short_help="Explain the out-of-memory messages in a log.")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from gpulint.cli._errors import say
 from gpulint.cli._options import can_be_written
-from gpulint.cli._saying import say
 
 
 @click.command(

@@ -10,7 +10,8 @@ from gpulint.units import parse_bytes
 
 Source = Literal["allocator", "cuda", "library", "host"]
 
-_SIZE: Final = r"(?:-?\d+(?:\.\d+)?\s*(?:bytes|[KMGTPE]i?B|B))"
+# No card has a quadrillion of anything: a longer number is none of torch's.
+_SIZE: Final = r"(?:-?\d{1,15}(?:\.\d{1,9})?\s*(?:bytes|[KMGTPE]i?B|B))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +56,21 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 _OLD = re.compile(
-    rf"Tried to allocate (?P<size>{_SIZE}) \(GPU (?P<device>\d+); (?P<total>{_SIZE}) total capacity;"
+    rf"Tried to allocate (?P<size>{_SIZE}) \(GPU (?P<device>\d{1, 9}); (?P<total>{_SIZE}) total capacity;"
     rf" (?P<allocated>{_SIZE}) already allocated; (?P<free>{_SIZE}) free;(?: (?P<allowed>{_SIZE}) allowed;)?"
     rf" (?P<reserved>{_SIZE}) (?:reserved in total by PyTorch|cached)"
 )
 _CARD = re.compile(
-    rf"GPU (?P<device>\d+) has a total capaci?ty of (?P<total>{_SIZE}) of which (?P<free>{_SIZE}) is free"
+    rf"GPU (?P<device>\d{1, 9}) has a total capaci?ty of (?P<total>{_SIZE}) of which (?P<free>{_SIZE}) is free"
 )
 _PROCESS = re.compile(rf"this process has (?P<size>{_SIZE}) memory in use", re.IGNORECASE)
-_OTHER = re.compile(rf"Process (?P<pid>\d+) has (?P<size>{_SIZE}) memory in use")
+_OTHER = re.compile(rf"Process (?P<pid>\d{1, 9}) has (?P<size>{_SIZE}) memory in use")
 _ALLOWED = re.compile(rf"(?P<size>{_SIZE}) allowed;")
 _ALLOCATED = re.compile(rf"Of the allocated memory (?P<size>{_SIZE}) is allocated by PyTorch")
 _PRIVATE = re.compile(rf"with (?P<size>{_SIZE}) allocated in private pools")
 _CACHED = re.compile(rf"and (?P<size>{_SIZE}) is reserved by PyTorch but unallocated")
 _HOST = re.compile(
-    r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate (?P<size>\d+) bytes"
+    r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate (?P<size>\d{1,18}) bytes"
 )
 _CUDA = re.compile(r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY")
 _LIBRARY = re.compile(
@@ -123,7 +124,7 @@ def _allocator(text: str, head: re.Match[str]) -> OomMessage:
             "allocator",
             requested=_bytes(old),
             device=int(old["device"]),
-            total=_bytes(old, "total"),
+            total=_bytes(old, "total") or None,
             free=_bytes(old, "free"),
             allocated=allocated,
             cached=max(0, reserved - allocated),
@@ -134,7 +135,7 @@ def _allocator(text: str, head: re.Match[str]) -> OomMessage:
     found = OomMessage("allocator", requested=_bytes(head), backend=backend)
     if card is not None:
         found = replace(
-            found, device=int(card["device"]), total=_bytes(card, "total"), free=_bytes(card, "free")
+            found, device=int(card["device"]), total=_bytes(card, "total") or None, free=_bytes(card, "free")
         )
     return replace(
         found,

@@ -16,7 +16,7 @@ from gpulint.analysis.code.loaded import Chain, chain_of, parents_of
 from gpulint.analysis.code.reading import is_bound
 from gpulint.analysis.code.sightlines import seeing
 from gpulint.analysis.code.uses import QUESTIONS
-from gpulint.analysis.file.effort import kept
+from gpulint.analysis.file.calls.effort import kept
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called_in_project, qualified
 from gpulint.analysis.torch import frameworks

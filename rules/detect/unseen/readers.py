@@ -10,7 +10,7 @@ from gpulint.rules.detect.unseen.giving_back import gives_back
 from gpulint.rules.detect.unseen.networks import Networks
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.effort import Effort, kept
+from gpulint.analysis.file.calls.effort import Effort, kept
 from gpulint.analysis.torch.backward import runs_backward
 
 if TYPE_CHECKING:

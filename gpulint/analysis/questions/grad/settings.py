@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.reading import unwrapped
+from gpulint.analysis.file.calls.effort import kept
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.effort import kept
 from gpulint.analysis.file.frozen_classes import required_of, switched_by
 from gpulint.analysis.file.lookup import class_made
 from gpulint.analysis.questions.grad.frozen_networks import classes_bound, handing

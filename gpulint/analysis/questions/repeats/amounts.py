@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import ends_at_once
-from gpulint.analysis.file.effort import kept
+from gpulint.analysis.file.calls.effort import kept
 from gpulint.analysis.questions.device.placement import calls_of
 from gpulint.analysis.questions.repeats.batches import gives_one_at_a_time
 from gpulint.analysis.questions.repeats.watching import is_watched, waits_for_somebody

@@ -1,0 +1,1 @@
+"""From function to function: along which calls, and how far."""
