@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gpulint.source.syntax import flaw
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,13 +21,20 @@ NAMES: Final = ("monitor", "oom-guard", "phase-cleanup", "alloc-conf")
 def transform(name: str, text: str) -> str:
     """The text with codemod `name` applied; the same text where there is nothing to do.
 
-    Raises ValueError for an unknown name, libcst.ParserSyntaxError where the text is not Python.
+    Raises ValueError for an unknown name, libcst.ParserSyntaxError where the text is not Python, RecursionError where it is
+    nested so deeply that libcst's native parser would overflow the stack and take the process with it.
     """
     import libcst as cst
 
+    wrong = flaw(text)
+    if wrong is not None and wrong.too_deep:
+        raise RecursionError(f"line {wrong.line}: {wrong.message}")
     module = cst.parse_module(text)
     made = _function(name)(module)
-    return text if made is module else made.code  # libcst leaves out the blanks of a file without statements
+    if made is module:  # libcst leaves out the blanks of a file without statements
+        return text
+    lost = text.endswith("") and not made.code.endswith("")  # which libcst takes for no end of a line
+    return made.code + "" if lost else made.code
 
 
 def _function(name: str) -> Callable[[cst.Module], cst.Module]:

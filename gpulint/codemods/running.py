@@ -51,6 +51,9 @@ def _change(name: str, path: str, diff: bool, outcome: Outcome) -> None:
     except cst.ParserSyntaxError as error:
         outcome.problems.append((path, f"not valid Python, line {error.raw_line}: {error.message}"))
         return
+    except RecursionError as error:
+        outcome.problems.append((path, str(error)))
+        return
     if text == source.text:
         return
     outcome.changed.append(path)
