@@ -30,7 +30,7 @@ class ServerProtocol(LanguageServerProtocol):
 
     def refuse_message(self) -> None:
         """Answer a message that is no JSON."""
-        self._send_response(None, error=_NO_JSON)
+        self._send_response(None, error=_NO_JSON)  # type: ignore[arg-type]
 
     def handle_message(self, message: Any) -> None:
         method = getattr(message, "method", None)

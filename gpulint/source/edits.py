@@ -219,8 +219,8 @@ def unified_diff(old: str, new: str, filename: str) -> str:
     marked."""
     name = filename.lstrip("/").replace("\\", "/")
     lines: list[str] = []
-    names = [_quoted_as_git_does(f"{side}/{name}") for side in "ab"]
-    for line in difflib.unified_diff(_diff_lines(old), _diff_lines(new), *names):
+    before, after = (_quoted_as_git_does(f"{side}/{name}") for side in "ab")
+    for line in difflib.unified_diff(_diff_lines(old), _diff_lines(new), before, after):
         lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(lines)
 

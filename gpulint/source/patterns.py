@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import count
-from typing import AnyStr, Final
+from typing import Any, Final
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -32,7 +32,7 @@ class _Pattern(GitIgnoreSpecPattern):
     __slots__ = ()
 
     @classmethod
-    def pattern_to_regex(cls, pattern: AnyStr) -> tuple[AnyStr | None, bool | None]:
+    def pattern_to_regex(cls, pattern: Any) -> Any:
         regex, include = super().pattern_to_regex(pattern)
         return (_without_return(regex) if isinstance(regex, str) else regex), include
 

@@ -35,7 +35,7 @@ def command(context: click.Context, watch: bool, interval: float, as_json: bool)
                 return _json(gpu.read_cards(nvml))
             return _watch(nvml, interval) if watch else _show(gpu.read_cards(nvml))
     except gpu.NoDriver as missing:
-        say(missing)
+        say(str(missing))
         return 2
 
 
@@ -151,7 +151,7 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
     try:
         told = accounting.told(pid, timeout, measure_context)
     except accounting.NoProcess as missing:
-        say(missing)
+        say(str(missing))
         return 2
     print(json.dumps(told.to_json(), indent=2) if as_json else "\n".join(told.lines()))
     return 0 if told.accounts or told.cards else 2

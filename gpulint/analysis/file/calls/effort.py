@@ -75,7 +75,7 @@ def kept(question: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P]
     """A question that goes on through functions, asked once for the same arguments while one file is linted."""
 
     @wraps(question)
-    def asked(file: F, *args: P.args, **kwargs: P.kwargs) -> T:
+    def asked(file: F, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return file.effort.once((question, file, *args), partial(question, file, *args, **kwargs))
 
-    return asked
+    return cast("Callable[Concatenate[F, P], T]", asked)
