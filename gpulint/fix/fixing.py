@@ -6,6 +6,7 @@ The rest of the fixer is gathered here: `render` (a repair as edits), `apply_edi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -67,11 +68,12 @@ def fix_text(
     findings = lint(text)
     applied: list[Finding] = []
     broken: list[str] = []
+    idle: list[str] = []
     seen = {text}
     passes = 0
     error: str | None = None
     while True:
-        offered = [finding for finding in findings if finding.code not in broken]
+        offered = [finding for finding in findings if finding.code not in (*broken, *idle)]
         candidate, taken = apply_edits(text, offered, unsafe)
         if candidate == text:
             break
@@ -82,17 +84,31 @@ def fix_text(
             codes = sorted({finding.code for finding in taken})
             error = f"This is a bug in gpulint: the fixes of {', '.join(codes)} undo or call for one another."
             break
+        left = lint(candidate)
+        if futile := _futile(taken, findings, left):
+            idle += futile
+            continue
         seen.add(candidate)
-        text = candidate
+        text, findings = candidate, left
         applied += taken
         passes += 1
-        findings = lint(text)
     if broken:
         error = (
             f"This is a bug in gpulint: a fix of {', '.join(broken)} gives code that does not parse, "
             "so it was left out."
         )
+    elif idle:
+        error = f"The fixes of {', '.join(idle)} do not end what they are for here, so they were left out."
     return FixResult(text, applied, findings, passes, error)
+
+
+def _futile(taken: Sequence[Finding], before: Sequence[Finding], after: Sequence[Finding]) -> list[str]:
+    """The codes of fixes after which as much is found as before."""
+    had, has = (
+        Counter((one.code, one.message, one.subject) for one in findings) for findings in (before, after)
+    )
+    keys = {(one.code, one.message, one.subject) for one in taken}
+    return sorted({key[0] for key in keys if has[key] >= had[key]})
 
 
 def _breaker(text: str, taken: Sequence[Finding], unsafe: bool) -> str:

@@ -161,7 +161,8 @@ def differentiates(qualified: str | None, method: str) -> bool:
 
 def is_known_torch(qualified: str) -> bool:
     """Whether a name of torch's stands for what this table and the rest of the analysis know."""
-    return qualified.count(".") == 1 or qualified.split(".")[1] in _KNOWN_TORCH
+    parts = qualified.split(".")
+    return len(parts) == 2 or (len(parts) > 2 and parts[1] in _KNOWN_TORCH)
 
 
 def takes_functions(qualified: str | None, method: str) -> bool:
