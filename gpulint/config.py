@@ -22,7 +22,6 @@ from gpulint.config_keys import (
     Context,
     Glob,
     did_you_mean,
-    glob,
     is_version,
     nearest_rule,
     parse,

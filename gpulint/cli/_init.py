@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from gpulint.atomic import target_of, write_atomic
-from gpulint.config import load_config, parse_toml
 from gpulint.cli._errors import say
+from gpulint.config import load_config, parse_toml
 from gpulint.version import __version__
 
 _REPOSITORY = "https://github.com/gpulint/gpulint"

@@ -33,8 +33,8 @@ def transform(name: str, text: str) -> str:
     made = _function(name)(module)
     if made is module:  # libcst leaves out the blanks of a file without statements
         return text
-    lost = text.endswith("") and not made.code.endswith("")  # which libcst takes for no end of a line
-    return made.code + "" if lost else made.code
+    lost = text.endswith("\r") and not made.code.endswith("\r")  # which libcst takes for no end of a line
+    return made.code + "\r" if lost else made.code
 
 
 def _function(name: str) -> Callable[[cst.Module], cst.Module]:
