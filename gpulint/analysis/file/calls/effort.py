@@ -58,8 +58,9 @@ class Effort:
     def draw(self, statements: int) -> None:
         """Count what is gone through. Raises `LookedNoFurther` where that is too much, for the function or for the file."""
         if self._kept is not None:
-            self.spent += statements
-            if self.spent > FOR_A_FILE or self.spent - self._before > FOR_A_FUNCTION:
+            if self.spent < FOR_A_FILE:
+                self.spent += statements
+            if self.spent >= FOR_A_FILE or self.spent - self._before > FOR_A_FUNCTION:
                 raise LookedNoFurther
 
     def once(self, key: Hashable, answer: Callable[[], T]) -> T:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs, targets
 from gpulint.analysis.code.reading import unwrapped
+from gpulint.analysis.file.calls.effort import kept
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.frozen_classes import (
     freezes_itself,
@@ -81,6 +82,7 @@ def _is_given_frozen(file: FileAnalysis, function: ir.Function, name: str) -> bo
     return said is not None and said.verdict is Verdict.REFUTED
 
 
+@kept
 def handed_frozen(
     file: FileAnalysis, function: ir.Function, path: str, depth: int = _CALLERS
 ) -> Answer | None:
