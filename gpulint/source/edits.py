@@ -217,7 +217,7 @@ def _rewrite(text: str, spans: Iterable[_Span]) -> str:
 def unified_diff(old: str, new: str, filename: str) -> str:
     """A diff that ``git apply`` and ``patch -p1`` take, with line ends kept and a last line without one
     marked."""
-    name = filename.lstrip("/").replace("\\", "/")
+    name = filename.replace(os.sep, "/").lstrip("/")  # a backslash is a sign like others but on Windows
     lines: list[str] = []
     before, after = (_quoted_as_git_does(f"{side}/{name}") for side in "ab")
     for line in difflib.unified_diff(_diff_lines(old), _diff_lines(new), before, after):
