@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpulint.forecasting.api import forecast
     from gpulint.forecasting.recorder import ForecastError
     from gpulint.forecasting.result import Forecast
-    from gpulint.marks import step
+    from gpulint.marks import step, window
     from gpulint.rule import Rule
     from gpulint.runtime.parent.verdict import Verification
     from gpulint.verifying import verify
@@ -42,6 +42,7 @@ _HOMES = {
     "memory": "gpulint.memory",
     "step": "gpulint.marks",
     "verify": "gpulint.verifying",
+    "window": "gpulint.marks",
 }
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "memory",
     "step",
     "verify",
+    "window",
 ]
 
 

@@ -34,6 +34,8 @@ def verify(
     confidence: str | None = None,
     steps: int = 20,
     warmup: int | None = None,
+    step: str | None = None,
+    units: Iterable[str] = (),
     device: str = "auto",
     timeout: float | None = None,
     reach: float = REACH,
@@ -55,7 +57,7 @@ def verify(
 
     The program runs unchanged in a child process of `python` (default: this interpreter), with `arguments`,
     in `cwd`, with `environment` added to this process's. It is stopped after warm-up and `steps` sampled
-    steps, at `timeout` seconds (None: never), or when it ends; `reach` are seconds it may take longer to come
+    steps (of calls of the function `step`, where one is named; what outlives calls of `units` is growth as well), at `timeout` seconds (None: never), or when it ends; `reach` are seconds it may take longer to come
     to lines with findings; `cut_epochs` lets epochs that have trained end early for that, and so changes what the program
     does from then on. Without `findings`, those of the script and its first-party imports are judged; of those
     that are less certain than `confidence` (where it is None, than the configuration of the script asks for) only what the
@@ -98,7 +100,7 @@ def verify(
         capture=capture,
         cwd=where,
         environment=environment or {},
-    )
+    ).naming(step, tuple(units))
     if findings is not None:
         known, least = with_claims(findings), Confidence.LOW
     else:

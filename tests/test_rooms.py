@@ -52,7 +52,7 @@ FLOORS: dict[str, set[str]] = {
     RULES: {ANALYSIS, DETECT, *READING} | of_ours("answers claims findings rule fix"),
     "gpulint.lint": {ANALYSIS, RULES, *READING}
     | of_ours("source fix answers atomic bounds config findings rule version"),
-    f"{RUNTIME}.record": set(),
+    f"{RUNTIME}.record": of_ours("units"),
     f"{RUNTIME}.probes": below(RUNTIME, "record"),
     f"{RUNTIME}.holding": below(RUNTIME, "record probes"),
     f"{RUNTIME}.observing": below(RUNTIME, "record probes"),

@@ -46,6 +46,8 @@ class Request:
     module: bool
     steps: int
     warmup: int | None
+    step: str | None
+    unit: tuple[str, ...]
     timeout: float | None
     reach: float
     cut_epochs: bool
@@ -184,6 +186,10 @@ def _refuse_nonsense(request: Request) -> None:
     if not request.module and not os.path.exists(request.target):
         hint = "; for a module's name use -m" if "/" not in request.target else ""
         raise click.UsageError(f"there is no script {request.target}{hint}.")
+    try:
+        run_of(request)
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
 
 
 def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:
@@ -238,7 +244,7 @@ def run_of(request: Request) -> Run:
         snapshot="" if request.snapshot is None else os.path.abspath(request.snapshot),
         cwd=request.home,
         environment={} if request.home is None else {"PYTHONPATH": _paths(request.home)},
-    )
+    ).naming(request.step, request.unit)
 
 
 # -- findings ------------------------------------------------------------------------------------------------

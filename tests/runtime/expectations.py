@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 
+from gpulint.runtime.parent.verdict import verify
 from gpulint.runtime.record.result import RankResult, RunResult
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -61,7 +62,9 @@ def check_leak(path: Path, result: RunResult, device: str) -> None:
     on_device = facts.get("bytes") != "0"
     assert bool(leaks) == on_device, rank.drifts
     if facts.get("bytes", "0") != "0":
-        found = sum(drift.bytes_per_step for drift in leaks)
+        windows = "window" in facts
+        assert {drift.window for drift in leaks} == {facts.get("window", "")}, rank.drifts
+        found = sum(drift.per_window if windows else drift.bytes_per_step for drift in leaks)
         # On CUDA an address that happens to be in use at every reading looks old, so a batch may count once.
         assert abs(found / int(facts["bytes"]) - 1) < (0.06 if device == "cuda" else 0.001), rank.drifts
     assert rank.holders, rank.drifts
@@ -74,8 +77,25 @@ def check_leak(path: Path, result: RunResult, device: str) -> None:
         assert holder.through_graph, holder
     if "nodes" in facts:
         assert holder.nodes >= int(facts["nodes"]) * (rank.steps(kind) - 3), holder
+    if "limit" in facts:
+        (limited,) = {drift.reason for drift in leaks}
+        assert f": {facts['limit']}" in limited, limited
+    _check_agreement(result)
     if facts.get("share") == "third" and device == "cpu":
         assert all(0.3 < drift.share < 0.4 for drift in leaks), leaks
+
+
+def _check_agreement(result: RunResult) -> None:
+    """The exit status, the account and what is said of holders are one thing said three times."""
+    found = verify("train.py", result, ())
+    assert found.exit_code == int(found.drift > 0), found
+    assert bool(found.rates) == (found.drift > 0)
+    named = sum(one.device for one in found.unpredicted) + sum(one.device for one in found.unexplained)
+    assert abs(named - found.drift) <= 0.25 * found.drift, (named, found.rates, found.unpredicted)
+    growing = {one.text for one in found.unpredicted if one.device > 0}
+    assert not any(holder in one.text for holder in growing for one in found.harmless if one.device), (
+        found.harmless
+    )
 
 
 def check_benign(path: Path, result: RunResult, device: str) -> None:
@@ -87,6 +107,9 @@ def check_benign(path: Path, result: RunResult, device: str) -> None:
     if device == "cpu":
         as_eager = any("verified as eager" in note for note in rank.notes)
         assert as_eager == ("torch.compile(" in path.read_text()), rank.notes
+    if "boundary" in facts:
+        assert (rank.boundary, rank.steps() >= 5) == (facts["boundary"], True), rank.samples
+    _check_agreement(result)
     if "status" in facts and device == "cpu":
         assert {drift.status for drift in rank.drifts} == {facts["status"]}, rank.drifts
     if "host" in facts and device == "cpu":

@@ -129,6 +129,55 @@ def test_a_limit_takes_a_leak_back():
     assert drift.settle([leak], [holder(bound=100, place="host")]) == [leak]
 
 
+@pytest.mark.parametrize(
+    ("changes", "room", "status", "words"),
+    [
+        ({"length": 18}, None, "bounded", "at most 1000000: 488.28 MiB then"),
+        ({"length": 18, "entry": 1024}, None, "bounded", "at most 1000000: 976.56 MiB then"),
+        ({"length": 18}, 2**28, "leak", "488.28 MiB then, of 256.00 MiB that there are"),
+        ({"length": 18, "pins": "graph"}, None, "leak", "its entries keep whole graphs"),
+        ({"length": 18, "pins": "graph", "bound": 20}, None, "bounded", "at most 20"),
+    ],
+)
+def test_a_limit_is_weighed_when_it_is_full(changes, room, status, words):
+    leak = drift.judge(births(dict.fromkeys(range(STEPS), 512)), EVERY, "train")
+    assert leak is not None
+    (settled,) = drift.settle([leak], [holder(**{"bound": 1_000_000, **changes})], room)
+    assert settled.status == status
+    assert words in settled.reason
+
+
+def test_a_window_is_outlived_twice_before_it_is_growth():
+    ends = [0, 1, 2, 3]  # the last one's may be in use
+    assert drift.judge(births({0: 4096, 1: 4096, 2: 4096}), ends, "eval", 1, "evaluation").status == "leak"
+    assert drift.judge(births({1: 4096, 2: 4096}), ends, "eval", 1, "evaluation").status == "occasional"
+    assert drift.judge(births({2: 4096}), ends, "eval", 1, "evaluation") is None
+    assert drift.judge(births({0: 4096, 1: 4096}), [0, 1, 2], "eval", 1, "evaluation").status == "occasional"
+
+
+def larger_each_time(number: int, now: int | None = None) -> Births:
+    series = [4096 * n for n in range(number)]
+    return dataclasses.replace(births({}, series=series), now=series[-1] if now is None else now)
+
+
+def test_what_is_replaced_by_something_larger_each_time_is_growth():
+    found = drift.judge(larger_each_time(21), EVERY, "train")
+    assert found is not None
+    assert (found.status, found.bytes_per_step, found.enlarged) == ("leak", 4096, True)
+    assert drift.settle([found], [holder()]) == [found]
+    assert drift.judge(larger_each_time(21, now=512), EVERY, "train") is None  # it has gone since
+    up_and_down = dataclasses.replace(births({}, series=[4096 * (n % 7) for n in range(21)]), now=4096)
+    assert drift.judge(up_and_down, EVERY, "train") is None
+
+
+def test_a_few_larger_ones_are_growth_only_where_each_is_made_of_the_last():
+    found = drift.judge(larger_each_time(4), [0, 1, 2, 3], "train", 1, "call of `trial()`")
+    assert found is not None
+    assert found.enlarged
+    assert drift.settle([found], [holder()]) == []
+    assert drift.settle([found], [holder(renews=True)]) == [found]
+
+
 def test_a_limit_does_not_excuse_what_another_holds_as_well():
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
     assert leak is not None

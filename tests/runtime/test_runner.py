@@ -650,8 +650,8 @@ for _ in range(1000):
         (
             "kept.append(loss.detach())",
             60,
-            {"leak"},
-        ),  # let go of at the epoch's end: it grew as long as it could
+            {"bounded"},
+        ),  # let go of at the end of a call that is followed by the next: it outlives no epoch
     ],
     ids=["emptied", "kept", "kept_in_the_loop", "kept_for_an_epoch"],
 )

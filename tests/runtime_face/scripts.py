@@ -149,7 +149,7 @@ recent = deque(maxlen=100)
 model = nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for step in range(100000):
-    out = model(torch.randn(16, 64))
+    out = model(torch.randn(64, 64))
     optimizer.zero_grad()
     out.pow(2).mean().backward()
     optimizer.step()

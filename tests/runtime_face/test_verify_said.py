@@ -52,7 +52,7 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
     page = write_page(verification)
     assert f"<dt>Evaluation steps</dt><dd>{evaluation['sampled']}<" in page
     assert "<dt>Training steps</dt><dd>12<" in page
-    assert "Memory that would be on the GPU grows by 512 B a step" in page
+    assert "Memory that would be on the GPU grows by 4.00 KiB an evaluation" in page
 
     terminal = io.StringIO()
     write_text(verification, terminal)
@@ -79,17 +79,17 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
     assert "+512 B a step" in done.stdout.partition("evaluation: ")[2].partition("unpredicted")[0]
     assert "training step 15\n" in done.stdout
     assert "evaluation step " in done.stdout
-    assert "Drift of what would be on the GPU: 512 B a step." in done.stdout
+    assert "Drift of what would be on the GPU: 4.00 KiB an evaluation." in done.stdout
 
 
 def test_a_history_with_a_limit_is_named_harmless(tmp_path: Path) -> None:
     script(tmp_path, BOUNDED)
     done = verify(tmp_path, "--steps", "12", "-q", "train.py")
     assert done.returncode == 0, done.stderr
-    assert "+4.00 KiB a step" in done.stdout
+    assert "+16.00 KiB a step" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.startswith("harmless: "))
     assert "kept by global deque `recent`" in line
-    assert "holds at most 100" in line
+    assert "holds at most 100: 1.56 MiB then" in line
     assert "0 findings. Drift of what would be on the GPU: 0 B a step." in done.stdout
 
 

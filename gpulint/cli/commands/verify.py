@@ -53,6 +53,17 @@ _output = heading("Output")
     help="Steps before sampling; by default at least 3, until optimizer state is constant.",
 )
 @_what(
+    "--step",
+    metavar="FUNCTION",
+    help="A call of this function is a step: `train_batch`, `Server.answer`. By default an optimizer's step is one.",
+)
+@_what(
+    "--unit",
+    metavar="FUNCTION",
+    multiple=True,
+    help="What outlives a call of this function is growth as well: a trial, a request, an epoch. May be given again.",
+)
+@_what(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",

@@ -187,14 +187,10 @@ def markdown(verification: Verification) -> str:
 def _markdown(verification: Verification) -> Iterator[str]:
     gate = verification.gate
     headline = gate_headline(verification)
-    said = verification.run.end.message if verification.failed else headline[0] if headline else "No limit"
+    said = verification.trouble if verification.failed else headline[0] if headline else "No limit"
     yield f"### GPU memory of `{verification.target}`"
     yield ""
-    drift = (
-        ""
-        if not verification.drifting
-        else f" It drifts by {format_bytes(round(verification.drift))} a step."
-    )
+    drift = f" It drifts by {verification.said_drift}." if verification.drifting else ""
     yield f"**{cell(said)}.**{drift}"
     yield ""
     if gate is None:

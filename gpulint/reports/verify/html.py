@@ -82,7 +82,7 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
         return (
             "good",
             "The program was watched while it ran",
-            f"{verification.run.end.message}. Nothing was judged.",
+            f"{verification.trouble}. Nothing was judged.",
         )
     counts = [
         f"{number} {status}"
@@ -94,7 +94,7 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
     if verification.wasted:
         more += f"; {plural(len(verification.wasted), 'forward')} for nothing"
     summary = f"{found}{': ' + ', '.join(counts) if counts else ''}{more}."
-    drift = f"{format_bytes(round(verification.drift))} a step"
+    drift = verification.said_drift
     gate = verification.gate
     if gate is not None and not verification.failed:
         if gate.problems:
@@ -102,7 +102,7 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
         if gate.exceeded:
             return "bad", "A limit on the peak was exceeded", f"{gate.exceeded[0].text}. {summary}"
     if verification.failed:
-        return "bad", "The script could not be verified", f"{verification.run.end.message}. {summary}"
+        return "bad", "The script could not be verified", f"{verification.trouble}. {summary}"
     if verification.drifting:
         subject = "Memory on the GPU" if verification.on_gpu else "Memory that would be on the GPU"
         return "bad", f"{subject} grows by {drift}", summary
@@ -129,7 +129,7 @@ def _figures(verification: Verification, rank: RankResult | None) -> str:
     ]
     judged = [
         *(steps or [("Steps sampled", "0", "")]),
-        ("Drift", f"{format_bytes(round(verification.drift))}", f"a step, {verification.where}"),
+        ("Drift", verification.said_drift, verification.where),
     ]
     within = "within a step"
     spent = [
@@ -265,7 +265,10 @@ def _wasted_card(found: Wasted, sources: Sources) -> str:
 def _accounted(verification: Verification) -> str:
     """The growth that is no drift, and the growth of which nobody knows."""
     listed = [("unexplained", "warn", one.text, one.ranks) for one in verification.unexplained]
-    listed += [("harmless", "good", one.text, one.ranks) for one in verification.harmless[:_MOST_ROWS]]
+    listed += [
+        (one.label, "good" if one.label == "harmless" else "warn", one.text, one.ranks)
+        for one in verification.harmless[:_MOST_ROWS]
+    ]
     if not listed:
         return ""
     rows = [

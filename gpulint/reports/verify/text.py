@@ -28,10 +28,10 @@ from gpulint.reports.verify.gate import gate_headline, gate_lines
 from gpulint.reports.verify.notes import note, remark, site_text, source_line
 from gpulint.reports.verify.plot import memory_plot
 from gpulint.runtime.parent.evidence import Evidence
-from gpulint.runtime.parent.growth import Phase, movement_text, phases
+from gpulint.runtime.parent.growth import Phase, growing_windows, movement_text, phases
 from gpulint.runtime.parent.judging import nodes_text
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
-from gpulint.runtime.record.result import RankResult, Sample
+from gpulint.runtime.record.result import RankResult, Sample, WindowFigures
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 
@@ -65,6 +65,8 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
         lines += _opening(verification, rank)
         for phase in phases(rank):
             lines += _phase_lines(phase, rank, columns, dots)
+        for window in growing_windows(rank):
+            lines += _window_lines(window, "→" if dots else "->")
     if lines and not lines[-1]:
         lines.pop()
     for verdict in verification.verdicts:
@@ -134,6 +136,21 @@ def _phase_lines(phase: Phase, rank: RankResult, columns: int | None, dots: bool
     return [*lines, *([[], *plot, _axis(plot, samples, phase), []] if plot else [])]
 
 
+def _window_lines(window: WindowFigures, arrow: str) -> list[Line]:
+    """How memory stood whenever a window had ended from one to the next of which it grows."""
+    first, last = window.levels[0], window.levels[-1]
+    each = (last - first) / (window.seen - 1)
+    more = f"{format_bytes(round(each), signed=True)} each"
+    return [
+        [("  ", ""), (window.name, "strong"), (f": {window.seen} seen, {site_text(window.site)}", "")],
+        [
+            ("    ", ""),
+            (f"{'allocated':<10}", "allocated"),
+            (f" {format_bytes(first)} {arrow} {format_bytes(last)} at their ends, {more}", ""),
+        ],
+    ]
+
+
 def _axis(plot: Sequence[Line], samples: Sequence[Sample], phase: Phase) -> Line:
     """Step numbers below the plot."""
     margin = len(plot[0][0][0])
@@ -197,10 +214,13 @@ def _accounted(verification: Verification, columns: int | None) -> Iterator[Line
     for growth in verification.unexplained:
         yield from remark("unexplained", "warning", growth.text + ranks_text(growth.ranks), columns)
     for harmless in verification.harmless[:_MOST_HARMLESS]:
-        yield from remark("harmless", "good", harmless.text + ranks_text(harmless.ranks), columns)
+        style = "good" if harmless.label == "harmless" else "warning"
+        yield from remark(harmless.label, style, harmless.text + ranks_text(harmless.ranks), columns)
     left = len(verification.harmless) - _MOST_HARMLESS
     if left > 0:
-        yield [(f"… and {left} more places of harmless growth (--output-format json has them all)", "faint")]
+        yield [
+            (f"… and {left} more places of growth that is none (--output-format json has them all)", "faint")
+        ]
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
@@ -254,7 +274,7 @@ def growth_text(found: Unpredicted, where: str) -> str:
     """What grows, in words; `where` is "on the GPU", or what stands for it on a machine without one."""
     parts = []
     if found.device > 0 or not (found.nodes >= 1 or found.host >= 1):
-        parts.append(f"{format_bytes(round(found.device))} a step {where}")
+        parts.append(f"{found.rate} {where}")
     if found.nodes >= 1:
         parts.append(f"{nodes_text(found.nodes)} a step on the host")
     if found.host >= 1:
@@ -275,12 +295,12 @@ def closing(verification: Verification) -> Line:
         line.append((f"; {len(verification.unpredicted)} unpredicted", "warning"))
     if verification.wasted:
         line.append((f"; {plural(len(verification.wasted), 'forward')} for nothing", "warning"))
-    text = f"Drift {verification.where}: {format_bytes(round(verification.drift))} a step"
+    text = f"Drift {verification.where}: {verification.said_drift}"
     if verification.max_drift:
         text += f" ({format_bytes(verification.max_drift)} allowed)"
     sampled = verification.sampled > 0
     if verification.failed:
-        line.append((f". Not verified: {printable(verification.run.end.message)}", "warning"))
+        line.append((f". Not verified: {printable(verification.trouble)}", "warning"))
         return [*line, (f". {text} until then." if sampled else ".", "")]
     if not sampled:
         return [*line, (". No step was sampled.", "warning")]

@@ -15,14 +15,14 @@ from gpulint.runtime.child.session import Session
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.peaks import CardUse, StretchPeak
 from gpulint.runtime.record.recording import Recording
-from gpulint.runtime.record.result import ENDED_WELL, End, Environment, RankResult, Site, Trend
+from gpulint.runtime.record.result import ENDED_WELL, End, Environment, RankResult, Site, Trend, WindowFigures
 from gpulint.runtime.record.series import united
 
 
 def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
     """The result as it stands. `notes` are said besides those of the session and of its probe."""
     every = list(session.series.values())
-    drifts, holders = united(every)
+    drifts, holders = united(every, session.spans.values())
     said = [*session.notes, *notes, *(session.probe.notes() if session.probe is not None else [])]
     return RankResult(
         rank=session.rank,
@@ -45,6 +45,24 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
         cards=_cards(session),
         first_use=_first_use(session),
         pid=os.getpid(),
+        windows=_windows(session),
+        unjudged=tuple(session.unjudged),
+    )
+
+
+def _windows(session: Session) -> tuple[WindowFigures, ...]:
+    return tuple(
+        WindowFigures(
+            span.name,
+            span.site,
+            len(span.ends),
+            tuple(span.levels),
+            tuple(span.seconds),
+            span.window is not None,
+            span.kept,
+        )
+        for span in session.spans.values()
+        if span.ends
     )
 
 

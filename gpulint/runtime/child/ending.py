@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import traceback
+from dataclasses import replace
 from types import FrameType, TracebackType
 from typing import Any, Literal
 
@@ -16,11 +17,14 @@ from gpulint.runtime.record.result import NO_TORCH, End, Site, never_used_gpu, s
 
 _ASKED = "the script asked for input"
 _ALLOCATOR = ("allocator config", "allocator backend", "allocator setting")  # what torch's refusals speak of
+# What RuntimeErrors of torch say where memory is wanting: on the host, and on a GPU before there was a class for it.
+_NO_MEMORY = ("can't allocate memory", "CUDA out of memory")
 _NO_INPUT = "EOF when reading a line"  # what `input()` says where there is none
 
 
 def finished(harness: Any) -> End:
     """The script ran to its end by itself."""
+    harness.ended()
     if harness.asked_for_cuda_in_vain:
         return End("no-device", never_used_gpu(harness.limited), code=0)
     if harness.steps:
@@ -78,7 +82,16 @@ def _raised(harness: Any, error: BaseException, trace: TracebackType | None) -> 
     message = f"{what}{_so_far(harness)}{', and there was none' if asked else ''}"
     where, refusal = _innermost(harness, trace), _refusal(running.one_line(error).partition(": ")[2])
     failure = End("raised", message, text, 1, where=where, asked=asked, refusal=refusal)
+    failure = replace(failure, out_of_memory=_is_out_of_memory(error))
     harness.report(harness.excused(message) or failure)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether there was no memory left, on the GPU or on the host."""
+    torch = sys.modules.get("torch")
+    kinds = tuple(filter(None, (MemoryError, getattr(torch, "OutOfMemoryError", None))))
+    said = isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
+    return isinstance(error, kinds) or said
 
 
 def _refusal(said: str) -> str:

@@ -21,14 +21,21 @@ from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.stopping import Stop, Stopping
+from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.record.result import End, Options, RankResult, StepKind
+from gpulint.runtime.record.result import End, Named, Options, RankResult, Site, StepKind
 
 __all__ = ["Harness", "Stop"]
 
 CUT = "Epochs were cut short (--cut-epochs), to reach lines that had not run when enough steps were sampled."
+MOST_CLOSURES = 30  # backwards in one optimizer's step, from which on they are the steps; LBFGS asks for 25 at most by default
 UNUSED = "The script does not use the GPU of this machine: what it keeps was measured on the host instead."
+
+
+def _loader(iterator: Any) -> tuple[str, int]:
+    """What tells the passes over one DataLoader's data from others."""
+    return "pass", id(getattr(iterator, "_dataset", iterator))
 
 
 def _unsent(message: dict[str, Any]) -> None:
@@ -42,17 +49,25 @@ class Harness:
     def __init__(
         self, options: Options, send: Callable[[dict[str, Any]], None] = _unsent, endless: bool = False
     ) -> None:
-        self._session = Session(options, send, endless)
+        self._session = Session(options, send, endless, self._called)
         self._device = DeviceChoice(self._session)
         self._looks = Looks(self._session)
         self._steps = Steps(self._session, self._looks, self._device)
-        self._stopping = Stopping(self._session, self._looks, self._steps, self._close)
+        self._windows = Windows(self._session, self._looks, self._steps.mark_window, self._promoted)
+        self._stopping = Stopping(self._session, self._looks, self._steps, self._windows, self._close)
         self._stepper = self._session.stepper = Stepper(self._steps.mark, self._confirm)
+        if any(named.kind == "step" for named in options.named):
+            self._stepper.boundary = "explicit"
         self._optimizing = False  # whether the script has an optimizer of torch's
         self._iterator: Any = None  # the DataLoader iterator that gave the last batch
         # DataLoader iterator -> optimizer steps since its present pass began
         self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._cut = False
+        self._forwarded: set[tuple[int, str]] = (
+            set()
+        )  # places of forwards in train mode since anything went backward
+        self._went_backward = False
+        self._closures: int | None = None  # backwards within the optimizer's step that is under way
         self._main = threading.get_ident()
         self._undo: list[Callable[[], None]] = []
 
@@ -83,7 +98,7 @@ class Harness:
         os.register_at_fork(after_in_child=self._forked)
         self._session.calls.watch_collector()
         self._session.lines.start()
-        marks._listener = self.step
+        marks._listener, marks._windows = self.step, self.window
 
     def compile(self, source: bytes, path: str) -> CodeType:
         """The code of the script, watched where it has lines of interest."""
@@ -119,7 +134,7 @@ class Harness:
         """In a forked process (a DataLoader worker, say): be gone."""
         session = self._session
         session.done = True
-        marks._listener = None
+        marks._listener = marks._windows = None
         if session.probe is not None and hasattr(session.probe, "active"):
             session.probe.active = False
         session.lines.active = False
@@ -155,7 +170,9 @@ class Harness:
         session.peaking.prepare()
         if session.options.snapshot and hasattr(session.probe, "keep_history"):
             session.probe.keep_history()
-        self._undo.append(watching.watch_optimizers(self._optimizer_made, self._optimizer_stepped))
+        self._undo.append(
+            watching.watch_optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped)
+        )
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
         self._undo.append(watching.watch_replays(self._replayed))
@@ -164,6 +181,7 @@ class Harness:
                 session.peaking.backward_begins, session.peaking.backward_ended, self._backward
             )
         )
+        self._undo.append(watching.watch_gradients(self._differentiated))
         if session.options.trial is not None:
             from gpulint.runtime.trying.recorder import Recorder
 
@@ -175,7 +193,7 @@ class Harness:
         session.forwards = Forwards(session.frames, self._forward, session.probe.allocated)
         session.forwards.start()
         session.probe.start()
-        session.probe.watch(session.fewest_warmup < 2)
+        session.probe.watch(session.attributing)
         session.calls.watch_torch(torch)
         session.lines.probe = session.probe
         session.lines.is_compiling = torch.compiler.is_compiling
@@ -195,7 +213,7 @@ class Harness:
     def stop_watching(self) -> None:
         """Take every hook out, so that the interpreter can end in peace."""
         self._rest()
-        marks._listener = None
+        marks._listener = marks._windows = None
         if self._session.forwards is not None:
             self._session.forwards.stop()
         for undo in reversed(self._undo):
@@ -233,28 +251,80 @@ class Harness:
     def step(self) -> None:
         """`gpulint.step()` was called."""
         if self._here():
-            self._trains()
-            self._stepper.explicit()
-            self._stopping.stop_if_reached()
+            self._steps.event()
+            self._explicit()
+
+    def _explicit(self) -> None:
+        self._trains()
+        self._stepper.explicit()
+        self._stopping.stop_if_reached()
+
+    def window(self, name: str, begins: bool, site: Site | None = None) -> None:
+        """A window that the user has named begins, or ends."""
+        if self._here():
+            self._steps.event()
+            if begins:
+                self._windows.begin_named(name, site or self.frames.here(3))
+            else:
+                self._windows.end(name)
+
+    def _called(self, named: Named, begins: bool) -> None:
+        """A function that the user has named as a step or a unit is called, or has returned."""
+        if named.kind == "unit":
+            site = Site(named.file, named.line, named.function)
+            self.window(f"call of `{named.function}()`", begins, site)
+        elif not begins:
+            self.step()
+
+    def _promoted(self, function: str) -> None:
+        self.note(
+            f"A call of `{function}()` is a step here: no optimizer stepped, and no module ran twice in it."
+        )
+
+    def _happens(self, frame: FrameType) -> None:
+        """An event of the script's, which comes from this frame."""
+        self._steps.event()
+        if self._windows.arrive(frame):
+            self._explicit()
+
+    def _happened(self, frame: FrameType) -> None:
+        """What an event has come to."""
+        self._windows.follow(frame)
+        self._steps.check_evaluation()
+        self._stopping.stop_if_reached()
 
     def _forward(self, module: Any) -> None:
         if self._here():
             training = bool(module.training)
             if training and next(module.parameters(), None) is None:
                 return  # a criterion: it is in train mode in evaluations too
+            frame = sys._getframe(1)
+            self._happens(frame)
             self._comes(module)
-            trains = training and self._stepper.has_optimizer
+            trains = training and self._stepper.has_optimizer and self._may_train(module, frame)
             # Loops that evaluate the same model one after the other are told apart by who called it.
-            where = 0 if trains else self._session.frames.stack(sys._getframe(1))
+            where = 0 if trains else self._session.frames.stack(frame)
             self._steps.forward_comes(trains, id(module), where)
-            self._stepper.forward((id(module), where), training)
-            self._steps.check_evaluation()
-            self._stopping.stop_if_reached()
+            self._stepper.forward((id(module), where), trains)
+            self._happened(frame)
+
+    def _may_train(self, module: Any, frame: FrameType) -> bool:
+        """Whether a forward in train mode can be training's. Without grad it is not; nor is it where it runs for the second time since
+        anything went backward, once there was training, and no backward ever went through what it makes."""
+        torch, session = self._session.torch, self._session
+        if not torch.is_grad_enabled():
+            return False
+        place = (self.frames.index(frame), type(module).__name__)
+        again, self._forwarded = place in self._forwarded, {*self._forwarded, place}
+        trained = session.series["train"].count > 0 and torch._C._current_graph_task_id() == -1
+        return not (again and trained) or session.forwards.is_visited(*place)
 
     def _batch(self, iterator: Any) -> bool:
         """A DataLoader's iterator is asked for a batch; returns whether it shall say that it has no more."""
         if not self._here():
             return False
+        frame = sys._getframe(1)
+        self._happens(frame)
         self._iterator = weakref.ref(iterator)
         self._comes()
         self._stopping.stop_if_over()
@@ -263,6 +333,9 @@ class Harness:
             self._pass_ended(iterator)
             return True
         self._stepper.batch(id(iterator))
+        if not self._windows.are_named:
+            where = self.frames.sites[self.frames.index(frame)]
+            self._windows.begin(_loader(iterator), "pass over a DataLoader", where)
         self._stopping.stop_if_reached()
         return False
 
@@ -281,20 +354,39 @@ class Harness:
 
     def _pass_ended(self, iterator: Any) -> None:
         """A DataLoader's iterator has given its last batch, or begins anew."""
+        if self._here():
+            self._steps.event()
+            self._windows.end(_loader(iterator))
         if self._passes.pop(iterator, 0) and self._session.lingering is not None:
             self._session.lingering.loop_is_over()
 
     def _backward(self) -> None:
-        """Where a script has no optimizer of torch's, and so updates by hand, its backwards are the steps."""
-        if not self._optimizing and self._here():
+        """Where a script has no optimizer of torch's, and so updates by hand, its backwards are the steps; so are they within one
+        optimizer's step that goes on and on, as LBFGS does with its closure."""
+        self._forwarded = set()
+        self._went_backward = True
+        self._updates()
+
+    def _differentiated(self) -> None:
+        """`torch.autograd.grad` was called: as good as a backward where there is none."""
+        if not self._went_backward:
+            self._updates()
+
+    def _updates(self) -> None:
+        if self._closures is not None:
+            self._closures += 1
+        by_closure = self._closures is not None and self._closures > MOST_CLOSURES
+        if (by_closure or not self._optimizing) and self._here():
+            frame = sys._getframe(2)
+            self._happens(frame)
             self._trains()
             self._stepper.optimizer("backward", 0)
             self._session.peaking.stepped()
-            self._steps.check_evaluation()
-            self._stopping.stop_if_reached()
+            self._happened(frame)
 
     def _replayed(self, graph: Any) -> None:
         if self._here():
+            self._happens(sys._getframe(1))
             self._trains()
             self._stepper.replay(id(graph))
             self._session.peaking.stepped()
@@ -311,9 +403,18 @@ class Harness:
         if threading.get_ident() == self._main and not self.done:
             self._steps.begin_other_training(optimizer)
 
+    def _optimizer_steps(self) -> None:
+        """An optimizer begins a step."""
+        if threading.get_ident() == self._main:
+            self._closures = 0
+
     def _optimizer_stepped(self, optimizer: Any) -> None:
-        if not self._here():
+        closures, self._closures = self._closures or 0, None
+        if not self._here() or closures > MOST_CLOSURES:
             return
+        frame = sys._getframe(1)
+        self._happens(frame)
+        self._forwarded = set()
         self._optimizing = True
         self._steps.optimizer_stepped(optimizer)
         self._stopping.trained()
@@ -327,8 +428,7 @@ class Harness:
         self._stepper.optimizer(id(parameters), id(optimizer))
         if self._session.peaking is not None:
             self._session.peaking.stepped()
-        self._steps.check_evaluation()
-        self._stopping.stop_if_reached()
+        self._happened(frame)
 
     # -- what is asked of it ---------------------------------------------------------------------------------
 
@@ -397,6 +497,12 @@ class Harness:
             "Leave out --cut-epochs to let it run as it is."
         )
         return End("stopped", f"stopped after {self.sampled} sampled steps")
+
+    def ended(self) -> None:
+        """The script has run to its end: what its variables hold now has outlived all that it did."""
+        if not self.done:
+            self._steps.event()
+            self._windows.close()
 
     def report(self, end: End) -> None:
         """Send the result, once."""

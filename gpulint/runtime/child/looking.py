@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from types import FrameType
+import bisect
 from typing import Any
 
 from gpulint.runtime.holding import holders
@@ -11,31 +11,16 @@ from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.result import Drift, Holder, Place, StepKind
+from gpulint.runtime.record.result import Drift, Holder, Place
+from gpulint.runtime.record.series import View
 
 _Cell = tuple[int, Place]  # site, place
 
 
-def look(
-    probe: Any,
-    frames: Frames,
-    kind: StepKind,
-    boundaries: list[int],
-    age: int,
-    sequences: tuple[int, int],
-    extra_frames: tuple[FrameType, ...] = (),
-    passing: bool = False,
-    last: bool = True,
-) -> tuple[list[Drift], list[Holder]]:
-    """Judge the steps between `boundaries` (mark numbers; the first is the window's start).
-
-    Memory younger than `age` steps is left out. `sequences` are the first and the end of the autograd
-    sequence numbers that belong to judged steps. A `passing` look, which others will follow, saves time where nothing
-    leaks: it does not search for garbage then, nor for holders. One that is not the `last` searches for holders of what
-    leaks and of autograd nodes, and leaves it to the last to say who keeps the rest.
-    """
-    start = boundaries[0]
-    judged_until = boundaries[-1 - age] if len(boundaries) > age else start
+def look(probe: Any, frames: Frames, view: View, nodes: range) -> tuple[list[Drift], list[Holder]]:
+    """Judge what `view` is at. `nodes` are the autograd sequence numbers that belong to what is judged."""
+    boundaries, passing = list(view.boundaries), view.passing
+    start, judged_until = boundaries[0], view.judged_until
     probe.settle()
     before = probe.blocks(start)
     marks = probe.resolution(boundaries)
@@ -47,7 +32,7 @@ def look(
 
     def judged(after: list[Block]) -> list[Drift]:
         births = _births(probe, frames, before, after, marks, boundaries)
-        return [d for one in births if (d := drift.judge(one, edges, kind, age)) is not None]
+        return [d for one in births if (d := drift.judge(one, edges, view.kind, view.age, view.window))]
 
     drifts = judged(before)
     # A full collection takes as long as many a step, and the walk to the holders as long as some.
@@ -60,18 +45,22 @@ def look(
     leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
     if passing and not leaks:
         return drifts, []
-    suspects = {(d.site, d.place) for d in drifts if last and d.status in ("occasional", "bounded")} | leaks
-    targets = {
-        key: block
-        for key, block in probe.keys(start).items()
-        if block.epoch < judged_until and (frames.sites[block.site], block.place) in suspects
-    }
-    nodes = range(*sequences)
+    suspects = {
+        (d.site, d.place) for d in drifts if view.last and d.status in ("occasional", "bounded")
+    } | leaks
+    enlarged = {(d.site, d.place) for d in drifts if d.enlarged}
+    targets = {}
+    for key, block in probe.keys(start).items():
+        cell = (frames.sites[block.site], block.place)
+        if cell in enlarged or (cell in suspects and block.epoch < judged_until):
+            # What one of the windows has made is gathered by what holds several of them.
+            epoch = bisect.bisect_right(boundaries, block.epoch) if view.window else block.epoch
+            targets[key] = block._replace(epoch=epoch)
     if not targets and not nodes:
         return drifts, []
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(targets, probe.key, nodes, frames, extra_frames, urgent)
-    drifts = drift.settle(drifts, found)
+    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent)
+    drifts = drift.settle(drifts, found, probe.capacity())
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: _rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
@@ -106,7 +95,10 @@ def _births(
     boundaries: list[int],
 ) -> list[drift.Births]:
     sizes = [_by_interval(before, marks), _by_interval(after, marks)]
-    cells: list[_Cell] = list(dict.fromkeys([*sizes[0], *sizes[1]]))
+    now: dict[_Cell, int] = {}
+    for block in after:
+        now[block.site, block.place] = now.get((block.site, block.place), 0) + block.size
+    cells: list[_Cell] = list(dict.fromkeys([*sizes[0], *sizes[1], *now]))
     found = []
     for cell in cells:
         had, has = sizes[0].get(cell, {}), sizes[1].get(cell, {})
@@ -120,6 +112,7 @@ def _births(
                 {i: count for i, (_, count) in has.items()},
                 garbage,
                 _levels(probe, site, place, boundaries),
+                now.get(cell, 0),
             )
         )
     return found

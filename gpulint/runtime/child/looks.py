@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from gpulint.runtime.child.session import TRAINING, Session
-from gpulint.runtime.record.series import Series, Window, released
+from gpulint.runtime.record.result import Site, Status
+from gpulint.runtime.record.series import EVALUATION, LET_GO, Series, Span, View, Window, released, spread
 
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
@@ -39,8 +42,6 @@ class Looks:
                 self._judged[phase] = steps
                 self._evaluations += 1
                 self.look(series, 1 if steps < 6 else 2, passing=steps < LOOKS[-1], last=steps >= wanted)
-            if steps > wanted and session.probe is not None:
-                session.probe.watch(False)  # no look comes any more
         elif series.warm and (steps in LOOKS if steps < wanted else session.endless and steps == wanted):
             self.look(series, 2, passing=steps < LOOKS[-1], last=steps >= wanted)
 
@@ -57,26 +58,110 @@ class Looks:
         passing: bool = False,
         last: bool = True,
     ) -> None:
-        """Judge the window so far. Keeps what earlier looks found if this one cannot say anything."""
+        """Judge the steps so far. Keeps what earlier looks found if this one cannot say anything."""
+        view = View(series.kind, tuple(series.boundaries), age, extra_frames, passing, last)
+        found = self._see(view)
+        if found is not None:
+            series.window = found
+            self._session.lines.judge(series.boundaries, view.judged_until)
+
+    def look_at(self, span: Span) -> None:
+        """Judge the windows of one kind so far: what is older than the last of them has outlived one."""
+        counts = {series.kind: series.count for series in self._session.series.values()}
+        kind = "eval" if span.name == EVALUATION else max(counts, key=lambda kind: counts[kind])
+        view = View(kind, (span.begun, *span.ends), 1, window=span.name)
+        found = self._see(view)
+        if found is not None:
+            steps = self._session.ended[span.first :]
+            span.window = spread(found, max(1.0, len(steps) / len(span.ends)))
+            self._session.lines.judge((span.begun, *steps), view.judged_until)
+
+    def _see(self, view: View) -> Window | None:
         session = self._session
-        if session.probe is None or len(series.boundaries) < 2:
-            return
+        if session.probe is None or len(view.boundaries) < 2:
+            return None
         session.looking = True
         begin = time.perf_counter()
         try:
-            marks = series.boundaries
-            until = session.marks[marks[-1 - age]].sequence if len(marks) > age else 0
-            sequences = (session.marks[marks[0]].sequence, until)
-            drifts, holders = self._judge(
-                session.probe, session.frames, series.kind, marks, age, sequences, extra_frames, passing, last
-            )
-            series.window = Window(drifts, holders, len(marks) - 1)
-            session.lines.judge(marks[0], marks[-1 - age] if len(marks) > age else marks[0])
+            nodes = range(*(session.marks[mark].sequence for mark in (view.boundaries[0], view.judged_until)))
+            drifts, holders = self._judge(session.probe, session.frames, view, nodes)
+            return Window(drifts, holders, len(view.boundaries) - 1, (view.boundaries[0], view.judged_until))
         except Exception as error:
-            session.notes.append(f"steps could not be judged: {type(error).__name__}: {error}")
+            said = f"steps could not be judged: {type(error).__name__}: {error}"
+            if said not in session.unjudged:
+                session.unjudged.append(said)
+            return None
         finally:
             session.looking = False
             session.looked += time.perf_counter() - begin
+
+    @property
+    def suspects(self) -> bool:
+        """Whether something leaks from step to step, as far as it is known."""
+        return any(
+            drift.status == "leak"
+            for series in self._session.series.values()
+            for window in (*series.past, series.window)
+            for drift in (window.drifts if window is not None else ())
+        )
+
+    def recheck(self, span: Span, again: bool) -> bool:
+        """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.
+        That tells nothing where the window is all of the training: it has ended before, or begins `again`. Returns whether what is
+        replaced by something larger each time is there still: it may be as large in the next window, and no larger."""
+        session = self._session
+        if len(span.ends) < 2 and span.name != EVALUATION and not again:
+            return False
+        for series in session.series.values():
+            series.past = [self._left(window, span) for window in series.past]
+            if series.window is not None:
+                series.window = self._left(series.window, span)
+        for other in session.spans.values():
+            if other is not span and other.window is not None:
+                other.window = self._left(other.window, span)
+        windows = [series.window for series in session.series.values() if series.window is not None]
+        return any(d.enlarged and d.status == "leak" for window in windows for d in window.drifts)
+
+    def _left(self, window: Window, span: Span) -> Window:
+        probe, sites = self._session.probe, self._session.frames.sites
+        begin, end = window.judged
+        # A graph that is kept for no backward is a mistake, however soon it goes.
+        graphs: Counter[Site] = Counter()
+        for holder in window.holders:
+            graphs.update({birth.site: birth.bytes for birth in holder.births if holder.through_graph})
+        leaking = [
+            d
+            for d in window.drifts
+            if (d.status == "leak" or d.outlived) and graphs[d.site] < LET_GO * d.total
+        ]
+        if not leaking or begin < span.begun or span.ends[-1] <= end:
+            return window
+        probe.settle()
+        alive: Counter[tuple[Site, str]] = Counter()
+        enlarged = {(d.site, d.place) for d in leaking if d.enlarged}
+        for block in probe.blocks(begin):
+            cell = (sites[block.site], block.place)
+            if block.epoch < end or cell in enlarged:
+                alive[cell] += block.size
+        judged = {}
+        for one in leaking:
+            if alive[one.site, one.place] < LET_GO * one.total:
+                reason = f"was let go of at the end of each {span.name}"
+                judged[one] = replace(one, status="bounded", reason=reason, released=span.name, outlived=0)
+            elif one.kind == "eval" and span.name == EVALUATION and not one.window:
+                number = len(span.ends)
+                reason = "outlived the one evaluation that was seen, which is too few to tell"
+                if number > 1:
+                    reason = f"outlived {number} evaluations"
+                status: Status = "leak" if number > 1 else "occasional"
+                judged[one] = replace(one, status=status, reason=reason, outlived=number)
+        drifts = [judged.get(one, one) for one in window.drifts]
+        gone = {(d.site, d.place) for d in drifts if d.released}
+        holders = [
+            replace(h, released=span.name) if gone.issuperset((b.site, h.place) for b in h.births) else h
+            for h in window.holders
+        ]
+        return window._replace(drifts=drifts, holders=holders if gone else window.holders)
 
     def take_back(self) -> None:
         """Leaks of the sampled steps that the same loop has let go of since are none."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from gpulint.runtime.observing.calls import Calls
 from gpulint.runtime.observing.lines import LineCounter
 from gpulint.runtime.observing.lingering import Lingering
+from gpulint.runtime.observing.named import NamedCalls
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.record.result import Options, StepKind
-from gpulint.runtime.record.series import Mark, Series
+from gpulint.runtime.record.result import Named, Options, StepKind
+from gpulint.runtime.record.series import Mark, Series, Span
 
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
 TRAINING: tuple[StepKind, ...] = ("train", "explicit")
@@ -23,26 +24,39 @@ FEWEST_WARMUP = 3
 
 class Session:
     """The options of a run, its instruments, and what they have seen so far. `send` takes one message for the parent;
-    `endless` never stops the script. `probe`, `torch` and `forwards` are there once the script has imported torch."""
+    `endless` never stops the script, and `called` is told of
+    calls of functions that the user has named. `probe`, `torch` and `forwards` are there once the script has imported torch."""
 
     stepper: Stepper
 
-    def __init__(self, options: Options, send: Callable[[dict[str, Any]], None], endless: bool) -> None:
+    def __init__(
+        self,
+        options: Options,
+        send: Callable[[dict[str, Any]], None],
+        endless: bool,
+        called: Callable[[Named, bool], None],
+    ) -> None:
         self.options = options
         self.send = send
         self.endless = endless
         self.frames = Frames(options.home)
         self.calls = Calls(self.frames, self.reserved, self.allocated)
-        self.lines = LineCounter(options.lines, self.tensor_bytes, measuring=options.trial is None)
+        self.lines = LineCounter(
+            options.lines, self.tensor_bytes, options.trial is None, NamedCalls(options.named, called)
+        )
         self.torch: Any = None
         self.probe: Any = None
         self.forwards: Any = None
         self.recorder: Any = None  # in a trial
         self.marks: list[Mark] = []
         self.series: dict[StepKind, Series] = {kind: Series(kind) for kind in KINDS}
+        self.ended: list[int] = []  # the marks at which steps have ended, of whatever kind
+        self.spans: dict[Hashable, Span] = {}  # windows, by what tells one kind from others
+        self.attributing = True  # births are of interest between sampled steps too
         self.peaking: Any = None  # a `peaking.Peaking`, which is given a session
         self.lingering: Lingering | None = None  # set once enough steps are sampled
         self.notes: list[str] = []
+        self.unjudged: list[str] = []  # why looks failed
         self.done = False
         self.looking = False  # what happens now is our own doing
         self.looked = 0.0  # seconds spent in looks, which are not the script's
@@ -86,7 +100,7 @@ class Session:
         if self.forwards is not None:
             self.forwards.resting = self.lingering is not None and not sampling
         if self.probe is not None:
-            self.probe.watch(sampling)
+            self.probe.watch(sampling or self.attributing)
 
     def tensor_bytes(self, value: Any) -> int | None:
         """The size of a tensor's storage; None for anything else."""

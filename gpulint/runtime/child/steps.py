@@ -6,6 +6,7 @@ import contextlib
 import time
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from gpulint.runtime.child.device import DeviceChoice
@@ -34,6 +35,7 @@ class Steps:
         self._looks = looks
         self._device = device
         self._begin = time.perf_counter()
+        self._marked: int | None = None  # the mark of the present event, where one was taken
         self._memory = HostMemory()
         self._optimizers: dict[int, weakref.ref[Any]] = {}
         self._caller = 0  # who called the outermost module last, as a number
@@ -43,19 +45,33 @@ class Steps:
 
     # -- marks -----------------------------------------------------------------------------------------------
 
+    def event(self) -> None:
+        """Something happens: the next mark is another one."""
+        self._marked = None
+
     def mark(self) -> int:
-        """Read everything; the number of the reading."""
+        """Read everything, unless what comes now would tell nothing new; the number of the reading."""
         session = self._session
-        if self.unwatched and session.marks:
+        if self.unwatched and session.marks and self._marked is None:
             if session.peaking is not None:
                 session.peaking.pass_over()
             return len(session.marks) - 1
+        return self._read(self._wants_reading)
+
+    def mark_window(self) -> int:
+        """Read everything where a window begins or ends."""
+        return self._read(lambda: True)
+
+    def _read(self, wanted: Callable[[], bool]) -> int:
+        session = self._session
+        if self._marked is not None:
+            return self._marked
         if session.probe is not None:
             self._device.check()
         if session.peaking is not None:
             session.peaking.turn()
-        number = session.lines.mark = len(session.marks)
-        figures = session.probe.mark(self._wants_reading()) if session.probe is not None else None
+        number = self._marked = session.lines.mark = len(session.marks)
+        figures = session.probe.mark(wanted()) if session.probe is not None else None
         if session.peaking is not None:
             session.peaking.account(figures)
         heap = self._memory.heap()
@@ -88,6 +104,7 @@ class Steps:
 
     def confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         """The stretch between two marks was a step of this kind."""
+        self._session.ended.append(mark)
         lingering = self._session.lingering
         if lingering is not None and kind != "eval":
             lingering.step()
@@ -196,8 +213,6 @@ class Steps:
         series.boundaries = [] if series.warm and session.options.warmup != 0 else [mark]
         self._evaluation = session.stepper.phase
         session.watch_more(session.lingering is not None or series.warm)
-        if session.probe is not None and not self._looks.is_to_be_judged(self._evaluation):
-            session.probe.watch(False)
 
     def check_evaluation(self) -> None:
         """After an event: what ran in an evaluation loop that is over now was sampled as far as it goes."""

@@ -12,6 +12,7 @@ from gpulint.runtime.child.agreeing import Agreement
 from gpulint.runtime.child.looks import LOOKS, Looks
 from gpulint.runtime.child.session import KINDS, TRAINING, Session
 from gpulint.runtime.child.steps import Steps
+from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.observing.lingering import Lingering, free_host_memory
 from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
 
@@ -29,10 +30,18 @@ class Stop(BaseException):
 class Stopping:
     """Decides after each step whether it was the last. `close` is told how the run ended and measures no more."""
 
-    def __init__(self, session: Session, looks: Looks, steps: Steps, close: Callable[[End], None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        looks: Looks,
+        steps: Steps,
+        windows: Windows,
+        close: Callable[[End], None],
+    ) -> None:
         self._session = session
         self._looks = looks
         self._steps = steps
+        self._windows = windows
         self._close = close
         self._trained = time.monotonic()  # when an optimizer was made or stepped last
         self._stops = 0
@@ -101,14 +110,18 @@ class Stopping:
         if explicit >= wanted or train >= wanted:
             self._linger()
             return self.is_over()
-        if evaluation < wanted or not session.stepper.has_optimizer:
-            return evaluation >= wanted
+        if evaluation < wanted:
+            return False
+        if not session.stepper.has_optimizer:
+            self._linger()
+            return self.is_over()
         return time.monotonic() - self._trained > max(session.options.reach, PATIENCE)
 
     def _linger(self) -> None:
         """Enough steps are sampled. They are judged now; what comes after does not change that."""
         session = self._session
-        trained = [session.series[kind] for kind in TRAINING]
+        kinds = TRAINING if session.stepper.has_optimizer else KINDS
+        trained = [session.series[kind] for kind in kinds]
         for series in trained:
             self._looks.look(series, 2)
         session.lines.settle()
@@ -130,6 +143,7 @@ class Stopping:
             free = session.probe.free() if session.probe is not None else None
             running = session.frames.running(sys._getframe())
             session.lingering.hold(running, growth, free or free_host_memory())
+        session.attributing = self._windows.missing
         session.watch_more(False)
         self._tell_waiting()
 
@@ -139,30 +153,34 @@ class Stopping:
         lingering = session.lingering
         if lingering is None or lingering.expired:
             return lingering is not None
-        if session.stepper.in_phase:
+        if session.stepper.in_phase and session.stepper.has_optimizer:
             lingering.loop_is_over()
         if lingering.awaiting:
             few = len(session.series["eval"].boundaries) <= LOOKS[-1] + 1
             if (session.stepper.in_phase and few) or self._misses_something():
                 return False
-        return not lingering.holding
+        return not (lingering.holding or (session.world_size == 1 and self._windows.missing))
 
     def _misses_something(self) -> bool:
         """Whether places of interest, or the evaluation that is to be expected, have not run as far as they are needed."""
         session = self._session
         # Ranks must stop at the same step, and what only one of them waits for would not let them.
-        unseen = session.options.evaluates and not self._steps.evaluated and session.world_size == 1
-        return unseen or session.lines.missing(session.options.awaited)
+        trains = session.options.evaluates and session.stepper.has_optimizer
+        unseen = trains and not self._steps.evaluated and session.world_size == 1
+        alone = session.world_size == 1 and self._windows.missing
+        return unseen or alone or session.lines.missing(session.options.awaited)
 
     def _tell_waiting(self) -> None:
         """Tell the parent why the script goes on although enough steps are sampled."""
         session = self._session
-        samples = session.series["train"].samples or session.series["explicit"].samples
-        if session.lingering is None or self.is_over() or not samples:
+        samples = next((s for kind in KINDS if (s := session.series[kind].samples)), None)
+        if session.lingering is None or self.is_over() or samples is None:
             return
         why = "is what leaks let go of?"
         if session.lines.missing(session.options.awaited):
             why = "lines with findings have not run yet"
+        elif self._windows.missing:
+            why = "what may leak from one evaluation, pass or call to the next was seen too seldom yet"
         elif session.lingering.awaiting:
             why = "no evaluation has run yet"
         progress = Progress(session.rank, samples[-1], 0, None, why)

@@ -5,15 +5,16 @@ path.
 from __future__ import annotations
 
 import os
+import statistics
 import types
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from gpulint.runtime.holding.paths import Hop, Root, describe
+from gpulint.runtime.holding.paths import Hop, Name, Root, describe
 from gpulint.runtime.holding.roots import instances, library_frames, other_roots, running_frames, user_roots
 from gpulint.runtime.holding.walking import Find, Walk, explore, follow_graphs, reaches_old
 from gpulint.runtime.probes.base import Block
@@ -92,42 +93,57 @@ class _Group:
     path: list[Any]  # from the holding object up to the root
     blocks: list[Block] = field(default_factory=list)
     tensors: set[int] = field(default_factory=set)
+    entries: Counter[int] = field(
+        default_factory=Counter
+    )  # bytes by the holder's own through which they are reached
     graph: bool = False
+    network: bool = False
     nodes: int = 0
 
 
 def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
     epochs: dict[int, set[int]] = {}
+    optimizers: dict[int, set[int]] = {}  # of which states are below an object
     paths: list[tuple[Find, list[Any]]] = []
     for one in walk.finds:
         path = _path(walk, one.tensor)
         paths.append((one, path))
+        optimizer = 0
         for above in path[:-1]:
             epochs.setdefault(id(above), set()).add(one.block.epoch)
+            if optimizer:
+                optimizers.setdefault(id(above), set()).add(optimizer)
+            elif isinstance(above, torch.optim.Optimizer):
+                optimizer = id(above)
     enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
     groups: dict[tuple[int, str], _Group] = {}
     for one, path in paths:
-        position = (_network(path) if modules else 0) or _holding(path, epochs, enough)
+        position = (_network(path) if modules else 0) or _holding(path, epochs, optimizers, enough)
         group = _group_for(groups, path, position, one.block.place)
         group.blocks.append(one.block)
         group.tensors.add(id(one.tensor))
+        group.entries[id(path[max(0, position - 1)])] += one.block.size
         group.graph |= one.graph
+        group.network |= isinstance(one.tensor, torch.nn.Parameter)
     _add_nodes(walk, groups)
-    holders = [_holder(group, place, frames) for (_, place), group in groups.items()]
+    holders = _joined([(_name(group), place, group) for (_, place), group in groups.items()], frames)
     if lost:
         holders.append(_unknown(lost, frames))
     return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
 
 
-def _holding(path: list[Any], epochs: dict[int, set[int]], enough: int) -> int:
+def _holding(
+    path: list[Any], epochs: dict[int, set[int]], optimizers: dict[int, set[int]], enough: int
+) -> int:
     """Position in the path of the object that gathers memory of several steps: the list, not the dict in it
     that was made anew in each step. `enough` is 3 rather than 2, because one step's memory may lie on both
-    sides of a boundary."""
+    sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
     for position, above in enumerate(path[:-1]):
         if isinstance(above, torch.optim.Optimizer) and any(
             below is above.state for below in path[:position]
         ):
-            return position
+            higher = range(position + 1, len(path) - 1)
+            return next((p for p in higher if len(optimizers.get(id(path[p]), ())) >= enough), position)
     for position, above in enumerate(path[:-1]):
         if len(epochs.get(id(above), ())) >= enough:
             return position
@@ -163,8 +179,10 @@ def _nearest_container(path: list[Any]) -> int:
 
 
 def _is_namespace(path: list[Any], position: int) -> bool:
-    above = path[position + 1]
-    return isinstance(path[position], dict) and getattr(above, "__dict__", None) is path[position]
+    one, higher = path[position], path[position + 1 : position + 3]
+    if any(isinstance(module, torch.nn.Module) and _is_part(module, one) for module in higher):
+        return True
+    return isinstance(one, dict) and getattr(higher[0], "__dict__", None) is one
 
 
 def _group_for(groups: dict[tuple[int, str], _Group], path: list[Any], position: int, place: str) -> _Group:
@@ -189,9 +207,30 @@ def _add_nodes(walk: Walk, groups: dict[tuple[int, str], _Group]) -> None:
         known.graph = True
 
 
-def _holder(group: _Group, place: Any, frames: Frames) -> Holder:
+def _name(group: _Group) -> Name:
     hops = [Hop(above, below) for above, below in zip(group.path[1:], group.path, strict=False)][::-1]
-    name = describe(hops, group.path[0])
+    return describe(hops, group.path[0])
+
+
+def _joined(named: list[tuple[Name, str, _Group]], frames: Frames) -> list[Holder]:
+    """One holder for each name: the lists of all layers of one class are filled by one line."""
+    alike: dict[tuple[object, ...], tuple[Name, str, _Group]] = {}
+    for name, place, group in named:
+        key = (name.text, name.file, name.line, place)
+        if key in alike:
+            known = alike[key][2]
+            known.blocks += group.blocks
+            known.tensors |= group.tensors
+            known.entries += group.entries
+            known.graph |= group.graph
+            known.network |= group.network
+            known.nodes += group.nodes
+        else:
+            alike[key] = (name, place, group)
+    return [_holder(name, group, place, frames) for name, place, group in alike.values()]
+
+
+def _holder(name: Name, group: _Group, place: Any, frames: Frames) -> Holder:
     births: OrderedDict[Site, list[int]] = OrderedDict()
     for block in group.blocks:
         held = births.setdefault(frames.sites[block.site], [0, 0])
@@ -217,6 +256,15 @@ def _holder(group: _Group, place: Any, frames: Frames) -> Holder:
         bound=name.bound,
         length=name.length,
         births=tuple(Held(site, count, total) for site, (count, total) in births.items()),
+        entry=round(statistics.median(group.entries.values())) if len(group.entries) > 1 else 0,
+        renews=name.renews,
+        pins=""
+        if name.scope == "optimizer"
+        else "graph"
+        if group.graph
+        else "network"
+        if group.network
+        else "",
     )
 
 

@@ -54,6 +54,17 @@ def storing_lines(file: str, name: str, attribute: bool, first_line: int = 0) ->
     return tuple(dict.fromkeys(line for _, line in sorted(found)))
 
 
+def renews(file: str, name: str, attribute: bool, line: int) -> bool:
+    """Whether the statement at a line makes a new value of `name` from the old one: `kept = torch.cat([kept, out])`."""
+    tree = _tree(file)
+    return tree is not None and any(
+        _is_named(target, name, attribute)[0] and _mentions(getattr(node, "value", None), name, attribute)
+        for node, _ in _walk(tree, False)
+        if getattr(node, "lineno", 0) == line
+        for target, _ in _targets(node)
+    )
+
+
 def _walk(node: ast.AST, looped: bool) -> Iterator[tuple[ast.AST, bool]]:
     """Every node below, each with whether it is in a loop of this scope."""
     yield node, looped

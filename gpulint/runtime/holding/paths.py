@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from gpulint.runtime.holding.naming import storing_lines
+from gpulint.runtime.holding.naming import renews, storing_lines
 from gpulint.runtime.probes.frames import frame_locals, function_name
 
 Scope = Literal["local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"]
@@ -49,6 +49,7 @@ class Name(NamedTuple):
     lines: tuple[int, ...]
     bound: int | None
     length: int | None
+    renews: bool
 
 
 class _State(NamedTuple):
@@ -103,6 +104,7 @@ def describe(hops: list[Hop], holding: Any) -> Name:
         lines,
         bound,
         length,
+        any(renews(state.file, state.base, state.attribute, line) for line in lines),
     )
 
 
@@ -162,6 +164,9 @@ def _root(root: Root) -> _State:
         return _State("", "unknown", root.name, _file_of(root.where), 0, "", False)
     if root.kind == "local":
         code = root.where.f_code
+        owner = frame_locals(root.where).get("self") if code.co_name == "step" else None
+        if isinstance(owner, torch.optim.Optimizer):  # what it will put into its state
+            return _optimizer(_State("", "optimizer", "", "", 0, "", False), owner)
         return _State(
             root.name,
             "local",

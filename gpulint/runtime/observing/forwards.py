@@ -110,6 +110,8 @@ class Forwards:
     def _pass(self, module: Any, args: Any, kwargs: Any) -> Any:
         """Run an outermost module unwatched, and what it calls as well."""
         state = self._state
+        if self.active and not state.depth:
+            self._on_root(module)
         state.depth += 1
         try:
             return self._original(module, *args, **kwargs)
@@ -168,6 +170,11 @@ class Forwards:
             cell.kept, cell.output = kept, output
         if grad and (count <= FOLLOWED or not count & (count - 1)):
             _follow(_Fate(cell, kept), tensors, first)
+
+    def is_visited(self, site: int, module: str) -> bool:
+        """Whether a backward ever went through what such a module made, in train mode, at this place."""
+        cell = self._cells.get((site, module, True, True))
+        return cell is not None and cell.visited > 0
 
     def figures(self) -> list[ForwardFigures]:
         """What was seen from the user's code, the largest first."""

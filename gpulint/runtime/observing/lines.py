@@ -9,15 +9,17 @@ it works the same in every Python. Where a finding's place lies in a part of a s
 from __future__ import annotations
 
 import ast
+import bisect
 import builtins
 import importlib.machinery
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from gpulint.runtime.observing.named import NamedCalls
 from gpulint.runtime.probes.frames import frame_locals
 from gpulint.runtime.record.result import MEASURED_HITS, LineFigures, Lines
 
@@ -78,6 +80,7 @@ class LineCounter:
         wanted: tuple[Lines, ...],
         tensor_bytes: Callable[[Any], int | None],
         measuring: bool = True,
+        named: NamedCalls | None = None,
     ) -> None:
         self.sampling = False
         self._measuring = measuring
@@ -94,10 +97,12 @@ class LineCounter:
         # (frame, line) -> allocated, clock (None before sampling begins)
         self._inside: dict[tuple[int, int], tuple[int, float | None]] = {}
         self._undo: Callable[[], None] | None = None
+        self._named = named or NamedCalls((), lambda named, begins: None)
 
     def start(self) -> None:
         """Have modules of interest compiled with the calls in them when they are imported."""
-        if not self._wanted:
+        self._named.start()
+        if not self._wanted and not self._named.files:
             return
         setattr(builtins, _ENTER, _make_hook(self, self._enter))
         setattr(builtins, _LEAVE, _make_hook(self, self._leave))
@@ -127,15 +132,18 @@ class LineCounter:
             self._undo = None
 
     def is_wanted(self, path: str) -> bool:
-        """Whether the file has lines of interest."""
-        return bool(self._wanted) and os.path.realpath(path) in self._wanted
+        """Whether the file has lines of interest, or functions that were named."""
+        if not self._wanted and not self._named.files:
+            return False
+        real = os.path.realpath(path)
+        return real in self._wanted or real in self._named.files
 
     def compile(self, source: bytes, path: str) -> CodeType:
         """The file's code object, watched if it has lines of interest. Raises what `compile` raises."""
-        entry = self._wanted.get(os.path.realpath(path)) if self._wanted else None
-        if entry is None:
+        if not self.is_wanted(path):
             return compile(source, path, "exec", dont_inherit=True)
         tree = ast.parse(source, path)
+        entry = self._wanted.get(os.path.realpath(path), Lines(path, ()))
         for spot, places in _spots(tree, entry.places, source):
             index = len(self._lines)
             self._lines.append(_Line(measured=self._measuring and spot.part is None))
@@ -145,6 +153,7 @@ class LineCounter:
                 _instrument(tree, spot.statement, index)
             else:
                 _count_part(spot.part, index)
+        self._named.enclose(tree, os.path.realpath(path))
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
     def missing(self, lines: tuple[Lines, ...]) -> bool:
@@ -166,10 +175,11 @@ class LineCounter:
         """What has run since the last call does not count as sampled: the steps that matter are yet to come."""
         self._touched.clear()
 
-    def judge(self, start: int, end: int) -> None:
-        """The steps from mark `start` to mark `end` were judged: note in how many of them each line ran."""
+    def judge(self, boundaries: Sequence[int], end: int) -> None:
+        """The steps between `boundaries` that ended by mark `end` were judged: note in how many of them each line ran."""
         for one in self._lines:
-            one.judged = max(one.judged, sum(start <= mark < end for mark in one.marks))
+            ran = {bisect.bisect_right(boundaries, mark) for mark in one.marks if mark < end}
+            one.judged = max(one.judged, len(ran - {0}))
 
     def figures(self) -> list[LineFigures]:
         """One entry per place asked for, in order; a place whose file was never loaded ran 0 times."""

@@ -14,18 +14,11 @@ import weakref
 from collections.abc import Iterator
 from types import FrameType
 
+from gpulint.runtime.probes.frames import Activation, activation
+
 HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
 HOLD_SECONDS = 10.0
 ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
-
-
-class _Sentinel:
-    """Lives as long as the frame that it is put on. Where a debugger asks for it as a trace function, it declines."""
-
-    __slots__ = ("__weakref__",)
-
-    def __call__(self, *event: object) -> None:
-        return None
 
 
 class Lingering:
@@ -38,7 +31,7 @@ class Lingering:
         self._reach = reach
         self._steps = 0
         self._most = 0
-        self._frames: list[weakref.ref[_Sentinel]] = []
+        self._frames: list[weakref.ref[Activation]] = []
 
     @property
     def expired(self) -> bool:
@@ -51,10 +44,9 @@ class Lingering:
         room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
         self._most = min(HOLD_STEPS, room)
         for frame in frames:
-            if frame.f_trace is None:
-                sentinel = _Sentinel()
-                frame.f_trace = sentinel
-                self._frames.append(weakref.ref(sentinel))
+            call = activation(frame)
+            if call is not None:
+                self._frames.append(weakref.ref(call))
 
     def step(self) -> None:
         """A step has passed unwatched."""

@@ -12,6 +12,8 @@ from typing import Literal
 
 from gpulint.runtime.record.result import StepKind
 
+FEW = 4  # optimizers that step once each, and are no part of one iteration then
+
 Boundary = Literal["optimizer", "forward", "batch", "explicit", "none"]
 
 
@@ -97,6 +99,11 @@ class Stepper:
         mark = self._take()
         previous, self._last_explicit = self._last_explicit, mark
         self._confirm("explicit", previous, mark)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is known to come again: no optimizer is there, or each has stepped but once."""
+        return not self.has_optimizer or len(self._stepped) >= FEW
 
     @property
     def phase(self) -> Hashable | None:

@@ -40,10 +40,17 @@ def make_probe(device: str, frames: Frames) -> Any:
     return HostProbe(frames)
 
 
-def watch_optimizers(made: Callable[[Any], None], stepped: Callable[[Any], None]) -> Callable[[], None]:
-    """Call `made` for each new optimizer and `stepped` after each of its steps; returns what undoes it."""
-    from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+def watch_optimizers(
+    made: Callable[[Any], None], steps: Callable[[], None], stepped: Callable[[Any], None]
+) -> Callable[[], None]:
+    """Call `made` for each new optimizer, `steps` before and `stepped` after each of its steps; returns what undoes it."""
+    from torch.optim.optimizer import (
+        Optimizer,
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
 
+    before = register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: steps())
     handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: stepped(optimizer))
     original = Optimizer.__init__
 
@@ -55,6 +62,7 @@ def watch_optimizers(made: Callable[[Any], None], stepped: Callable[[Any], None]
     Optimizer.__init__ = __init__  # type: ignore[method-assign]
 
     def undo() -> None:
+        before.remove()
         handle.remove()
         Optimizer.__init__ = original  # type: ignore[method-assign]
 
@@ -135,6 +143,24 @@ def watch_backwards(
 
     def undo() -> None:
         torch.autograd.backward = original
+
+    return undo
+
+
+def watch_gradients(called: Callable[[], None]) -> Callable[[], None]:
+    """Call `called` after each `torch.autograd.grad`; returns what undoes it."""
+    original = torch.autograd.grad
+
+    @functools.wraps(original)
+    def grad(*args: Any, **kwargs: Any) -> Any:
+        found = original(*args, **kwargs)
+        called()
+        return found
+
+    torch.autograd.grad = grad
+
+    def undo() -> None:
+        torch.autograd.grad = original
 
     return undo
 

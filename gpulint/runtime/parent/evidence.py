@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from gpulint.findings import Finding
@@ -26,7 +27,10 @@ from gpulint.runtime.record.result import (
 )
 
 CLEARING = ("gc.collect", "torch.cuda.empty_cache")
+DEPTH = 3  # calls from a finding's line to the function that fills a holder
+BORN = 0.25  # of what a holder keeps
 FEWEST = 3  # blocks below which a holder may just have what the present step uses
+FEWEST_OF_WINDOWS = 2
 Spot = tuple[str, int]  # real path, line
 
 
@@ -38,14 +42,37 @@ def real(path: str) -> str:
 
 class Share(NamedTuple):
     """What a set of holders and birth sites grows by: bytes per step in each place, autograd nodes per
-    step."""
+    step. Where all of it is regular in larger windows alone, `window` is their name and `each` what one leaves on the device."""
 
     device: float = 0.0
     host: float = 0.0
     nodes: float = 0.0
+    window: str = ""
+    each: float = 0.0
 
     def __bool__(self) -> bool:
         return self.device > 0 or self.host > 0 or self.nodes > 0
+
+    @classmethod
+    def of(cls, shares: Iterable[Share]) -> Share:
+        """The sum."""
+        some = [share for share in shares if share]
+        windows = {share.window for share in some}
+        device, host = sum(share.device for share in some), sum(share.host for share in some)
+        nodes, each = sum(share.nodes for share in some), sum(share.each for share in some)
+        if len(windows) == 1:
+            return cls(device, host, nodes, windows.pop(), each)
+        return cls(device, host, nodes)
+
+    @classmethod
+    def of_drifts(cls, drifts: Iterable[Drift]) -> Share:
+        """What sites grow by."""
+        return cls.of(
+            cls(d.bytes_per_step, 0.0, 0.0, d.window, d.per_window)
+            if d.place == "device"
+            else cls(0.0, d.bytes_per_step)
+            for d in drifts
+        )
 
 
 _Sited = TypeVar("_Sited", CallFigures, ForwardFigures)
@@ -120,23 +147,28 @@ class Evidence:
     # -- holders and drift -----------------------------------------------------------------------------------
 
     def holders(self, finding: Finding) -> list[Holder]:
-        """The holders a finding means: by the line that fills them, else by name in the same file."""
+        """The holders a finding means: by the line that fills them, by a function that it calls and that fills them, by name in the
+        same file, or else by what was born there."""
         spots = set(self.spots(finding))
         name = _base(finding.subject)
         found = [h for h in self.rank.holders if any((real(h.file), n) in spots for n in (h.line, *h.lines))]
         if found:  # a line may fill several: each finding means its own, where it names it
             return [h for h in found if _is_named(h, name)] or found
         called = self._called(spots)
-        through = [
-            h
-            for h in self.rank.holders
-            if h.scope != "local"
-            and any(source.function_at(h.file, n) in called for n in (h.line, *h.lines[:1]))
-        ]
-        if through:
-            return through
+        files = {spot[0] for spot in spots} | {real(h.file) for h in self.rank.holders if h.file}
+        for names in (called, source.reached_from(files, called, DEPTH)):
+            through = [h for h in self.rank.holders if h.scope != "local" and _is_filled_in(h, names)]
+            if through:
+                return through
         file = {spot[0] for spot in spots}
-        return [h for h in self.rank.holders if real(h.file) in file and _is_named(h, name)]
+        named = [h for h in self.rank.holders if (real(h.file) in file or not h.line) and _is_named(h, name)]
+        return named or [h for h in self.rank.holders if self._is_born(h, spots)]
+
+    @staticmethod
+    def _is_born(holder: Holder, spots: set[Spot]) -> bool:
+        """Whether a good part of what the holder keeps was born on these lines."""
+        own = sum(h.bytes for h in holder.births if (real(h.site.file), h.site.line) in spots)
+        return own > 0 and own >= BORN * holder.bytes
 
     def born_at(self, finding: Finding) -> list[Drift]:
         """The drift of sites on the finding's lines."""
@@ -146,7 +178,13 @@ class Evidence:
     def drifts_of(self, holder: Holder) -> list[Drift]:
         """The drift of the sites where what the holder keeps was born."""
         sites = {held.site for held in holder.births}
-        return [d for d in self.rank.drifts if d.site in sites and d.place == holder.place]
+        drifts = [d for d in self.rank.drifts if d.site in sites and d.place == holder.place]
+        return [d for d in drifts if bool(d.released) == bool(holder.released)]
+
+    def text_of(self, holder: Holder) -> str:
+        """The holder in words, with what its limit amounts to where it has one that is none."""
+        said = [d.reason for d in self.drifts_of(holder) if d.limited and d.status == "leak"]
+        return said[0].removeprefix("kept by ") if said and holder.bound is not None else holder.text
 
     def kind_of(self, holder: Holder) -> StepKind:
         """The kind of steps in which the holder grows; the main kind where it holds nodes alone."""
@@ -155,20 +193,39 @@ class Evidence:
 
     def growth(self, holder: Holder) -> Share:
         """What a holder grows by, from the part of each leaking site that it keeps."""
-        if holder.bound is not None:
-            return Share()
-        size = 0.0
-        for held in holder.births:
+        parts = []
+        for held in () if holder.released else holder.births:
             leak = self._leak(held.site, holder.place)
             if leak is not None and leak.total and not _is_passing(held, leak):
-                size += leak.bytes_per_step * min(1.0, held.bytes / leak.total)
+                part = min(1.0, held.bytes / leak.total)
+                shared = replace(
+                    leak, bytes_per_step=leak.bytes_per_step * part, per_window=leak.per_window * part
+                )
+                parts.append(Share.of_drifts([shared]))
+        if holder.released or (holder.bound is not None and not parts):
+            return Share()
         nodes = holder.nodes / max(1, self._judged_steps(self.kind_of(holder)))
-        device = size if holder.place == "device" else 0.0
-        return Share(device, size - device, nodes if nodes >= 1 else 0.0)
+        return Share.of(
+            [*parts, Share(nodes=nodes if nodes >= 1 else 0.0, window=parts[0].window if parts else "")]
+        )
+
+    def leaks(self) -> list[Drift]:
+        """What grows on the device, but for the state of optimizers that are no more than there were."""
+        return [leak for leak in self.rank.leaks() if not self._is_state(leak)]
+
+    def _is_state(self, leak: Drift) -> bool:
+        kept = sum(
+            held.bytes
+            for holder in self.rank.holders
+            if holder.scope == "optimizer" and holder.place == leak.place
+            for held in holder.births
+            if held.site == leak.site
+        )
+        return kept >= 0.9 * leak.total > 0
 
     def _leak(self, site: Site, place: Place) -> Drift | None:
-        found = [d for d in self.rank.drifts if d.site == site and d.place == place and d.status == "leak"]
-        return max(found, key=lambda d: d.total) if found else None
+        leaks = self.leaks() if place == "device" else self.rank.leaks(place)
+        return max((d for d in leaks if d.site == site), key=lambda d: d.total, default=None)
 
     def _judged_steps(self, kind: StepKind) -> int:
         judged = [d.steps for d in self.rank.drifts if d.kind == kind]
@@ -202,7 +259,17 @@ class Evidence:
 def _is_passing(held: Held, leak: Drift) -> bool:
     """Whether a holder has no more of a leaking site's blocks than one step makes: this batch's tensor, born on
     the line where another leaks (`x, y = x.to(device), y.to(device)`), at an address that looked old."""
+    if leak.enlarged:
+        return False
+    if leak.window:
+        return held.count < FEWEST_OF_WINDOWS and held.bytes <= leak.per_window
     return held.count < FEWEST and held.bytes <= 2 * leak.bytes_per_step
+
+
+def _is_filled_in(holder: Holder, functions: Container[str]) -> bool:
+    return any(
+        source.function_at(holder.file, line) in functions for line in (holder.line, *holder.lines[:1])
+    )
 
 
 def _is_named(holder: Holder, name: str) -> bool:

@@ -6,6 +6,9 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from gpulint.runtime.record.result import Named
 
 MOST_FILES = 2000
 # Lightning, transformers, ignite, Composer and their like call these.
@@ -18,6 +21,20 @@ EVALUATION_METHODS = {
     "eval_forward",
     "prediction_step",
     "compute_metrics",
+}
+# What an update or an average of weights goes through, without grad as well.
+_PARTS = {
+    "parameters",
+    "named_parameters",
+    "buffers",
+    "named_buffers",
+    "modules",
+    "named_modules",
+    "children",
+    "state_dict",
+    "param_groups",
+    "values",
+    "items",
 }
 _FOREIGN = {"site-packages", "dist-packages", ".venv", "venv", "node_modules", "__pycache__"}
 
@@ -61,13 +78,49 @@ def first_party(script: str, module: bool = False, cwd: str | None = None, path:
 
 
 def evaluates(files: Iterable[str]) -> bool:
-    """Whether one of the files looks as if it evaluated a model: it switches to eval mode, or has a method that a
-    framework calls for that. Only a run can tell."""
+    """Whether one of the files looks as if it evaluated a model: it switches to eval mode, goes round a loop without grad, or has a
+    method that a framework calls for that. Only a run can tell."""
     return any(_evaluates(tree) for tree in map(_tree, files) if tree is not None)
+
+
+def function(files: Iterable[str], name: str, kind: Literal["step", "unit"]) -> Named:
+    """The one function of the program that is called `name`, or `Class.name`. Raises ValueError where there is none, or several."""
+    found = [
+        Named(file, line, qualified, kind)
+        for file in files
+        if (tree := _tree(file)) is not None
+        for qualified, line in _functions(tree, "")
+        if f".{qualified}".endswith(f".{name}")
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ValueError(
+            f"--{kind} {name}: neither the script nor a module of its own that it imports defines it"
+        )
+    places = ", ".join(f"{one.function} ({os.path.basename(one.file)}:{one.line})" for one in found[:5])
+    raise ValueError(f"--{kind} {name}: there are several: {places}; say which, as Class.function")
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
+    """The qualified name and the line of each function below, as Python counts and names them."""
+    for child in ast.iter_child_nodes(node):
+        inside = prefix
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inside = f"{prefix}{child.name}."
+            if not isinstance(child, ast.ClassDef):
+                yield inside[:-1], child.lineno
+        yield from _functions(child, inside)
 
 
 def _evaluates(tree: ast.Module) -> bool:
     for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            gradless = any(map(_is_gradless, node.decorator_list))
+        else:
+            gradless = isinstance(node, ast.With) and any(_is_gradless(i.context_expr) for i in node.items)
+        if gradless and any(map(_is_over_batches, ast.walk(node))):
+            return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in EVALUATION_METHODS:
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -75,6 +128,20 @@ def _evaluates(tree: ast.Module) -> bool:
             if (node.func.attr == "eval" and not node.args) or (node.func.attr == "train" and mode is False):
                 return True
     return False
+
+
+def _is_gradless(made: ast.expr) -> bool:
+    """`torch.no_grad()`, `inference_mode`."""
+    named = made.func if isinstance(made, ast.Call) else made
+    return getattr(named, "attr", getattr(named, "id", "")) in ("no_grad", "inference_mode")
+
+
+def _is_over_batches(node: ast.AST) -> bool:
+    """Whether a loop is over something else than what a network or an optimizer consists of."""
+    if not isinstance(node, (ast.For, ast.AsyncFor)):
+        return False
+    called = {n.attr for n in ast.walk(node.iter) if isinstance(n, ast.Attribute)}
+    return not called & _PARTS and any(isinstance(n, ast.Call) for part in node.body for n in ast.walk(part))
 
 
 def _is_in(path: str, folder: str) -> bool:

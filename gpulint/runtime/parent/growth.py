@@ -6,6 +6,7 @@ what lies between the two. Pure functions on records.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Literal
 
 from gpulint.findings import Finding
 from gpulint.runtime.parent.evidence import Evidence, Share, real
-from gpulint.runtime.parent.judgement import place
+from gpulint.runtime.parent.judgement import per, place, rate
 from gpulint.runtime.record import drift as drifts
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import (
@@ -26,9 +27,11 @@ from gpulint.runtime.record.result import (
     Site,
     StepKind,
     TrendStatus,
+    WindowFigures,
     count_steps,
     said_steps,
 )
+from gpulint.runtime.record.series import EVALUATION
 from gpulint.units import format_bytes
 
 SHOWN: tuple[Figure, ...] = ("allocated", "reserved", "rss")
@@ -36,7 +39,10 @@ FEWEST = 5  # sampled steps below which no trend is told
 MOST_POINTS = 200  # of a series, for its slope: the slopes of all pairs are computed
 UNEXPLAINED = 0.25  # of the growth of a step: less is the measurement's
 
-Why = Literal["bounded", "occasional", "gc-garbage", "optimizer", "host"]
+RISES = 3  # times that `allocated` was higher than before: fewer are no steady growth
+TOTAL = 8  # sampled steps below which a rise is not held against what is named
+
+Why = Literal["bounded", "occasional", "gc-garbage", "optimizer", "host", "few"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,20 @@ class Harmless(Record):
     born: tuple[Site, ...] = ()
     ranks: tuple[int, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """What it is called: what came now and then only may yet be growth."""
+        return "not settled" if self.why in ("occasional", "few") else "harmless"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate(Record):
+    """What grows in windows of one kind, "" for steps: `each` bytes in one of them, which is `device` bytes a step."""
+
+    window: str
+    each: float
+    device: float
+
 
 @dataclass(frozen=True, slots=True)
 class Unexplained(Record):
@@ -125,6 +145,20 @@ def phases(rank: RankResult) -> tuple[Phase, ...]:
         if samples:
             found.append(_phase(rank.rank, kind, samples))
     return tuple(found)
+
+
+def growing_windows(rank: RankResult) -> tuple[WindowFigures, ...]:
+    """The windows from one to the next of which something grows that does not from step to step."""
+    found: dict[str, WindowFigures] = {}
+    names = {leak.window for leak in rank.leaks()}
+    for window in rank.windows:
+        if (
+            window.name in names
+            and window.judged
+            and (window.name not in found or window.seen > found[window.name].seen)
+        ):
+            found[window.name] = window
+    return tuple(found.values())
 
 
 def _phase(rank: int, kind: StepKind, samples: Sequence[Sample]) -> Phase:
@@ -197,8 +231,8 @@ def _aside(moved: Movement) -> str:
 
 
 def harmless(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> tuple[Harmless, ...]:
-    """Every growth that is no drift and that no verdict on `findings` speaks of, largest first."""
-    merged: dict[tuple[str, StepKind, str], Harmless] = {}
+    """Every growth that is no drift, that no verdict on `findings` speaks of and that is worth a line, largest first."""
+    merged: dict[tuple[str, str], Harmless] = {}
     for one in evidence:
         ranks = (one.rank.rank,) if len(evidence) > 1 else ()
         for key, found in _of_rank(findings, one).items():
@@ -208,17 +242,45 @@ def harmless(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> tuple
     return tuple(sorted(merged.values(), key=lambda h: (-h.device, -h.total)))
 
 
-def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, StepKind, str], Harmless]:
+def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str], Harmless]:
     told = _told(findings, one)
-    groups: dict[tuple[str, StepKind, str], list[tuple[Drift, Holder | None]]] = {}
+    groups: dict[tuple[str, str], list[tuple[Drift, Holder | None]]] = {}
     for drift in one.rank.drifts:
         keeper = _keeper(drift, one)
         why = _why(drift, keeper, one)
-        if why is None or drift in told:
+        if why is None or drift in told or _is_in_use(drift, keeper):
             continue
         name = keeper.text if keeper is not None else f"{real(drift.site.file)}:{drift.site.line}"
-        groups.setdefault((why, drift.kind, name), []).append((drift, keeper))
-    return {key: _one_line(key[0], group) for key, group in groups.items()}  # type: ignore[arg-type]
+        groups.setdefault((why, name), []).append((drift, keeper))
+    lines = {key: _one_line(key[0], group) for key, group in groups.items()}  # type: ignore[arg-type]
+    if not one.leaks() and not any(line.why == "occasional" for line in lines.values()):
+        lines |= {("few", window.name): _too_few(window) for window in one.rank.windows if _is_open(window)}
+    return {key: line for key, line in lines.items() if line.total >= noted(one.rank)}
+
+
+def _is_open(window: WindowFigures) -> bool:
+    """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls is the rule, or twice."""
+    return window.seen == 2 or (window.seen == 1 and not window.name.startswith("call of"))
+
+
+def _too_few(window: WindowFigures) -> Harmless:
+    more = window.levels[1] - window.levels[0] if window.seen == 2 else window.kept
+    once = "once" if window.seen == 1 else "twice"
+    text = (
+        f"{format_bytes(more)} that {per(window.name)} has left: it was seen {once}, and of growth from one to the next nothing is "
+        "said below three (--reach)"
+    )
+    return Harmless(
+        text, "few", "eval" if window.name == EVALUATION else "train", 0.0, 0.0, more, (window.site,)
+    )
+
+
+def _is_in_use(drift: Drift, keeper: Holder | None) -> bool:
+    """Whether it is no more than what is in use at the moment, what one step or the first of many windows has made, or what an
+    optimizer has for its parameters."""
+    if drift.status == "occasional" and not drift.outlived and (drift.windows or drift.events == 1):
+        return True
+    return keeper is not None and keeper.scope == "optimizer" and drift.status != "leak"
 
 
 def _told(findings: Sequence[Finding], one: Evidence) -> set[Drift]:
@@ -257,12 +319,14 @@ def _why(drift: Drift, keeper: Holder | None, one: Evidence) -> Why | None:
 
 def _one_line(why: Why, group: Sequence[tuple[Drift, Holder | None]]) -> Harmless:
     first, keeper = max(group, key=lambda pair: pair[0].total)
-    total = sum(drift.total for drift, _ in group)
-    rate = sum(drift.bytes_per_step for drift, _ in group)
+    same = [drift for drift, _ in group if (drift.kind, drift.window) == (first.kind, first.window)]
+    total = sum(drift.total for drift in same)
+    share = Share.of_drifts(replace(drift, place="device") for drift in same)
     host = first.place == "host"
-    born = tuple(drift.site for drift, _ in group)[:5]
-    text = f"{format_bytes(total)} ({format_bytes(round(rate))} a step) {_words(why, first, keeper)}"
-    return Harmless(text, why, first.kind, 0.0 if host else rate, rate if host else 0.0, total, born)
+    born = tuple(drift.site for drift in same)[:5]
+    text = f"{format_bytes(total)} ({rate(share)}) {_words(why, first, keeper)}"
+    device, host_rate = (0.0, share.device) if host else (share.device, 0.0)
+    return Harmless(text, why, first.kind, device, host_rate, total, born)
 
 
 def _words(why: Why, drift: Drift, keeper: Holder | None) -> str:
@@ -277,7 +341,25 @@ def _words(why: Why, drift: Drift, keeper: Holder | None) -> str:
     return drift.reason if drift.limited else f"{held}: {drift.reason}"
 
 
-# -- what is not explained -----------------------------------------------------------------------------------
+# -- the account ---------------------------------------------------------------------------------------------
+
+
+def account(evidence: Sequence[Evidence]) -> tuple[Rate, ...]:
+    """What grows on the device, by window, as the worst rank has it: from this the head, the verdicts and the exit status are said."""
+    ranks = [_rates(one) for one in evidence]
+    return max(ranks, key=lambda rates: sum(rate.device for rate in rates), default=())
+
+
+def _rates(one: Evidence) -> tuple[Rate, ...]:
+    found: dict[str, Rate] = {}
+    parts = [
+        (leak.window, leak.per_window or leak.bytes_per_step, leak.bytes_per_step) for leak in one.leaks()
+    ]
+    parts += [("", left.device, left.device) for left in unexplained([one])]
+    for window, each, device in parts:
+        known = found.get(window, Rate(window, 0.0, 0.0))
+        found[window] = Rate(window, known.each + each, known.device + device)
+    return tuple(sorted(found.values(), key=lambda rate: -rate.device))
 
 
 def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
@@ -286,7 +368,7 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
     for one in evidence:
         for phase in phases(one.rank):
             left = _left_over(phase, one)
-            if left <= max(drifts.QUANTUM, found[phase.kind].device if phase.kind in found else 0.0):
+            if left <= (found[phase.kind].device if phase.kind in found else 0.0):
                 continue
             text = (
                 f"allocated grew by {format_bytes(round(left))} a {phase.name} step more than what is named "
@@ -301,26 +383,40 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
 def _left_over(phase: Phase, one: Evidence) -> float:
     """Bytes a step of growth that nothing accounts for."""
     moved = phase.of("allocated")
-    if moved is None or moved.status != "growing":
+    # What an evaluation piles up beside a training may go at its end, which is looked at elsewhere.
+    beside = phase.kind == "eval" and one.main_kind() != "eval"
+    if moved is None or moved.status != "growing" or phase.sampled < TOTAL or beside:
         return 0.0
-    known = sum(_rate(one.rank.drifts, kind) * often for kind, often in _mixture(phase, one.rank).items())
-    left = moved.slope - known
-    return left if left > UNEXPLAINED * moved.slope else 0.0
+    own = [s for s in one.rank.samples if s.kind == phase.kind and s.sampled]
+    if len(set(itertools.accumulate((s.allocated or 0 for s in own), max))) <= RISES:
+        return 0.0
+    if moved.within:
+        rise, known = moved.slope * (phase.sampled - 1), _named(one.rank, own, phase.kind)
+    else:
+        rise, known = moved.last - moved.first, _named(one.rank, own, None)
+    left = rise - known
+    return left / (phase.sampled - 1) if left > max(UNEXPLAINED * rise, noted(one.rank)) else 0.0
 
 
-def _rate(found: Sequence[Drift], kind: StepKind) -> float:
-    return sum(d.bytes_per_step for d in found if d.kind == kind and d.place == "device")
+def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> float:
+    """What all that was born and is named amounts to between the first and the last of these steps; `alone` of what steps of
+    this kind leave."""
+    begin, end = own[0].seconds, own[-1].seconds
+    between = count_steps(s for s in rank.samples if begin < s.seconds <= end)
+    total = 0.0
+    for drift in rank.drifts:
+        if drift.place != "device" or drift.status == "occasional":
+            continue
+        if drift.window:
+            ends = [w.seconds for w in rank.windows if w.name == drift.window]
+            often = max((sum(begin < at <= end for at in one) for one in ends), default=0) + 1  # and a part
+            total += drift.per_window * often if alone != "eval" else 0.0
+        elif alone in (None, drift.kind):
+            total += drift.bytes_per_step * (len(own) - 1 if alone else between[drift.kind])
+    return total
 
 
-def _mixture(phase: Phase, rank: RankResult) -> dict[StepKind, float]:
-    """How many steps of each kind come with one step of the phase: what an evaluation keeps shows in the
-    training around it."""
-    own = [sample.seconds for sample in rank.samples if sample.kind == phase.kind and sample.sampled]
-    between = [s for s in rank.samples if s.kind != phase.kind and own[0] < s.seconds < own[-1]]
-    others = {kind: number / len(own) for kind, number in count_steps(between).items()}
-    return {**others, phase.kind: 1.0} if not _is_within(phase) else {phase.kind: 1.0}
-
-
-def _is_within(phase: Phase) -> bool:
-    moved = phase.of("allocated")
-    return moved is not None and moved.within
+def noted(rank: RankResult) -> float:
+    """Bytes below which growth that is none is not worth a line."""
+    peaks = [max(s.peak or 0, s.allocated or 0) for s in rank.samples]
+    return max(drifts.NOTED, drifts.NOTED_SHARE * max(peaks, default=0))

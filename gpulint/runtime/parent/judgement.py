@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpulint.findings import Finding
-from gpulint.runtime.parent.evidence import Evidence
+from gpulint.runtime.parent.evidence import Evidence, Share
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import Site, count_steps, said_steps
 from gpulint.units import format_bytes
@@ -48,6 +48,17 @@ class Judgement(Record):
 def size(amount: float) -> str:
     """Bytes for people."""
     return format_bytes(round(amount))
+
+
+def per(window: str) -> str:
+    """`a step`, `an evaluation`, "a call of `trial()`"."""
+    word = window or "step"
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def rate(share: Share) -> str:
+    """`1.0 MiB an evaluation`: what stays on the device."""
+    return f"{size(share.each if share.window else share.device)} {per(share.window)}"
 
 
 def place(site: Site) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpulint.claims import Claim, Kind
 from gpulint.findings import Finding
-from gpulint.runtime.parent import placing, source
+from gpulint.runtime.parent import growth, placing, source
 from gpulint.runtime.parent.evidence import Evidence, Share, Spot, real
 from gpulint.runtime.parent.judgement import (
     FEWEST,
@@ -18,6 +18,8 @@ from gpulint.runtime.parent.judgement import (
     OFTEN,
     Judgement,
     cannot_tell,
+    per,
+    rate,
     size,
     times,
     unmeasured,
@@ -66,11 +68,10 @@ def _too_few(finding: Finding, evidence: Evidence) -> Judgement | None:
 def _drift(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     holders, born = evidence.holders(finding), evidence.born_at(finding)
     grown = [(holder, evidence.growth(holder)) for holder in holders]
-    share = Share(*(sum(part) for part in zip(*(one for _, one in grown), strict=True))) if grown else Share()
+    share = Share.of(one for _, one in grown)
     leaking = [drift for drift in born if drift.status == "leak"]
     if not share and leaking:
-        device = sum(d.bytes_per_step for d in leaking if d.place == "device")
-        share = Share(device, sum(d.bytes_per_step for d in leaking if d.place == "host"))
+        share = Share.of_drifts(leaking)
     if share:
         growing = [holder for holder, one in grown if one] or _keepers(leaking, evidence)
         return _confirmed_drift(share, growing, leaking, evidence)
@@ -94,7 +95,7 @@ def _confirmed_drift(
     heap = evidence.heap_slope(evidence.kind_of(holders[0]) if holders else None) if share.nodes else None
     host = share.host + (heap or 0.0) if share.host or heap is not None else None
     on_gpu = "on the GPU" if evidence.on_device else "of what would be on the GPU"
-    parts = [f"{size(share.device)} a step stays {on_gpu}"]
+    parts = [f"{rate(share)} stays {on_gpu}"]
     if share.host:
         parts.append(f"{size(share.host)} a step of tensors on the host")
     if share.nodes:
@@ -110,7 +111,7 @@ def _confirmed_drift(
         host=host,
         nodes=share.nodes or None,
         negligible=share.device <= NEGLIGIBLE,
-        holder=max(holders, key=lambda h: (h.bytes, h.nodes)).text if holders else "",
+        holder=evidence.text_of(max(holders, key=lambda h: (h.bytes, h.nodes))) if holders else "",
         born=born[:5],
     )
 
@@ -125,6 +126,11 @@ def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judg
             f"{size(amount)} a step waits in reference cycles for gc.collect()",
             bytes=round(amount),
         )
+    piled = [drift for drift in drifts if drift.released and drift.place == "device"]
+    if piled:
+        most = max(piled, key=lambda drift: drift.total)
+        text = f"{size(sum(d.bytes_per_step for d in piled))} a step pile up until the end of {per(most.released)}"
+        return Judgement("confirmed", f"{text}, which lets go of it", bytes=sum(d.total for d in piled))
     limited = next((holder for holder in holders if holder.bound is not None), None)
     if limited is not None:
         return Judgement(
@@ -141,6 +147,10 @@ def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judg
 def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
     figures = evidence.at(finding)
     passes = figures.judged_hits or 0 if figures is not None else 0
+    grown = growth.unexplained([evidence])
+    if grown:
+        more = f"{size(grown[0].device)} {per('step')} grew that nothing explains"
+        return Judgement("inconclusive", f"nothing was found that the line keeps, but {more}")
     return Judgement("refuted", f"the line ran in {passes} of the steps that were judged, and nothing grew")
 
 

@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from gpulint.runtime.parent import firstparty, processes, ranks
 from gpulint.runtime.parent.capture import Tail
@@ -34,6 +34,7 @@ from gpulint.runtime.record.result import (
     EndReason,
     Environment,
     Lines,
+    Named,
     Options,
     Progress,
     RankResult,
@@ -59,6 +60,7 @@ class Run:
     worth going on for as well. `peaks` and `limited` are told to the child as they are in `Options`.
     `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
     it through. `snapshot` is the file that a memory snapshot is written to at the end, empty for none; see `runtime/probes/history.py`.
+    `named` are functions whose calls are steps, or windows, see `naming`.
     """
 
     target: str
@@ -80,6 +82,7 @@ class Run:
     trial: TrialOptions | None = None
     capture: bool = False
     snapshot: str = ""
+    named: tuple[Named, ...] = ()
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -103,6 +106,17 @@ class Run:
         path = {**os.environ, **self.environment}.get("PYTHONPATH", "")
         return [] if script is None else firstparty.first_party(script, self.module, self.cwd, path)
 
+    def naming(self, step: str | None, units: Sequence[str]) -> Run:
+        """The same, where calls of the function `step` are its steps and those of `units` windows of which many come. Raises
+        ValueError for a function that the program does not define, or more than once."""
+        if step is None and not units:
+            return self
+        files = self.files()
+        wanted: list[tuple[str, Literal["step", "unit"]]] = [(name, "unit") for name in units]
+        if step is not None:
+            wanted.append((step, "step"))
+        return replace(self, named=tuple(firstparty.function(files, name, kind) for name, kind in wanted))
+
     def options(self) -> Options:
         """What the child is told."""
         return Options.from_json(
@@ -121,6 +135,7 @@ class Run:
                 "trial": None if self.trial is None else self.trial.to_json(),
                 "home": self._home,
                 "snapshot": self.snapshot,
+                "named": [one.to_json() for one in self.named],
             }
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -126,3 +126,25 @@ def _names(node: ast.AST) -> Iterator[tuple[int, str]]:
         for part in (node.func, *node.args, *(keyword.value for keyword in node.keywords)):
             if isinstance(part, ast.Attribute):
                 yield part.end_lineno or part.lineno, part.attr
+
+
+def reached_from(files: Iterable[str], names: Iterable[str], depth: int) -> frozenset[str]:
+    """The last names of what functions with these `names` call, and what those call, so many calls `depth`."""
+    known = set(names)
+    bodies = [_bodies(file) for file in files]
+    fresh = set(known)
+    for _ in range(depth):
+        fresh = {called for body in bodies for name in fresh for called in body.get(name, ())} - known
+        known |= fresh
+    return frozenset(known)
+
+
+@functools.lru_cache(maxsize=64)
+def _bodies(file: str) -> dict[str, frozenset[str]]:
+    """What each function of a file calls, by its name."""
+    found: dict[str, frozenset[str]] = {}
+    for node in ast.walk(tree) if (tree := _tree(file)) is not None else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            called = {name for part in node.body for inner in ast.walk(part) for _, name in _names(inner)}
+            found[node.name] = found.get(node.name, frozenset()) | called
+    return found

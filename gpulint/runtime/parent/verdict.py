@@ -13,8 +13,17 @@ from typing import Literal
 from gpulint.findings import Confidence, Finding, in_words
 from gpulint.runtime.parent import judging
 from gpulint.runtime.parent.evidence import Evidence, Share, real
-from gpulint.runtime.parent.growth import Harmless, Phase, Unexplained, harmless, phases, unexplained
-from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, Status, place, size, times
+from gpulint.runtime.parent.growth import (
+    Harmless,
+    Phase,
+    Rate,
+    Unexplained,
+    account,
+    harmless,
+    phases,
+    unexplained,
+)
+from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, Status, per, place, rate, size, times
 from gpulint.runtime.record.gate import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
@@ -58,7 +67,8 @@ class Verdict(Judgement):
 
 @dataclass(frozen=True, slots=True)
 class Unpredicted(Record):
-    """Growth that no finding explains: by holder, or by birth site where no holder was found."""
+    """Growth that no finding explains: by holder, or by birth site where no holder was found. `device`, `host` and `nodes` are by
+    step; where it is regular in larger windows alone, `window` is their name and `each` what one leaves on the device."""
 
     text: str
     file: str
@@ -68,6 +78,13 @@ class Unpredicted(Record):
     nodes: float
     born: tuple[Site, ...] = ()
     ranks: tuple[int, ...] = ()
+    window: str = ""
+    each: float = 0.0
+
+    @property
+    def rate(self) -> str:
+        """`1.0 MiB an evaluation`: what stays on the device."""
+        return rate(Share(self.device, self.host, self.nodes, self.window, self.each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +120,7 @@ class Verification(Record):
     unexplained: tuple[Unexplained, ...] = ()
     gate: Gate | None = None
     foreign: tuple[ForeignContext, ...] = ()
+    rates: tuple[Rate, ...] = ()
 
     @property
     def on_gpu(self) -> bool:
@@ -121,14 +139,14 @@ class Verification(Record):
 
     @property
     def drift(self) -> float:
-        """Confirmed and unpredicted drift on the GPU, in bytes per step: the sum of all leaks, each counted once
-        however many findings speak of it."""
-        found: dict[object, float] = {}
-        for v in self.verdicts:
-            if v.status == "confirmed" and v.device:
-                key = v.holder or v.born
-                found[key] = max(found.get(key, 0.0), v.device)
-        return sum(found.values()) + sum(u.device for u in self.unpredicted)
+        """Drift on the GPU, in bytes per step: all that grows by name, each site counted once however many findings speak of it, and
+        what is unexplained."""
+        return sum(one.device for one in self.rates)
+
+    @property
+    def said_drift(self) -> str:
+        """`4.61 MiB a step and 3.00 MiB an evaluation`."""
+        return " and ".join(f"{size(one.each)} {per(one.window)}" for one in self.rates) or "0 B a step"
 
     @property
     def drifting(self) -> bool:
@@ -146,7 +164,20 @@ class Verification(Record):
         reason = self.run.end.reason
         if reason == "timeout":
             return not (self.drifting or (self.gate is not None and self.gate.exceeded))
-        return reason in _FAILED or reason == "interrupted" or not self.sampled
+        if self.run.end.out_of_memory and self.drifting:
+            return False  # that is how it had to end
+        return reason in _FAILED or reason == "interrupted" or not self.sampled or bool(self.unjudged)
+
+    @property
+    def unjudged(self) -> str:
+        """Why steps that were sampled could not be judged; "" where they were, or where something drifts all the same."""
+        why = (said for rank in self.run.ranks for said in rank.unjudged)
+        return "" if self.drifting else next(why, "")
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not verified, where it `failed`."""
+        return self.unjudged or self.run.end.message
 
     @property
     def exit_code(self) -> int:
@@ -193,6 +224,7 @@ def verify(
         wasted=tuple(_wasted([finding for finding, found in kept if found.status == "confirmed"], evidence)),
         harmless=harmless([finding for finding, _ in kept], evidence),
         unexplained=unexplained(evidence),
+        rates=account(evidence),
     )
     if not found.drifting:
         return found
@@ -302,7 +334,7 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     born = tuple(held.site for held in holder.births)[:5]
     line, file = holder.line, real(holder.file) if holder.file else ""
     return Unpredicted(
-        holder.text,
+        one.text_of(holder),
         file,
         line,
         share.device,
@@ -310,13 +342,15 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
         share.nodes,
         born,
         (one.rank.rank,),
+        share.window,
+        share.each,
     )
 
 
 def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
     """Leaking sites of which most bytes have no holder at all."""
     left = []
-    for drift in one.rank.leaks():
+    for drift in one.leaks():
         known = sum(
             held.bytes
             for holder in one.rank.holders
@@ -330,7 +364,8 @@ def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
             text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
             size = drift.bytes_per_step * missing
             ranks = (one.rank.rank,)
-            found = Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), ranks)
+            more = (drift.window, drift.per_window * missing)
+            found = Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), ranks, *more)
             left.append((("site", site.function, ""), found))
     return left
 

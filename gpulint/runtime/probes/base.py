@@ -75,6 +75,9 @@ class Probe(Protocol):
     def free(self) -> int | None:
         """Bytes that could still be allocated, or None where this probe does not know."""
 
+    def capacity(self) -> int | None:
+        """Bytes that there are in all, or None where this probe does not know."""
+
     def follow_peaks(self) -> None:
         """From now on keep what the highest moments are made of; before `start`."""
 

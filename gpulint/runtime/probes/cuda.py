@@ -131,6 +131,10 @@ class CudaProbe:
             found.append(available + cached)
         return min(found)
 
+    def capacity(self) -> int | None:
+        sizes = [torch.cuda.mem_get_info(device)[1] for device in self._in_use()]
+        return min(sizes, default=None)
+
     def stop(self) -> None:
         self.crests = None
         self._closely = True  # so that recording ends, whoever asked for it

@@ -122,6 +122,23 @@ class Frames:
         return self.sites[self.index(sys._getframe(depth))]
 
 
+class Activation:
+    """One call of a function: lives as long as the frame that it is put on. Where a debugger asks for it as a trace
+    function, it declines."""
+
+    __slots__ = ("__weakref__",)
+
+    def __call__(self, *event: object) -> None:
+        return None
+
+
+def activation(frame: FrameType) -> Activation | None:
+    """The call that a frame is; None where a debugger follows it."""
+    if frame.f_trace is None:
+        frame.f_trace = Activation()
+    return frame.f_trace if type(frame.f_trace) is Activation else None
+
+
 def frame_locals(frame: FrameType) -> dict[str, Any]:
     """A copy of a frame's locals that leaves nothing behind.
 

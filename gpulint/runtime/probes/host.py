@@ -129,6 +129,11 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def free(self) -> int | None:
         return None
 
+    def capacity(self) -> int | None:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return None
+
     def follow_peaks(self) -> None:
         self.crests = Crests(lambda code: code % 4 in self._device_places)
 

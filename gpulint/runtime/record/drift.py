@@ -25,6 +25,7 @@ from gpulint.runtime.record.result import (
     Trend,
     TrendStatus,
 )
+from gpulint.units import format_bytes
 
 FIGURES: tuple[Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
 
@@ -32,6 +33,16 @@ EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
 LATE = 5  # intervals with survivors, up to the last one, that make a leak of what began within the window
 FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
+FEWEST_WINDOWS = (
+    2  # the same for windows that were outlived: each is long enough for what it has in use to go
+)
+STEADY = 0.9  # of the pairs of readings must rise where it is the size of what is in use that grows
+FEWEST_LEVELS = 6  # readings for that, or where a variable's new value is made of the old one
+FEWEST_RENEWED = 3
+NOTED, NOTED_SHARE = (
+    64 * 1024,
+    0.01,
+)  # bytes, and the part of the peak, below which growth that is none is not told
 QUANTUM = 512  # bytes; what the caching allocator rounds to
 SEGMENT = 20 * 1024 * 1024  # bytes; what reserved may grow by for a single block that finds no room
 
@@ -46,7 +57,7 @@ class Births:
     """What one site left behind in one window: bytes and blocks by interval number.
 
     `garbage` are bytes by interval that only `gc.collect()` freed. `levels` are the site's live bytes after some steps
-    of the window, as (step, bytes), where known.
+    of the window, as (step, bytes), where known; `now` are all that are alive of what was born in it or later.
     """
 
     site: Site
@@ -55,6 +66,7 @@ class Births:
     counts: Mapping[int, int]
     garbage: Mapping[int, int] = field(default_factory=dict)
     levels: Sequence[tuple[int, int]] | None = None
+    now: int = 0
 
 
 def theil_sen(values: Sequence[float]) -> float:
@@ -110,8 +122,12 @@ def _evenly(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     return max(spans[0][0] - start, end - spans[-1][1]) <= max(least, most) + 1
 
 
-def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) -> Drift | None:
+def judge(
+    births: Births, edges: Sequence[int], kind: StepKind, age: int = 2, window: str = ""
+) -> Drift | None:
     """What the site's survivors mean, or None if there are none.
+
+    `window` is the name of the stretches that are judged, "" for steps.
 
     `edges` are the intervals' borders in steps from the window's start (0 … n); interval i covers the steps
     from edges[i] up to edges[i + 1]. Only intervals that ended `age` steps before the window's end are
@@ -120,6 +136,15 @@ def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) ->
     eligible = [i for i in range(len(edges) - 1) if edges[i + 1] <= edges[-1] - age]
     if not eligible:
         return None
+    found = _survived(births, edges, kind, eligible, window)
+    if found is None or found.status not in ("leak", "bounded"):
+        found = _enlarged(births, kind, edges) or found
+    return None if found is None else replace(found, window=window)
+
+
+def _survived(
+    births: Births, edges: Sequence[int], kind: StepKind, eligible: list[int], window: str
+) -> Drift | None:
     steps = sum(edges[i + 1] - edges[i] for i in eligible)
     alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
     garbage = sum(births.garbage.get(i, 0) for i in eligible)
@@ -137,9 +162,26 @@ def judge(births: Births, edges: Sequence[int], kind: StepKind, age: int = 2) ->
     if _begins_late(events, eligible, late, edges, births.levels, total):
         eligible, steps = late, sum(edges[i + 1] - edges[i] for i in late)
     share = len(alive) / len(eligible)
-    status, reason = _status(events, eligible, edges, total / steps, births.levels)
+    status, reason = _status(events, eligible, edges, total / steps, births.levels, window)
     count = sum(births.counts.get(i, 0) for i in alive)
-    return _drift(births, kind, status, total, count, share, steps, slope, reason)
+    found = _drift(births, kind, status, total, count, share, steps, slope, reason)
+    return replace(found, events=len(events))
+
+
+def _enlarged(births: Births, kind: StepKind, edges: Sequence[int]) -> Drift | None:
+    """Growth without survivors: what is in use is replaced by something larger each time, as `torch.cat` does."""
+    levels = births.levels or ()
+    amounts = [alive for _, alive in levels]
+    rise = amounts[-1] - amounts[0] if amounts else 0
+    if len(amounts) < FEWEST_RENEWED or rise < QUANTUM * len(amounts) or rising(amounts) < STEADY:
+        return None
+    if births.now < rise:  # it was let go of since
+        return None
+    steps = edges[-1] - edges[0]
+    reason = "is replaced by something larger each time"
+    slope = _slope(levels)
+    found = _drift(births, kind, "leak", round(slope * steps), len(amounts), 1.0, steps, slope, reason)
+    return replace(found, enlarged=True)
 
 
 def _drift(
@@ -190,8 +232,9 @@ def _status(
     edges: Sequence[int],
     per_step: float,
     levels: Sequence[tuple[int, int]] | None,
+    window: str,
 ) -> tuple[Status, str]:
-    if len(eligible) < FEWEST:
+    if len(eligible) < (FEWEST_WINDOWS if window else FEWEST):
         return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
     every = len(events) >= EVERY_STEP * len(eligible)
     if not every and not is_regular(events, eligible, edges):
@@ -206,27 +249,45 @@ def _status(
     return "leak", f"survivors at regular intervals, about every {statistics.median(gaps):g} stretches"
 
 
-def settle(drifts: Sequence[Drift], holders: Sequence[Holder]) -> list[Drift]:
-    """Take back what a limit explains: leaks of which at least nine tenths are in a container that cannot
-    grow for ever."""
-    settled = []
-    for drift in drifts:
-        bounded = sum(
-            held.bytes
-            for holder in holders
-            if holder.bound is not None and holder.place == drift.place
-            for held in holder.births
-            if held.site == drift.site
-        )
-        if drift.status in ("leak", "occasional") and bounded >= 0.9 * drift.total:
-            keepers = [
-                h for h in holders if h.bound is not None and any(b.site == drift.site for b in h.births)
-            ]
-            limit = max(keepers, key=lambda h: h.bytes)
-            reason = f"kept by {limit.text}, which holds at most {limit.bound}"
-            drift = replace(drift, status="bounded", reason=reason, limited=True)
-        settled.append(drift)
-    return settled
+def settle(drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None = None) -> list[Drift]:
+    """Take back what a limit explains: leaks of which at least nine tenths are in containers that cannot grow for ever.
+
+    A container is weighed as it will be when it is full: one that does not fit into the `room` (bytes; None where that is not
+    known) is no limit, nor is one that keeps graphs or networks by what was meant to be a value. What was replaced by something
+    larger a few times alone must have been made of what it replaced.
+    """
+    renewed = {held.site for holder in holders if holder.renews for held in holder.births}
+    drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or d.site in renewed]
+    return [
+        _settled(one, [h for h in holders if h.bound is not None and _keeps(h, one)], room) for one in drifts
+    ]
+
+
+def _keeps(holder: Holder, drift: Drift) -> bool:
+    return holder.place == drift.place and any(held.site == drift.site for held in holder.births)
+
+
+def _settled(drift: Drift, keepers: Sequence[Holder], room: int | None) -> Drift:
+    bounded = sum(held.bytes for h in keepers for held in h.births if held.site == drift.site)
+    if drift.status not in ("leak", "occasional") or drift.enlarged or bounded < 0.9 * drift.total:
+        return drift
+    limit = max(keepers, key=lambda h: h.bytes)
+    reason = f"kept by {limit.text}, which holds at most {limit.bound}"
+    full = _when_full(limit)
+    if full > limit.bytes:
+        reason += f": {format_bytes(full)} then"
+    pins = limit.pins if full >= NOTED else ""
+    if pins or (room is not None and full > room):
+        card = f", of {format_bytes(room)} that there are" if room is not None and full > room else ""
+        what = f"; its entries keep whole {pins}s" if pins else ""
+        return replace(drift, status="leak", reason=f"{reason}{card}{what}", limited=True)
+    return replace(drift, status="bounded", reason=reason, limited=True)
+
+
+def _when_full(holder: Holder) -> int:
+    """Bytes that a container with a most number of entries keeps when it has them."""
+    each = holder.entry or holder.bytes / max(1, holder.length or 1)
+    return round(each * (holder.bound or 0))
 
 
 def trend(figure: Figure, kind: StepKind, values: Sequence[int], reason: str = "") -> Trend:

@@ -134,10 +134,15 @@ class Drift(Record):
 
     `bytes_per_step` is averaged over the steps that could be judged (`steps`), `share` is the part of them
     that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
-    in `count` blocks are alive at the end. Status: *leak* grows in every step or at regular intervals;
+    in `count` blocks, from `events` stretches, are alive at the end. Status: *leak* grows in every step or at regular intervals;
     *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
     optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. `limited` says
-    that what keeps it has a most number of entries, and `reason` which. What was born in warm-up is not listed.
+    that what keeps it has a most number of entries, and `reason` which. `enlarged`: nothing survived, but what is in use is
+    replaced by something larger each time. It grew until the end of a window, of the name `released`, and was let go of then; or it has
+    `outlived` so few of them that nothing is said. What was born in warm-up is not listed.
+
+    Where it was judged from end to end of `windows` larger windows, `window` is their name (`evaluation`, "call of `trial()`") and
+    `per_window` the bytes that one leaves behind; `bytes_per_step` is spread over their steps then.
     """
 
     site: Site
@@ -152,6 +157,28 @@ class Drift(Record):
     slope: float | None = None
     reason: str = ""
     limited: bool = False
+    enlarged: bool = False
+    released: str = ""
+    outlived: int = 0
+    events: int = 0
+    window: str = ""
+    windows: int = 0
+    per_window: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFigures(Record):
+    """A kind of window that the run went through `seen` times: an evaluation, a pass over a DataLoader, calls of a function, or
+    what the user has named. `levels` is `allocated` at the end of each, and `seconds` when that was; `judged` whether what outlives
+    one was looked for, and `kept` the bytes of earlier ones that were there when the last one ended."""
+
+    name: str
+    site: Site
+    seen: int
+    levels: tuple[int, ...] = ()
+    seconds: tuple[float, ...] = ()
+    judged: bool = False
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +201,9 @@ class Holder(Record):
     statements in `file`. `count` tensors in it keep `bytes` of survivors alive. `through_graph` says that the
     bytes hang on the autograd graph of what is held. `nodes` counts autograd nodes of earlier steps: they
     cost host memory even if backward freed their tensors. `bound` is the most entries it can have (deque,
-    lru_cache), `length` how many it has now.
+    lru_cache), `length` how many it has now, `entry` the bytes of the
+    middle one of those that keep any (0 where they cannot be told apart). `pins` says what its entries keep besides values, `renews` that new values of
+    the variable are made of the old ones. `released`, as in `Drift`: all of it was let go of.
     """
 
     text: str
@@ -195,6 +224,10 @@ class Holder(Record):
     bound: int | None = None
     length: int | None = None
     births: tuple[Held, ...] = ()
+    entry: int = 0
+    pins: Literal["", "graph", "network"] = ""
+    renews: bool = False
+    released: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +319,7 @@ class ForwardFigures(Record):
 class End(Record):
     """How the run ended. `message` is one line for people; `where` is the user's line that was running
     then. `asked`: the script asked for input that there was none of. `refusal` is what torch said of an allocator setting
-    that it does not take."""
+    that it does not take. `out_of_memory`: what the script raised was that."""
 
     reason: EndReason
     message: str
@@ -296,6 +329,7 @@ class End(Record):
     where: Site | None = None
     asked: bool = False
     refusal: str = ""
+    out_of_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +337,7 @@ class RankResult(Record):
     """Everything one process measured. `boundary` says what marked its steps; `recording` is what a trial compares.
 
     `peaks` are those of the stretches of the run, in no order. `cards` are those that the process sees, `pid` is its number there,
-    and `first_use` the line that used CUDA first (None without CUDA).
+    and `first_use` the line that used CUDA first (None without CUDA). `unjudged` says why looks at steps failed.
 
     A worker that the script started with `multiprocessing` has a number for each generation in `process`, as that counts
     them: (2,) is the second process that the script's own process started."""
@@ -328,6 +362,8 @@ class RankResult(Record):
     cards: tuple[CardUse, ...] = ()
     first_use: Site | None = None
     pid: int = 0
+    windows: tuple[WindowFigures, ...] = ()
+    unjudged: tuple[str, ...] = ()
     schema: int = SCHEMA
 
     def steps(self, kind: StepKind | None = None) -> int:
@@ -400,13 +436,24 @@ class Lines(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Named(Record):
+    """A function of the user's that was named as a step, or as a unit of which many come: where it is defined."""
+
+    file: str
+    line: int
+    function: str
+    kind: Literal["step", "unit"]
+
+
+@dataclass(frozen=True, slots=True)
 class Options(Record):
     """What the parent asks of the child. `warmup` None means: at least 3 steps, until optimizer state is
     constant. Once `steps` steps are sampled the script may go on for `reach` seconds more, until each of the
     lines in `awaited` has run, and an evaluation where the program looks as if it had one (`evaluates`). With `cut_epochs`
     epochs that have trained may end early for that. With `peaks` what the highest moments are made of is kept, and `limited` says
     that a limit on a GPU's memory makes `device` what it is, and not the user. In a `trial` places of interest are counted and nothing more. `home` is the
-    folder of the script, or the one a module is run from. `snapshot` is the file for a memory snapshot, empty for none."""
+    folder of the script, or the one a module is run from. `snapshot` is the file for a memory snapshot, empty for none.
+    `named` are functions whose calls are steps, or windows."""
 
     steps: int = 20
     warmup: int | None = None
@@ -422,6 +469,7 @@ class Options(Record):
     trial: TrialOptions | None = None
     home: str = ""
     snapshot: str = ""
+    named: tuple[Named, ...] = ()
 
 
 def join_lines(places: Iterable[tuple[str, int] | tuple[str, int, int]]) -> tuple[Lines, ...]:

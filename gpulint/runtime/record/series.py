@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
+from types import FrameType
 from typing import Any, NamedTuple
 
-from gpulint.runtime.record.result import Drift, Holder, Sample, StepKind
+from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
+from gpulint.runtime.record.result import Drift, Holder, Place, Sample, Site, StepKind
 
+EVALUATION = "evaluation"  # the name of those windows, beside a training
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -20,12 +24,54 @@ class Mark(NamedTuple):
     sequence: int  # number of the next autograd node
 
 
+class View(NamedTuple):
+    """What one look is at: steps, or windows, between `boundaries` (marks; the first is the start).
+
+    Memory younger than `age` of them is left out. `frames` are searched besides the running ones. A `passing` look, which
+    others will follow, saves time where nothing leaks: it does not search for garbage then, nor for holders. One that is not
+    the `last` searches for holders of what leaks and of autograd nodes, and leaves it to the last to say who keeps the rest.
+    `window` is the name of the windows, "" for steps."""
+
+    kind: StepKind
+    boundaries: tuple[int, ...]
+    age: int
+    frames: tuple[FrameType, ...] = ()
+    passing: bool = False
+    last: bool = True
+    window: str = ""
+
+    @property
+    def judged_until(self) -> int:
+        """The mark up to which what was born is judged."""
+        return self.boundaries[-1 - self.age] if len(self.boundaries) > self.age else self.boundaries[0]
+
+
 class Window(NamedTuple):
-    """What one look at one run of steps found."""
+    """What one look at one run of steps found; `judged` are the marks between which births were."""
 
     drifts: list[Drift]
     holders: list[Holder]
     steps: int
+    judged: tuple[int, int] = (0, 0)
+
+
+class Span:
+    """One kind of window, as `Windows` follows them: the mark at which the first one `begun`, those at which each has ended, and
+    what was `allocated` then. `first` is how many steps had ended when it began, `window` what the last look has found."""
+
+    __slots__ = ("begun", "ends", "first", "kept", "levels", "may_leak", "name", "seconds", "site", "window")
+
+    def __init__(self, name: str, site: Site, begun: int, first: int) -> None:
+        self.name = name
+        self.site = site
+        self.begun = begun
+        self.first = first
+        self.ends: list[int] = []
+        self.levels: list[int] = []
+        self.seconds: list[float] = []  # of all ends, those without a reading too
+        self.may_leak = False
+        self.kept = 0  # bytes of earlier windows that were there when the last one ended
+        self.window: Window | None = None
 
 
 class Series:
@@ -108,21 +154,91 @@ def _same(one: Holder, other: Holder) -> bool:
     )
 
 
-def united(all_series: list[Series]) -> tuple[tuple[Drift, ...], tuple[Holder, ...]]:
-    """What all windows found, each site and holder once: as the window saw it in which it grew most."""
-    windows = [w for series in all_series for w in (*series.past, series.window) if w is not None]
-    drifts: dict[Any, Drift] = {}
-    holders: dict[Any, Holder] = {}
-    for window in windows:
+def spread(window: Window, steps: float) -> Window:
+    """What a look at windows of so many steps each has found, by step and by window."""
+    drifts = [
+        replace(
+            one,
+            per_window=one.bytes_per_step,
+            windows=one.steps,
+            bytes_per_step=one.bytes_per_step / steps,
+            steps=round(one.steps * steps),
+            slope=None if one.slope is None else one.slope / steps,
+        )
+        for one in window.drifts
+    ]
+    return window._replace(drifts=drifts)
+
+
+def united(
+    all_series: Iterable[Series], spans: Iterable[Span]
+) -> tuple[tuple[Drift, ...], tuple[Holder, ...]]:
+    """What all looks found, each site and holder once: as the look saw it in which it grew most. What grows from step to step is
+    told by the step, what does not by the largest window in which it is regular."""
+    spans = list(spans)
+    windows = [
+        window._replace(drifts=[d for d in window.drifts if not _is_settled(d, window, spans)])
+        for series in all_series
+        for window in (*series.past, series.window)
+        if window is not None
+    ]
+    stepwise = {
+        (d.site, d.place)
+        for w in windows
+        for d in w.drifts
+        if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
+    }
+    growing: set[tuple[Site, Place]] = set()  # from window to window
+    for span in sorted(spans, key=lambda span: (len(span.ends), span.name != EVALUATION)):
+        if span.window is not None:
+            told = stepwise | growing
+            drifts_of = [d for d in span.window.drifts if (d.site, d.place) not in told]
+            growing |= {(d.site, d.place) for d in drifts_of if d.status == "leak"}
+            windows.append(span.window._replace(drifts=drifts_of))
+    drifts: dict[Any, tuple[Drift, int]] = {}
+    for number, window in enumerate(windows):
         for one in window.drifts:
-            place = (one.site, one.kind, one.place)
-            if place not in drifts or _weight(one) > _weight(drifts[place]):
-                drifts[place] = one
+            if (one.site, one.place) in growing and not (one.window and one.status == "leak"):
+                continue
+            place = (one.site, one.kind, one.place, one.released)
+            if place not in drifts or _weight(one) > _weight(drifts[place][0]):
+                drifts[place] = (one, number)
+    chosen = {(one.site, one.place, number) for one, number in drifts.values()}
+    return tuple(one for one, _ in drifts.values()), _holders(windows, chosen)
+
+
+def _is_settled(drift: Drift, window: Window, spans: Iterable[Span]) -> bool:
+    """Whether what comes at intervals of steps is for larger windows to say, which were seen often enough meanwhile."""
+    if drift.status not in ("leak", "occasional") or drift.outlived or drift.share >= EVERY_STEP:
+        return False
+    seen = (
+        span for span in spans if len(span.ends) >= FEWEST and span.ends[-FEWEST_WINDOWS] > window.judged[0]
+    )
+    return any(not span.may_leak or span.window is not None for span in seen)
+
+
+def _holders(windows: Sequence[Window], told: Set[tuple[Site, Place, int]]) -> tuple[Holder, ...]:
+    """Who keeps what is told, as the look at those windows saw it from which it is told: no byte has two holders."""
+    found: dict[Any, Holder] = {}
+    for number, window in enumerate(windows):
         for held in window.holders:
-            name = (held.file, held.line, held.variable, held.owner, held.place)
-            if name not in holders or (held.bytes, held.nodes) > (holders[name].bytes, holders[name].nodes):
-                holders[name] = held
-    return tuple(drifts.values()), tuple(holders.values())
+            births = tuple(b for b in held.births if (b.site, held.place, number) in told)
+            if not births and not held.nodes:
+                continue
+            own = replace(held, births=births, bytes=sum(birth.bytes for birth in births))
+            name = (held.file, held.line, held.variable, held.owner, held.place, held.released)
+            known = found.get(name)
+            if known is None:
+                found[name] = own
+                continue
+            larger, other = (
+                (own, known) if (own.bytes, own.nodes) > (known.bytes, known.nodes) else (known, own)
+            )
+            more = tuple(b for b in other.births if all(b.site != birth.site for birth in larger.births))
+            found[name] = replace(
+                larger, births=larger.births + more, bytes=larger.bytes + sum(b.bytes for b in more)
+            )
+    return tuple(found.values())
 
 
 def _weight(one: Drift) -> tuple[bool, int]:

@@ -1,0 +1,400 @@
+"""Sixty generated training scripts, thirty that leak and thirty that do not, each judged by `gpulint verify`.
+
+    python benchmarks/generated_windows.py            # on the GPU where there is one
+    python benchmarks/generated_windows.py --device cpu --only leak-03
+
+They train and evaluate in passes of 1 to 8 batches, 1 to 6 times, with and without grad in the evaluation. What is kept, and what is
+only in use, is drawn with a seed, so that the programs are the same wherever they run. Writes
+`benchmarks/results/generated-windows-<device>-<date>.json` with the programs' texts and prints a table. Exit status 1: a leak was
+called harmless, negligible or refuted, one that three passes show was missed, or a program without a leak was said to have one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import json
+import random
+import sys
+import tempfile
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from _measure import hardware, table  # noqa: E402
+
+import gpulint  # noqa: E402
+from gpulint.runtime.parent.verdict import Verification  # noqa: E402
+
+SEED = 36
+SHOWN = 3  # passes, from which on what outlives them must be found
+
+HEAD = """
+import collections, copy
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() and "{device}" != "cpu" else "cpu"
+
+
+def make_net():
+    return nn.Sequential(nn.Linear(64, 256), nn.SiLU(), nn.Linear(256, 256)).to(device)
+
+
+net = make_net()
+optimizer = torch.optim.{optimizer}(net.parameters(), lr=0.01)
+training = torch.randn({steps}, 256, 64)
+validation = torch.randn({batches}, 256, 64)
+"""
+
+# The evaluation's loop, at the top of the script or in a function. {keep} is what is done with each batch's result, {begin} and {end}
+# what is done before and after the loop.
+INLINE = """
+{before}
+for epoch in range({passes}):
+    net.train()
+    for x in training:
+        loss = net(x.to(device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    net.eval()
+    {begin}
+    with {guard}:
+        for x in validation:
+            out = net(x.to(device))
+            {keep}
+    {end}
+    print(epoch, loss.item(), flush=True)
+"""
+
+FUNCTIONS = """
+{before}
+
+
+def train():
+    net.train()
+    for x in training:
+        loss = net(x.to(device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def evaluate(epoch):
+    net.eval()
+    {begin}
+    with {guard}:
+        for x in validation:
+            out = net(x.to(device))
+            {keep}
+    {end}
+
+
+for epoch in range({passes}):
+    print(epoch, train(), flush=True)
+    evaluate(epoch)
+"""
+
+TRIALS = """
+{before}
+
+
+def trial(width):
+    net = nn.Sequential(nn.Linear(64, width), nn.SiLU(), nn.Linear(width, 64)).to(device)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for x in training:
+        loss = net(x.to(device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    {keep}
+    return loss.item()
+
+
+for number in range({passes}):
+    print(number, trial(256), flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Habit:
+    """What a program does with what it evaluates. `holder` is part of the name of what keeps the growth of one that leaks. Where
+    `grad` says so, graphs may be kept as well; they are dropped by {cut} else."""
+
+    name: str
+    keep: str = "pass"
+    before: str = ""
+    begin: str = "pass"
+    end: str = "pass"
+    holder: str = ""
+    shape: str = ""  # TRIALS, or else either of the others
+
+
+LEAKS = (
+    Habit("outputs in a list", "kept.append(out{cut})", "kept = []", holder="kept"),
+    Habit(
+        "outputs in a dict by epoch",
+        "kept.setdefault(epoch, []).append(out{cut})",
+        "kept = {{}}",
+        holder="kept",
+    ),
+    Habit(
+        "predictions of each pass",
+        "outs.append(out{cut})",
+        "kept = []",
+        "outs = []",
+        "kept.append(torch.cat(outs))",
+        "kept",
+    ),
+    Habit(
+        "one tensor that is added to",
+        "kept['all'] = torch.cat([kept['all'], out{cut}])",
+        "kept = {{'all': torch.empty(0, 256, device=device)}}",
+        holder="kept",
+    ),
+    Habit(
+        "weights of each pass",
+        before="kept = []",
+        end="kept.append(copy.deepcopy(net.state_dict()))",
+        holder="kept",
+    ),
+    Habit(
+        "a deque for ever so many",
+        "kept.append(out{cut})",
+        "kept = collections.deque(maxlen=2_000_000)",
+        holder="kept",
+    ),
+    Habit(
+        "networks of trials",
+        "kept.append((loss.item(), net, optimizer))",
+        "kept = []",
+        holder="kept",
+        shape="trials",
+    ),
+)
+
+BENIGN = (
+    Habit(
+        "outputs until the pass ends",
+        "outs.append(out.detach())",
+        begin="outs = []",
+        end="print(torch.cat(outs).mean().item())",
+    ),
+    Habit("a list that is emptied", "kept.append(out.detach())", "kept = []", end="kept.clear()"),
+    Habit(
+        "a list that each pass begins anew", "kept.append(out.detach())", "kept = []", begin="kept.clear()"
+    ),
+    Habit(
+        "the best weights so far",
+        before="kept = {{}}",
+        end="kept['best'] = copy.deepcopy(net.state_dict())",
+    ),
+    Habit(
+        "generators that hold a batch",
+        "next(sources[int(x[0, 0] > 0)])",
+        "def source():\n    while True:\n        batch = torch.randn(256, 64).to(device)\n        yield batch\n\n\n"
+        "sources = [source(), source()]",
+    ),
+    Habit(
+        "the last two passes",
+        "outs.append(out.detach())",
+        "kept = collections.deque(maxlen=2)",
+        "outs = []",
+        "kept.append(outs)",
+    ),
+    Habit("sums of numbers", "kept['sum'] += out.square().mean().item()", "kept = {{'sum': 0.0}}"),
+    Habit(
+        "a mask for each length",
+        "kept.setdefault(len(x), torch.ones(len(x), 256, device=device))",
+        "kept = {{}}",
+    ),
+    Habit("trials that keep a number", "kept.append(loss.item())", "kept = []", shape="trials"),
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """One script, and what was drawn for it."""
+
+    name: str
+    leaks: bool
+    habit: str
+    holder: str
+    batches: int
+    passes: int
+    steps: int
+    grad: bool
+    shape: str
+    text: str
+
+
+def programs(device: str, seed: int = SEED) -> list[Program]:
+    """Thirty of each kind, the same for the same seed."""
+    drawn = random.Random(seed)
+    made = []
+    for leaks, habits in ((True, LEAKS), (False, BENIGN)):
+        for number, habit in zip(range(30), itertools.cycle(habits), strict=False):
+            shape = habit.shape or drawn.choice(("inline", "functions"))
+            # Each number of batches and of passes comes, and a leak is mostly given the passes that show it.
+            batches, grad = number % 8 + 1, drawn.random() < 0.5
+            passes = number % 6 + 1 if number % 3 == 0 or not leaks else drawn.randint(SHOWN, 6)
+            steps, optimizer = drawn.randint(6, 10), drawn.choice(("SGD", "Adam"))
+            made.append(
+                Program(
+                    f"{'leak' if leaks else 'benign'}-{number:02}",
+                    leaks,
+                    habit.name,
+                    habit.holder,
+                    batches,
+                    passes,
+                    steps,
+                    grad,
+                    shape,
+                    _text(habit, shape, batches, passes, steps, grad, optimizer, device),
+                )
+            )
+    return made
+
+
+def _text(
+    habit: Habit, shape: str, batches: int, passes: int, steps: int, grad: bool, optimizer: str, device: str
+) -> str:
+    body = {"inline": INLINE, "functions": FUNCTIONS, "trials": TRIALS}[shape]
+    parts = {
+        part: getattr(habit, part).format(cut="" if grad else ".detach()")
+        for part in ("before", "begin", "keep", "end")
+    }
+    guard = "torch.enable_grad()" if grad else "torch.no_grad()"
+    head = HEAD.format(device=device, optimizer=optimizer, steps=steps, batches=batches)
+    return textwrap.dedent(head) + body.format(guard=guard, passes=passes, **parts)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was said of a program: `status` of the exit, `growth` in words by holder, `dismissed` what was said of its holder besides
+    growth."""
+
+    program: Program
+    status: int
+    growth: tuple[str, ...]
+    dismissed: tuple[str, ...]
+    unsettled: tuple[str, ...]
+    end: str
+    seconds: float
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it; "" where nothing is."""
+        program = self.program
+        if self.status not in (0, 1):
+            return f"not verified: {self.end}"
+        if not program.leaks:
+            return "called a leak" if self.status or self.growth else ""
+        if self.dismissed:
+            return f"called none: {self.dismissed[0]}"
+        found = any(f"`{program.holder}" in said for said in self.growth)
+        if program.passes >= SHOWN and not (found and self.status):
+            return "missed"
+        return ""
+
+
+def run(program: Program, folder: Path, device: str) -> Outcome:
+    """Verify it."""
+    path = folder / f"{program.name}.py"
+    path.write_text(program.text, encoding="utf-8")
+    found = gpulint.verify(path, device=device, timeout=300, confidence="low")
+    growing = [v for v in found.verdicts if v.status == "confirmed" and v.device]
+    growth = [f"{v.text} ({v.holder})" for v in growing]
+    growth += [f"{one.rate} ({one.text})" for one in found.unpredicted if one.device > 0]
+    return Outcome(
+        program,
+        found.exit_code,
+        tuple(growth),
+        tuple(_dismissed(found, program)),
+        tuple(one.text for one in found.harmless if one.label != "harmless"),
+        found.run.end.message,
+        round(found.run.seconds, 1),
+    )
+
+
+def _dismissed(found: Verification, program: Program) -> list[str]:
+    """What says of the holder that it is nothing."""
+    said = [
+        one.text for one in found.harmless if one.label == "harmless" and f"`{program.holder}" in one.text
+    ]
+    said += [
+        f"{v.headline}: {v.text}"
+        for v in found.verdicts
+        if (v.status == "refuted" or v.negligible) and v.code.startswith("GPU1")
+    ]
+    return said if program.holder else []
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
+    parser.add_argument(
+        "--only", default="", metavar="NAME", help="only programs whose names begin so; nothing is written"
+    )
+    parser.add_argument("--seed", type=int, default=SEED, help="draw other programs; nothing is written")
+    parser.add_argument("--show", action="store_true", help="print the programs and run none")
+    asked = parser.parse_args(arguments)
+    chosen = [one for one in programs(asked.device, asked.seed) if one.name.startswith(asked.only)]
+    if asked.show:
+        for one in chosen:
+            print(f"# {one.name}: {one.habit}\n{one.text}")
+        return 0
+    outcomes = []
+    with tempfile.TemporaryDirectory() as folder:
+        for one in chosen:
+            outcomes.append(run(one, Path(folder), asked.device))
+            print(_row(outcomes[-1]), flush=True)
+    wrong = [one for one in outcomes if one.problem]
+    print(table(("", "wrong", "of"), _counts(outcomes)))
+    if not asked.only and asked.seed == SEED:
+        _write(outcomes, asked.device)
+    return int(bool(wrong))
+
+
+def _row(one: Outcome) -> str:
+    program = one.program
+    shape = f"{program.passes} × {program.batches}, {program.shape}{', grad' if program.grad else ''}"
+    said = one.problem or (one.growth or one.unsettled or ("nothing grows",))[0]
+    return f"{program.name} {program.habit} ({shape}): status {one.status}, {said[:150]}"
+
+
+def _counts(outcomes: Sequence[Outcome]) -> list[tuple[str, str, str]]:
+    rows = []
+    for leaks, name in ((True, "leaking"), (False, "without a leak")):
+        kind = [one for one in outcomes if one.program.leaks == leaks]
+        rows.append((name, str(sum(bool(one.problem) for one in kind)), str(len(kind))))
+    return rows
+
+
+def _write(outcomes: Sequence[Outcome], device: str) -> None:
+    machine = hardware()
+    name = "cpu" if device == "cpu" else str(machine.get("gpu") or "cpu").lower().replace(" ", "-")
+    day = datetime.date.today().isoformat()
+    path = HERE / "results" / f"generated-windows-{name}-{day}.json"
+    data = {
+        "date": day,
+        "version": gpulint.__version__,
+        "hardware": machine,
+        "programs": [{**asdict(one), "problem": one.problem} for one in outcomes],
+    }
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

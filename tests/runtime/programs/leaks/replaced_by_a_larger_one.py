@@ -1,0 +1,37 @@
+# One tensor, made anew of itself and of what comes.
+# holder: tensor `predictions` in `main()`
+# line: predictions = torch.cat([predictions, torch.randn(256, 4, device=device)])
+# bytes: 4096
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model(width=64):
+    return nn.Sequential(
+        nn.Linear(32, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 4)
+    ).to(device)
+
+
+def train_some(model, optimizer, steps=3):
+    model.train()
+    for _ in range(steps):
+        x, y = torch.randn(16, 32, device=device), torch.randint(0, 4, (16,), device=device)
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    predictions = torch.empty(0, 4, device=device)
+    for _ in range(100):
+        train_some(model, optimizer, 1)
+        predictions = torch.cat([predictions, torch.randn(256, 4, device=device)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+# Served requests: a tensor that grows within each, and is kept beyond it.
+# holder: dict `sessions[...]` in `main()`
+# line: sessions[number] = answer(model)
+# kind: eval
+# window: call of `answer()`
+# bytes: 20480
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model(width=64):
+    return nn.Sequential(
+        nn.Linear(32, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 4)
+    ).to(device)
+
+
+def answer(model):
+    past = torch.empty(0, 4, device=device)
+    with torch.inference_mode():
+        for _ in range(5):
+            past = torch.cat([past, model(torch.randn(256, 32, device=device))])
+    return past
+
+
+def main():
+    model = make_model().eval()
+    sessions = {}
+    for number in range(100):
+        sessions[number] = answer(model)
+
+
+if __name__ == "__main__":
+    main()
