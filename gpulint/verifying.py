@@ -46,6 +46,8 @@ def verify(
     write_baseline: bool = False,
     tolerance: float = TOLERANCE,
     exclusive: bool = False,
+    untouched: int | str | None = None,
+    max_host_drift: int | str | None = None,
     python: str | os.PathLike[str] | None = None,
     launch: Iterable[str] = (),
     cwd: str | os.PathLike[str] | None = None,
@@ -68,6 +70,8 @@ def verify(
     peaks that this one may exceed by `tolerance` percent, and that gets it with `write_baseline`; `exclusive` does not run where
     another process uses a card that the program sees. `gate` of the result tells of these. They are about a GPU's
     memory: without one the run fails, unless `device` is "cpu".
+    `untouched` are the bytes that may be alive on the GPU although nothing in the watched steps touches them, `max_host_drift` those
+    that host memory may grow by in a step; None for no limit.
     `capture` keeps the program's output in `result.run` instead of showing it. Never raises for what the
     program does: `result.run.end` tells. Raises ValueError for options that make no sense, and for a baseline that cannot be
     read.
@@ -77,11 +81,13 @@ def verify(
     if confidence not in (None, *CONFIDENCES):
         raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'medium', 'low' or None")
     limits = Limits(
-        parse_bytes(max_peak) if isinstance(max_peak, str) else max_peak,
+        _bytes(max_peak),
         os.fspath(baseline) if baseline is not None else "",
         tolerance,
         write_baseline,
         exclusive,
+        _bytes(untouched),
+        _bytes(max_host_drift),
     )
     check(limits, device)
     where = os.fspath(cwd) if cwd is not None else None
@@ -114,6 +120,10 @@ def verify(
     subject = subject_of(script, what.arguments, module, limits.baseline)
     command = f"gpulint.verify({what.target!r}, ..., write_baseline=True)"
     return run_limited(what, limits, subject, command, measure)
+
+
+def _bytes(size: int | str | None) -> int | None:
+    return parse_bytes(size) if isinstance(size, str) else size
 
 
 def both(first: OnProgress, second: OnProgress | None) -> OnProgress:

@@ -54,7 +54,7 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("source fix answers atomic bounds config findings rule version"),
     f"{RUNTIME}.record": of_ours("units"),
     f"{RUNTIME}.probes": below(RUNTIME, "record"),
-    f"{RUNTIME}.holding": below(RUNTIME, "record probes"),
+    f"{RUNTIME}.holding": below(RUNTIME, "record probes") | of_ours("units"),
     f"{RUNTIME}.observing": below(RUNTIME, "record probes"),
     f"{RUNTIME}.trying": below(RUNTIME, "record"),
     f"{RUNTIME}.child": below(RUNTIME, "record probes holding observing trying") | of_ours("marks"),

@@ -66,6 +66,8 @@ class Request:
     write_baseline: bool
     tolerance: float
     exclusive: bool
+    untouched: int | None
+    max_host_drift: int | None
     show_output: bool
     colour: str
     quiet: bool
@@ -79,7 +81,15 @@ class Request:
     @property
     def limits(self) -> Limits:
         """What the run is held against, besides the drift."""
-        return Limits(self.max_peak, self.baseline or "", self.tolerance, self.write_baseline, self.exclusive)
+        return Limits(
+            self.max_peak,
+            self.baseline or "",
+            self.tolerance,
+            self.write_baseline,
+            self.exclusive,
+            self.untouched,
+            self.max_host_drift,
+        )
 
     @property
     def title(self) -> str:
@@ -149,7 +159,8 @@ def prepare(request: Request) -> None:
 
 
 def _refuse_nonsense(request: Request) -> None:
-    limited = request.limits.on_peak or request.exclusive
+    limits = request.limits
+    limited = limits.on_peak or limits.exclusive or limits.beside_peak
     if not request.fix and request.dry_run:
         raise click.UsageError("--dry-run is about fixes that are tried: use it with --fix.")
     if not request.fix and not limited and request.output_format == "markdown":

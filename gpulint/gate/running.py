@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from gpulint.gate import baselines, contexts, judging
+from gpulint.gate import baselines, contexts, judging, standing
 from gpulint.operator import neighbours
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
@@ -46,10 +46,11 @@ def limited(what: Run, limits: Limits) -> Run:
 def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: Measure) -> Verification:
     """Run `what` by `measure`, and hold it against `limits`. `subject` and `command` as for `judging.judge`. Without limits only
     the contexts of its ranks are looked at."""
-    wanted = limits.on_peak or limits.exclusive
+    wanted = limits.on_peak or limits.exclusive or limits.beside_peak
+    on_cards = limits.on_peak or limits.exclusive
     what = limited(what, limits)
     environment = {**os.environ, **what.environment}
-    before = _Cards(environment) if wanted and what.device != "cpu" else None
+    before = _Cards(environment) if on_cards and what.device != "cpu" else None
     if before is not None and limits.exclusive and (problem := before.refusal()):
         return _refused(what, limits, problem, before)
     sizes = _Sizes(what)
@@ -60,7 +61,8 @@ def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: 
         return verification
     gate = Gate(limits)
     if not verification.failed or verification.run.end.reason == "timeout":
-        gate = judging.judge(verification.run, limits, subject, command)
+        gate = judging.judge(verification.run, limits, subject, command) if on_cards else gate
+        gate = replace(gate, checks=(*gate.checks, *standing.checks(verification, limits)))
     elif verification.run.end.reason != "no-device":
         gate = judging.unjudged(verification.run, limits)
     return replace(verification, gate=_with_neighbours(gate, before))

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from gpulint.runtime.child import agreeing
+from gpulint.runtime.observing import agreeing
 from gpulint.runtime.parent import runner
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.record.result import RunResult, join_lines

@@ -154,6 +154,18 @@ _output = heading("Output")
     help="How much more than the baseline is no failure.",
 )
 @_limits(
+    "--untouched",
+    metavar="SIZE",
+    callback=size,
+    help="Bytes that may be alive on the GPU although no forward, backward or optimizer of the watched steps touches them.",
+)
+@_limits(
+    "--max-host-drift",
+    metavar="SIZE",
+    callback=size,
+    help="Bytes a step that host memory may grow, in no tensor or in workers; without it that is told and fails nothing.",
+)
+@_limits(
     "--exclusive",
     is_flag=True,
     help="Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES).",

@@ -83,7 +83,7 @@ def figures(peak: PeakOfRank) -> list[str]:
 
 def limit_name(check: Check) -> str:
     """The option that sets the limit."""
-    return "--max-peak" if check.limit == "max-peak" else "the baseline"
+    return "the baseline" if check.limit == "baseline" else f"--{check.limit}"
 
 
 def _exceeded(check: Check, sources: Sources, columns: int | None) -> Iterator[Line]:
@@ -167,12 +167,16 @@ def neighbour_text(one: Neighbour) -> str:
 def gate_headline(verification: Verification) -> Span | None:
     """The outcome in a few words, for the last line; None where nothing limits the peak."""
     gate = verification.gate
-    if gate is None or verification.failed or not (gate.limits.on_peak or gate.problems):
+    limited = gate is not None and (gate.limits.on_peak or gate.limits.beside_peak or gate.problems)
+    if gate is None or verification.failed or not limited:
         return None
     if gate.problems:
         return "Not held against its limits", "error"
     if gate.exceeded:
-        return f"{plural(len(gate.exceeded), 'limit')} on the peak exceeded", "error"
+        on_peak = all(check.limit in ("max-peak", "baseline") for check in gate.exceeded)
+        return f"{plural(len(gate.exceeded), 'limit')}{' on the peak' if on_peak else ''} exceeded", "error"
+    if not gate.limits.on_peak:
+        return "Within its limits", "good"
     return "Peak within its limits" if gate.checks else "Peak measured", "good"
 
 

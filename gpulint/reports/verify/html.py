@@ -11,6 +11,7 @@ from gpulint.reports import plural
 from gpulint.reports.verify.gatepage import gate_section
 from gpulint.reports.verify.notes import site_text
 from gpulint.reports.verify.page import fact_list, page, table, ticked
+from gpulint.reports.verify.standing import standing_section
 from gpulint.reports.verify.text import growth_text, ranks_text, wasted_title
 from gpulint.reports.verify.timeline import timeline
 from gpulint.runtime.parent.evidence import Evidence
@@ -44,6 +45,7 @@ def write_page(verification: Verification) -> str:
         _unpredicted(verification, sources),
         _wasted(verification, sources),
         _accounted(verification),
+        standing_section(verification),
         _holders(verification),
         _remarks(verification),
         _environment(verification),

@@ -27,6 +27,7 @@ from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
 from gpulint.reports.verify.gate import gate_headline, gate_lines
 from gpulint.reports.verify.notes import note, remark, site_text, source_line
 from gpulint.reports.verify.plot import memory_plot
+from gpulint.reports.verify.standing import standing_lines, standing_words
 from gpulint.runtime.parent.evidence import Evidence
 from gpulint.runtime.parent.growth import Phase, growing_windows, movement_text, phases
 from gpulint.runtime.parent.judging import nodes_text
@@ -77,6 +78,7 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
         lines += [[], *remark("fragmentation", "warning", trend.reason, columns)]
         lines += note("advice", trend.advice, columns)
     lines += _accounted(verification, columns)
+    lines += standing_lines(verification, sources, columns)
     notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
     lines += [[]] if notes else []
     for said in notes:
@@ -295,6 +297,8 @@ def closing(verification: Verification) -> Line:
         line.append((f"; {len(verification.unpredicted)} unpredicted", "warning"))
     if verification.wasted:
         line.append((f"; {plural(len(verification.wasted), 'forward')} for nothing", "warning"))
+    for word in standing_words(verification):
+        line.append((f"; {word}", "warning"))
     text = f"Drift {verification.where}: {verification.said_drift}"
     if verification.max_drift:
         text += f" ({format_bytes(verification.max_drift)} allowed)"

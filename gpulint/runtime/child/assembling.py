@@ -13,6 +13,7 @@ from typing import Any
 
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.record import drift
+from gpulint.runtime.record.besides import Besides, Cycle
 from gpulint.runtime.record.peaks import CardUse, StretchPeak
 from gpulint.runtime.record.recording import Recording
 from gpulint.runtime.record.result import ENDED_WELL, End, Environment, RankResult, Site, Trend, WindowFigures
@@ -45,8 +46,29 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
         cards=_cards(session),
         first_use=_first_use(session),
         pid=os.getpid(),
+        besides=_besides(session),
         windows=_windows(session),
         unjudged=tuple(session.unjudged),
+    )
+
+
+def _largest(cycles: list[Cycle]) -> tuple[Cycle, ...]:
+    """Each kind of cycle once, as the look saw it that found most."""
+    found: dict[tuple[str, ...], Cycle] = {}
+    for one in sorted(cycles, key=lambda cycle: cycle.bytes):
+        found[(*one.chain, one.cut)] = one
+    return tuple(sorted(found.values(), key=lambda cycle: -cycle.bytes))
+
+
+def _besides(session: Session) -> Besides:
+    touching = session.touching
+    return Besides(
+        watched=dict(touching.watched),
+        doubt=touching.doubt,
+        untouched=touching.untouched,
+        cycles=_largest(session.cycles),
+        collections=session.collector.figures(),
+        processes=session.relatives.figures(),
     )
 
 

@@ -21,9 +21,11 @@ from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.stopping import Stop, Stopping
+from gpulint.runtime.child.touching import Touching
 from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.plain import has_parameters
 from gpulint.runtime.record.result import End, Named, Options, RankResult, Site, StepKind
 
 __all__ = ["Harness", "Stop"]
@@ -53,6 +55,7 @@ class Harness:
         self._device = DeviceChoice(self._session)
         self._looks = Looks(self._session)
         self._steps = Steps(self._session, self._looks, self._device)
+        self._touching = self._session.touching = Touching(self._session)
         self._windows = Windows(self._session, self._looks, self._steps.mark_window, self._promoted)
         self._stopping = Stopping(self._session, self._looks, self._steps, self._windows, self._close)
         self._stepper = self._session.stepper = Stepper(self._steps.mark, self._confirm)
@@ -97,6 +100,7 @@ class Harness:
             ImportHook("torch", self._torch_imported).install()
         os.register_at_fork(after_in_child=self._forked)
         self._session.calls.watch_collector()
+        self._session.collector.start()
         self._session.lines.start()
         marks._listener, marks._windows = self.step, self.window
 
@@ -138,6 +142,7 @@ class Harness:
         if session.probe is not None and hasattr(session.probe, "active"):
             session.probe.active = False
         session.lines.active = False
+        session.collector.stop()
         if session.recorder is not None:
             session.recorder.stop()
         if session.forwards is not None:
@@ -176,6 +181,7 @@ class Harness:
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
         self._undo.append(watching.watch_replays(self._replayed))
+        self._undo.append(watching.watch_traces(self._touching.traced))
         self._undo.append(
             watching.watch_backwards(
                 session.peaking.backward_begins, session.peaking.backward_ended, self._backward
@@ -205,8 +211,10 @@ class Harness:
     def _rest(self) -> None:
         """Measure no more. The hooks that see steps stay, to stop the script again if it swallows the
         stop."""
+        self._touching.stop()
         self._session.lines.stop()
         self._session.calls.stop()
+        self._session.collector.stop()
         if self.probe is not None:
             self.probe.stop()
 
@@ -235,6 +243,8 @@ class Harness:
     def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         if not self._session.done:
             self._steps.confirm(kind, previous, mark)
+            self._touching.step(kind)
+            self._session.read_relatives()
             self._stopping.stop_if_enough(kind)
 
     def _trains(self) -> None:
@@ -296,11 +306,12 @@ class Harness:
     def _forward(self, module: Any) -> None:
         if self._here():
             training = bool(module.training)
-            if training and next(module.parameters(), None) is None:
+            if training and not has_parameters(module):
                 return  # a criterion: it is in train mode in evaluations too
             frame = sys._getframe(1)
             self._happens(frame)
             self._comes(module)
+            self._touching.forward(module)
             trains = training and self._stepper.has_optimizer and self._may_train(module, frame)
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if trains else self._session.frames.stack(frame)
@@ -326,6 +337,7 @@ class Harness:
         frame = sys._getframe(1)
         self._happens(frame)
         self._iterator = weakref.ref(iterator)
+        self._session.relatives.loaded(iterator)
         self._comes()
         self._stopping.stop_if_over()
         if self._may_cut(iterator):
@@ -386,6 +398,7 @@ class Harness:
 
     def _replayed(self, graph: Any) -> None:
         if self._here():
+            self._touching.replayed()
             self._happens(sys._getframe(1))
             self._trains()
             self._stepper.replay(id(graph))
@@ -416,6 +429,7 @@ class Harness:
         self._happens(frame)
         self._forwarded = set()
         self._optimizing = True
+        self._touching.stepped(optimizer)
         self._steps.optimizer_stepped(optimizer)
         self._stopping.trained()
         iterator = self._iterator() if self._iterator is not None else None

@@ -6,19 +6,23 @@ from __future__ import annotations
 import bisect
 from typing import Any
 
-from gpulint.runtime.holding import holders
+from gpulint.runtime.holding import cycles, holders
 from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
+from gpulint.runtime.record.besides import Cycle
 from gpulint.runtime.record.result import Drift, Holder, Place
 from gpulint.runtime.record.series import View
 
 _Cell = tuple[int, Place]  # site, place
 
 
-def look(probe: Any, frames: Frames, view: View, nodes: range) -> tuple[list[Drift], list[Holder]]:
-    """Judge what `view` is at. `nodes` are the autograd sequence numbers that belong to what is judged."""
+def look(
+    probe: Any, frames: Frames, view: View, nodes: range, tied: list[Cycle] | None = None
+) -> tuple[list[Drift], list[Holder]]:
+    """Judge what `view` is at. `nodes` are the autograd sequence numbers that belong to what is judged. What ties the garbage that was
+    found goes into `tied`."""
     boundaries, passing = list(view.boundaries), view.passing
     start, judged_until = boundaries[0], view.judged_until
     probe.settle()
@@ -39,7 +43,10 @@ def look(probe: Any, frames: Frames, view: View, nodes: range) -> tuple[list[Dri
     if any(d.status == "leak" for d in drifts) or (
         not passing and _lasting(probe, before, judged_until, marks)
     ):
-        collect()
+        if tied is None:
+            collect()
+        else:
+            tied += cycles.collected(probe.keys(start), probe.key, frames, collect)
         probe.settle()
         drifts = judged(probe.blocks(start))
     leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}

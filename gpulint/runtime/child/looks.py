@@ -84,7 +84,7 @@ class Looks:
         begin = time.perf_counter()
         try:
             nodes = range(*(session.marks[mark].sequence for mark in (view.boundaries[0], view.judged_until)))
-            drifts, holders = self._judge(session.probe, session.frames, view, nodes)
+            drifts, holders = self._judge(session.probe, session.frames, view, nodes, session.cycles)
             return Window(drifts, holders, len(view.boundaries) - 1, (view.boundaries[0], view.judged_until))
         except Exception as error:
             said = f"steps could not be judged: {type(error).__name__}: {error}"

@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from gpulint.runtime.observing.calls import Calls
+from gpulint.runtime.observing.collector import Collector
 from gpulint.runtime.observing.lines import LineCounter
 from gpulint.runtime.observing.lingering import Lingering
 from gpulint.runtime.observing.named import NamedCalls
+from gpulint.runtime.observing.relatives import Relatives
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.besides import Cycle
 from gpulint.runtime.record.result import Named, Options, StepKind
 from gpulint.runtime.record.series import Mark, Series, Span
 
@@ -44,6 +48,8 @@ class Session:
         self.lines = LineCounter(
             options.lines, self.tensor_bytes, options.trial is None, NamedCalls(options.named, called)
         )
+        self.relatives = Relatives()
+        self.collector = Collector(self._is_sampling, self.allocated)
         self.torch: Any = None
         self.probe: Any = None
         self.forwards: Any = None
@@ -54,8 +60,10 @@ class Session:
         self.spans: dict[Hashable, Span] = {}  # windows, by what tells one kind from others
         self.attributing = True  # births are of interest between sampled steps too
         self.peaking: Any = None  # a `peaking.Peaking`, which is given a session
+        self.touching: Any = None  # a `touching.Touching`, likewise
         self.lingering: Lingering | None = None  # set once enough steps are sampled
         self.notes: list[str] = []
+        self.cycles: list[Cycle] = []  # that the collector was found to have to free
         self.unjudged: list[str] = []  # why looks failed
         self.done = False
         self.looking = False  # what happens now is our own doing
@@ -64,6 +72,15 @@ class Session:
         self.is_fork = False  # with all that its parent had
         self.seed = 0  # in a trial
         self._rank = int(os.environ.get("RANK", "0"))
+
+    def read_relatives(self) -> None:
+        """After a step."""
+        begin = time.perf_counter()
+        self.relatives.step(sum(series.count for series in self.series.values()))
+        self.looked += time.perf_counter() - begin
+
+    def _is_sampling(self) -> bool:
+        return self.calls.sampling and not self.looking
 
     @property
     def rank(self) -> int:
@@ -104,10 +121,10 @@ class Session:
 
     def tensor_bytes(self, value: Any) -> int | None:
         """The size of a tensor's storage; None for anything else."""
-        if self.torch is None or not isinstance(value, self.torch.Tensor):
+        if self.torch is None or not issubclass(type(value), self.torch.Tensor):
             return None
-        with contextlib.suppress(NotImplementedError, RuntimeError):
-            return int(value.untyped_storage().nbytes())
+        with contextlib.suppress(NotImplementedError, RuntimeError), self.torch._C.DisableTorchFunction():
+            return int(self.torch.Tensor.untyped_storage(value).nbytes())
         return None
 
     def reserved(self) -> int | None:

@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from gpulint.runtime.child.agreeing import Agreement
 from gpulint.runtime.child.looks import LOOKS, Looks
 from gpulint.runtime.child.session import KINDS, TRAINING, Session
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
+from gpulint.runtime.observing.agreeing import Agreement
 from gpulint.runtime.observing.lingering import Lingering, free_host_memory
 from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
 

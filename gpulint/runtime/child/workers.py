@@ -10,6 +10,7 @@ import contextlib
 import functools
 import io
 import itertools
+import json
 import os
 import runpy
 import subprocess
@@ -21,6 +22,9 @@ from typing import Any
 from gpulint.runtime.child import connecting, ending
 from gpulint.runtime.child.harness import Harness, Stop
 from gpulint.runtime.child.importing import ImportHook
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.besides import WorkerContext
+from gpulint.runtime.record.channel import ADDRESS, TOKEN, connect_to
 from gpulint.runtime.record.result import UNFOLLOWED
 from gpulint.runtime.trying import overlay
 
@@ -90,6 +94,7 @@ def _begin(worker: Any) -> None:
     if _is_service(worker):
         if not forked:
             _harness.retire()
+        _notice_context(_harness.frames)
         return
     if forked:
         if _harness.has_lost_gpu:
@@ -99,6 +104,20 @@ def _begin(worker: Any) -> None:
     if forked:
         _harness.start()
     worker.run = functools.partial(_run, _harness, worker.run)
+
+
+def _notice_context(frames: Frames) -> None:
+    """Tell the parent where this worker, which should leave the GPU alone, begins to use it."""
+    torch = sys.modules.get("torch")
+
+    def tell() -> None:
+        site = frames.here(2)
+        told = WorkerContext(os.getpid(), site.file, site.line, site.function).to_json()
+        with contextlib.suppress(OSError, KeyError), connect_to(os.environ[ADDRESS]) as parent:
+            parent.sendall(json.dumps({"token": os.environ[TOKEN], "context": told}).encode() + b"\n")
+
+    if torch is not None and not torch.cuda._is_in_bad_fork():
+        torch.cuda._lazy_call(tell)
 
 
 def _is_service(worker: Any) -> bool:

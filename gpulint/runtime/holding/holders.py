@@ -4,6 +4,8 @@ path.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import statistics
 import types
@@ -14,12 +16,16 @@ from typing import Any
 
 import torch
 
-from gpulint.runtime.holding.paths import Hop, Name, Root, describe
+from gpulint.runtime.holding.paths import PARTS, Name, Root, describe, hops_of, path_of
 from gpulint.runtime.holding.roots import instances, library_frames, other_roots, running_frames, user_roots
-from gpulint.runtime.holding.walking import Find, Walk, explore, follow_graphs, reaches_old
+from gpulint.runtime.holding.walking import Find, Walk, explore, follow_graphs, reaches_old, undisturbed
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
 from gpulint.runtime.record.result import Held, Holder, Site
+from gpulint.units import format_bytes
+
+SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
 def find(
@@ -41,19 +47,17 @@ def find(
     passed over.
     """
     walk = Walk(targets, key_of, old)
-    try:
+    with undisturbed(), contextlib.closing(walk):
         explore(walk, user_roots(frames, running_frames(frames, extra_frames)))
         if not targets and not reaches_old(walk):
             return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
         follow_graphs(walk)
         for roots in (other_roots(frames), library_frames(frames), instances(frames)):
-            if not leaking <= walk.found:
+            if not leaking <= walk.found.keys():
                 explore(walk, roots)
                 follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
         return _group(walk, lost, frames, modules)
-    finally:
-        walk.forget()
 
 
 def reached(
@@ -65,27 +69,13 @@ def reached(
     """Which of `targets` are kept alive by these objects, through autograd graphs too. Objects of classes whose modules' names
     begin as one of `closed` does are not looked into."""
     walk = Walk(targets, key_of, range(0), closed=("gpulint.", *closed))
-    try:
+    with undisturbed(), contextlib.closing(walk):
         explore(walk, ((one, Root("object", "", None)) for one in roots))
         follow_graphs(walk)
         return set(walk.found)
-    finally:
-        walk.forget()
 
 
 # -- from finds to holders -----------------------------------------------------------------------------------
-
-
-def _path(walk: Walk, start: Any) -> list[Any]:
-    """From an object up to its root, the root last."""
-    path = [start]
-    while True:
-        above = walk.parents.get(id(path[-1]))
-        if above is None:
-            return path
-        path.append(above)
-        if isinstance(above, Root):
-            return path
 
 
 @dataclass(slots=True)
@@ -99,6 +89,56 @@ class _Group:
     graph: bool = False
     network: bool = False
     nodes: int = 0
+    errors: set[str] = field(default_factory=set)  # exceptions through whose tracebacks some are held
+    slices: dict[Hashable, int] = field(
+        default_factory=dict
+    )  # storages of which a tensor shows a part, and their bytes
+
+    def add(self, one: Find, above: list[Any]) -> None:
+        """A block, and the objects between its tensor and what holds the group."""
+        self.blocks.append(one.block)
+        self.tensors.add(id(one.tensor))
+        self.entries[id(above[max(0, len(above) - 2)])] += one.block.size
+        self.graph |= one.graph
+        self.network |= is_one(one.tensor, torch.nn.Parameter)
+        self.errors.update(
+            name_of(type(error))
+            for trace, error in itertools.pairwise(above)
+            if type(trace) is types.TracebackType and is_one(error, BaseException)
+        )
+        if not one.graph and _shown(one.tensor) <= SLICE * one.block.size:
+            self.slices[one.key] = one.block.size
+
+    def remark(self, shown: Mapping[Hashable, int]) -> str:
+        """What else is to be known of how it holds them; empty where nothing is. `shown` is how much of each storage tensors
+        show."""
+        size = sum(block.size for block in self.blocks)
+        if self.errors:
+            said = " and ".join(f"`{name}`" for name in sorted(self.errors))
+            return f"through the traceback of {said}, which holds the frames of its functions: `str(error)` holds none"
+        sliced = sum(self.slices.values())
+        seen = sum(shown.get(key, 0) for key in self.slices)
+        if sliced > SLICE * size and 0 < seen <= SLICE * sliced:
+            return (
+                f"slices of {format_bytes(seen)} in all that keep the {format_bytes(sliced)} that they are "
+                "cut from: `.clone()` would keep the slices alone"
+            )
+        return ""
+
+
+def _shown(tensor: Any) -> int:
+    """Bytes that a tensor shows of its storage."""
+    return int(torch.Tensor.numel(tensor) * torch.Tensor.element_size(tensor))
+
+
+def _shown_of(walk: Walk, keys: Set[Hashable]) -> dict[Hashable, int]:
+    """How much of each of these storages all tensors that were found show, parts that several show counted for each."""
+    shown: dict[Hashable, int] = {}
+    for tensor in walk.tensors if keys else ():
+        key = walk.key_of(tensor)
+        if key in keys:
+            shown[key] = shown.get(key, 0) + _shown(tensor)
+    return shown
 
 
 def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
@@ -106,27 +146,27 @@ def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list
     optimizers: dict[int, set[int]] = {}  # of which states are below an object
     paths: list[tuple[Find, list[Any]]] = []
     for one in walk.finds:
-        path = _path(walk, one.tensor)
+        path = path_of(walk.parents, one.tensor)
         paths.append((one, path))
         optimizer = 0
         for above in path[:-1]:
             epochs.setdefault(id(above), set()).add(one.block.epoch)
             if optimizer:
                 optimizers.setdefault(id(above), set()).add(optimizer)
-            elif isinstance(above, torch.optim.Optimizer):
+            elif is_one(above, torch.optim.Optimizer):
                 optimizer = id(above)
     enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
     groups: dict[tuple[int, str], _Group] = {}
     for one, path in paths:
         position = (_network(path) if modules else 0) or _holding(path, epochs, optimizers, enough)
         group = _group_for(groups, path, position, one.block.place)
-        group.blocks.append(one.block)
-        group.tensors.add(id(one.tensor))
-        group.entries[id(path[max(0, position - 1)])] += one.block.size
-        group.graph |= one.graph
-        group.network |= isinstance(one.tensor, torch.nn.Parameter)
+        group.add(one, path[: position + 1])
     _add_nodes(walk, groups)
-    holders = _joined([(_name(group), place, group) for (_, place), group in groups.items()], frames)
+    shown = _shown_of(walk, {key for group in groups.values() for key in group.slices})
+    named = [
+        (describe(hops_of(group.path), group.path[0]), place, group) for (_, place), group in groups.items()
+    ]
+    holders = _joined(named, frames, shown)
     if lost:
         holders.append(_unknown(lost, frames))
     return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
@@ -139,13 +179,13 @@ def _holding(
     that was made anew in each step. `enough` is 3 rather than 2, because one step's memory may lie on both
     sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
     for position, above in enumerate(path[:-1]):
-        if isinstance(above, torch.optim.Optimizer) and any(
-            below is above.state for below in path[:position]
-        ):
-            higher = range(position + 1, len(path) - 1)
-            return next((p for p in higher if len(optimizers.get(id(path[p]), ())) >= enough), position)
+        if is_one(above, torch.optim.Optimizer):
+            state = attribute(above, "state")
+            if any(below is state for below in path[:position]):
+                higher = range(position + 1, len(path) - 1)
+                return next((p for p in higher if len(optimizers.get(id(path[p]), ())) >= enough), position)
     for position, above in enumerate(path[:-1]):
-        if len(epochs.get(id(above), ())) >= enough:
+        if len(epochs.get(id(above), ())) >= enough and not is_namespace(path, position):
             return position
     return _nearest_container(path)
 
@@ -155,34 +195,32 @@ def _network(path: list[Any]) -> int:
     there is none."""
     found = 0
     for position, above in enumerate(path[:-1]):
-        if isinstance(above, torch.nn.Module):
+        if is_one(above, torch.nn.Module):
             found = position
-        elif not isinstance(above, torch.Tensor) and not any(
-            isinstance(module, torch.nn.Module) and _is_part(module, above)
-            for module in path[position + 1 : position + 3]
-        ):
+        elif not is_one(above, torch.Tensor) and not is_namespace(path, position):
             break
     return found
 
 
-def _is_part(module: torch.nn.Module, one: Any) -> bool:
-    """Whether it is one of the dicts that a module is made of."""
-    parts = (module.__dict__, module._parameters, module._buffers, module._modules)
-    return any(one is part for part in parts)
+def is_namespace(path: list[Any], position: int) -> bool:
+    """Whether it is the dict of an object, or one of those that a module is made of: no container to a person's mind."""
+    one = path[position]
+    if not is_one(one, dict):
+        return False
+    for above in path[position + 1 : position + 3]:
+        attributes = attributes_of(above)
+        if attributes is not None:
+            return attributes is one or (
+                is_one(above, torch.nn.Module) and any(one is attributes.get(name) for name in PARTS)
+            )
+    return False
 
 
 def _nearest_container(path: list[Any]) -> int:
     for position, above in enumerate(path[1:-1], start=1):
-        if isinstance(above, (list, deque, dict, set)) and not _is_namespace(path, position):
+        if is_one(above, list, deque, dict, set) and not is_namespace(path, position):
             return position
     return 0
-
-
-def _is_namespace(path: list[Any], position: int) -> bool:
-    one, higher = path[position], path[position + 1 : position + 3]
-    if any(isinstance(module, torch.nn.Module) and _is_part(module, one) for module in higher):
-        return True
-    return isinstance(one, dict) and getattr(higher[0], "__dict__", None) is one
 
 
 def _group_for(groups: dict[tuple[int, str], _Group], path: list[Any], position: int, place: str) -> _Group:
@@ -197,7 +235,7 @@ def _add_nodes(walk: Walk, groups: dict[tuple[int, str], _Group]) -> None:
     bytes."""
     rooted = [t for t in walk.tensors if walk.nodes.get(id(t))]
     for tensor in rooted:
-        path = _path(walk, tensor)
+        path = path_of(walk.parents, tensor)
         keys = [(id(above), place) for above in path[:-1] for place in ("device", "host")]
         known = next((groups[key] for key in keys if key in groups), None)
         if known is None:
@@ -207,12 +245,9 @@ def _add_nodes(walk: Walk, groups: dict[tuple[int, str], _Group]) -> None:
         known.graph = True
 
 
-def _name(group: _Group) -> Name:
-    hops = [Hop(above, below) for above, below in zip(group.path[1:], group.path, strict=False)][::-1]
-    return describe(hops, group.path[0])
-
-
-def _joined(named: list[tuple[Name, str, _Group]], frames: Frames) -> list[Holder]:
+def _joined(
+    named: list[tuple[Name, str, _Group]], frames: Frames, shown: Mapping[Hashable, int]
+) -> list[Holder]:
     """One holder for each name: the lists of all layers of one class are filled by one line."""
     alike: dict[tuple[object, ...], tuple[Name, str, _Group]] = {}
     for name, place, group in named:
@@ -225,12 +260,14 @@ def _joined(named: list[tuple[Name, str, _Group]], frames: Frames) -> list[Holde
             known.graph |= group.graph
             known.network |= group.network
             known.nodes += group.nodes
+            known.errors |= group.errors
+            known.slices |= group.slices
         else:
             alike[key] = (name, place, group)
-    return [_holder(name, group, place, frames) for name, place, group in alike.values()]
+    return [_holder(name, group, place, frames, shown) for name, place, group in alike.values()]
 
 
-def _holder(name: Name, group: _Group, place: Any, frames: Frames) -> Holder:
+def _holder(name: Name, group: _Group, place: Any, frames: Frames, shown: Mapping[Hashable, int]) -> Holder:
     births: OrderedDict[Site, list[int]] = OrderedDict()
     for block in group.blocks:
         held = births.setdefault(frames.sites[block.site], [0, 0])
@@ -240,7 +277,7 @@ def _holder(name: Name, group: _Group, place: Any, frames: Frames) -> Holder:
     where = f"{os.path.basename(name.file)}:{name.line}" if name.line else os.path.basename(name.file)
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
     return Holder(
-        text=", ".join(part for part in (name.text, where, tensors) if part),
+        text=", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part),
         variable=name.variable,
         container=name.container,
         scope=name.scope,

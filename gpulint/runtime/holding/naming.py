@@ -106,8 +106,11 @@ def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
         yield node.target, False
     elif isinstance(node, ast.AugAssign):
         yield node.target, True
-    elif isinstance(node, ast.NamedExpr):
-        yield node.target, False
+    elif isinstance(node, (ast.NamedExpr, ast.For, ast.AsyncFor)):
+        yield from ((part, False) for part in _parts(node.target))
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        for item in node.items:
+            yield from ((part, False) for part in _parts(item.optional_vars)) if item.optional_vars else ()
 
 
 def _parts(target: ast.expr) -> Iterator[ast.expr]:

@@ -4,20 +4,36 @@ line."""
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import sys
 import types
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import torch
 
 from gpulint.runtime.holding.naming import renews, storing_lines
+from gpulint.runtime.holding.walking import grad_of
 from gpulint.runtime.probes.frames import frame_locals, function_name
+from gpulint.runtime.probes.plain import (
+    attribute,
+    attributes_of,
+    elements_of,
+    is_one,
+    items_of,
+    length_of,
+    module_of,
+    name_of,
+    namespace_of,
+    slots_of,
+)
 
 Scope = Literal["local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"]
-_LRU = type(functools.lru_cache(maxsize=None)(lambda: None))
+_LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
+_MAXLEN: Any = vars(deque)["maxlen"]
+_WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
+PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
 
 
 class Root(NamedTuple):
@@ -53,7 +69,8 @@ class Name(NamedTuple):
 
 
 class _State(NamedTuple):
-    """The name so far while going down a path. `base` is the identifier to look for in the source."""
+    """The name so far while going down a path. `base` is the identifier to look for in the source. `part` says that what comes
+    is a dict whose keys are attributes of the module just named."""
 
     variable: str
     scope: Scope
@@ -64,6 +81,7 @@ class _State(NamedTuple):
     attribute: bool
     via: str = ""
     bound: int | None = None
+    part: bool = False
 
 
 def describe(hops: list[Hop], holding: Any) -> Name:
@@ -76,14 +94,14 @@ def describe(hops: list[Hop], holding: Any) -> Name:
             continue
         following = hops[position + 1].below if position + 1 < len(hops) else None
         state, skip = _down(state, hop, following)
-    if isinstance(holding, _LRU):
+    if type(holding) is _LRU:
         state = _cache(state, holding)
-    elif isinstance(holding, torch.optim.Optimizer):
+    elif is_one(holding, torch.optim.Optimizer):
         state = _optimizer(state, holding)
     container = _container(holding)
     bound = state.bound
-    if isinstance(holding, deque) and holding.maxlen is not None:
-        bound = holding.maxlen
+    if is_one(holding, deque) and _MAXLEN.__get__(holding) is not None:
+        bound = _MAXLEN.__get__(holding)
     lines: tuple[int, ...] = ()
     if state.base and state.file:
         lines = storing_lines(state.file, state.base, state.attribute, state.first_line)
@@ -92,7 +110,7 @@ def describe(hops: list[Hop], holding: Any) -> Name:
     variable = state.variable
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
-    length = _length(holding)
+    length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else length_of(holding)
     return Name(
         _text(state, variable, container),
         variable,
@@ -108,10 +126,61 @@ def describe(hops: list[Hop], holding: Any) -> Name:
     )
 
 
-def _length(holding: Any) -> int | None:
-    if isinstance(holding, _LRU):
-        return int(holding.cache_info().currsize)
-    return len(holding) if isinstance(holding, (list, dict, set, tuple, deque)) else None
+def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:
+    """From an object that a walk has reached up to its root, the root last."""
+    path = [start]
+    while (above := parents.get(id(path[-1]))) is not None:
+        path.append(above)
+        if type(above) is Root:
+            break
+    return path
+
+
+def hops_of(path: list[Any]) -> list[Hop]:
+    """The edges of a path, from its root down."""
+    return [Hop(above, below) for above, below in zip(path[1:], path, strict=False)][::-1]
+
+
+def written(path: list[Any]) -> str:
+    """The Python expression for the object at the beginning of a path that ends at its root: `net.fc1.weight.grad`,
+    `checkpoint['model']`. Empty where there is none, as for what a closure holds."""
+    root, chain = path[-1], path[-2::-1]
+    if root.kind == "object":
+        return ""
+    text, position = str(root.name), 0
+    while position < len(chain) - 1:
+        step, position = _step(chain, position)
+        if not step:
+            return ""
+        text += step
+    return text
+
+
+def _step(chain: list[Any], position: int) -> tuple[str, int]:
+    """What an expression adds to go down from the object at a position, and the position that it gets to. Nobody writes the dict
+    of an object, nor those of a module's parts."""
+    above, below, following = chain[position], chain[position + 1], position + 1
+    if is_one(above, torch.Tensor):
+        return ".grad" if below is grad_of(above) else "", following
+    attributes = attributes_of(above)
+    if attributes is not None:
+        if below is attributes and following + 1 < len(chain):
+            following += 1
+            below = chain[following]
+        name = _key_of(attributes, below)
+        if name in PARTS and is_one(above, torch.nn.Module) and following + 1 < len(chain):
+            key = _key_of(below, chain[following + 1]) or ""
+            return (f"[{key}]" if key.isdecimal() else f".{key}"), following + 1
+        if name is not None:
+            return f".{name}", following
+    if is_one(above, dict):
+        keys = [key for key, item in items_of(above) if item is below]
+        return f"[{keys[0]!r}]" if keys and type(keys[0]) in _WRITTEN else "", following
+    if is_one(above, list, tuple, deque):
+        places = [number for number, item in enumerate(elements_of(above)) if item is below]
+        return f"[{places[0]}]" if places else "", following
+    named = [name for name, held in slots_of(above) if held is below]
+    return f".{named[0]}" if named else "", following
 
 
 def _text(state: _State, variable: str, container: str) -> str:
@@ -125,7 +194,7 @@ def _text(state: _State, variable: str, container: str) -> str:
         text = f"lru_cache of `{state.owner}`"
     elif state.scope == "optimizer":
         text = f"state of optimizer `{state.owner}`"
-    elif state.scope == "global":
+    elif state.scope == "global" and "." not in variable.replace("[...]", ""):
         text = f"global {container} `{variable}`"
     else:
         text = f"{container} `{variable}`{where.get(state.scope, '')}"
@@ -133,39 +202,36 @@ def _text(state: _State, variable: str, container: str) -> str:
 
 
 def _container(holding: Any) -> str:
-    if isinstance(holding, torch.Tensor):
+    kind = type(holding)
+    if issubclass(kind, torch.Tensor):
         return "tensor"
-    if isinstance(holding, _LRU):
+    if kind is _LRU:
         return "lru_cache"
-    if isinstance(holding, BaseException):
+    if issubclass(kind, BaseException):
         return "exception"
-    if isinstance(holding, (types.FunctionType, types.MethodType, types.CellType)):
+    if kind in (types.FunctionType, types.MethodType, types.CellType):
         return "closure"
-    if isinstance(holding, (types.GeneratorType, types.FrameType)):
-        return "generator" if isinstance(holding, types.GeneratorType) else "frame"
-    for kind in (list, dict, set, tuple, deque):
-        if isinstance(holding, kind):
-            return kind.__name__
-    return type(holding).__name__ or "object"
+    if kind in (types.GeneratorType, types.FrameType):
+        return "generator" if kind is types.GeneratorType else "frame"
+    for known in (list, dict, set, tuple, deque):
+        if issubclass(kind, known):
+            return known.__name__
+    return name_of(kind).rpartition(".")[2] or "object"
 
 
-def _file_of(thing: Any) -> str:
-    module = sys.modules.get(getattr(thing, "__module__", None) or "")
-    file = getattr(module, "__file__", None)
-    return os.path.abspath(file) if isinstance(file, str) else ""
-
-
-def _gradient(tensor: Any) -> Any:
-    return tensor.grad if tensor.is_leaf else None
+def file_of(kind: type) -> str:
+    """Where a class's module lies; empty where that is not known."""
+    file = attribute(sys.modules.get(module_of(kind)), "__file__")
+    return os.path.abspath(file) if type(file) is str else ""
 
 
 def _root(root: Root) -> _State:
     if root.kind == "object":
-        return _State("", "unknown", root.name, _file_of(root.where), 0, "", False)
+        return _State("", "unknown", root.name, file_of(root.where), 0, "", False)
     if root.kind == "local":
         code = root.where.f_code
         owner = frame_locals(root.where).get("self") if code.co_name == "step" else None
-        if isinstance(owner, torch.optim.Optimizer):  # what it will put into its state
+        if is_one(owner, torch.optim.Optimizer):  # what it will put into its state
             return _optimizer(_State("", "optimizer", "", "", 0, "", False), owner)
         return _State(
             root.name,
@@ -176,10 +242,8 @@ def _root(root: Root) -> _State:
             root.name,
             False,
         )
-    file = getattr(root.where, "__file__", None) or ""
-    return _State(
-        root.name, "global", root.where.__name__, os.path.abspath(file) if file else "", 0, root.name, False
-    )
+    name, file = (str(attribute(root.where, one, "") or "") for one in ("__name__", "__file__"))
+    return _State(root.name, "global", name, os.path.abspath(file) if file else "", 0, root.name, False)
 
 
 def _down(state: _State, hop: Hop, following: Any) -> tuple[_State, bool]:
@@ -189,35 +253,39 @@ def _down(state: _State, hop: Hop, following: Any) -> tuple[_State, bool]:
         return _root(above), False
     if state.scope == "optimizer":
         return state, False
-    if isinstance(above, torch.Tensor):
-        suffix = ".grad" if below is _gradient(above) else ""
+    kind = type(above)
+    if issubclass(kind, torch.Tensor):
+        suffix = ".grad" if below is grad_of(above) else ""
         return state._replace(variable=f"{state.variable}{suffix}"), False
-    if isinstance(above, dict):
+    if issubclass(kind, dict):
         return _item(state, above, below), False
-    if isinstance(above, (list, tuple, deque, set, frozenset)):
+    if issubclass(kind, (list, tuple, deque, set, frozenset)):
         return _elements(state), False
-    if isinstance(above, _LRU):
+    if kind is _LRU:
         return _cache(state, above), False
-    if isinstance(above, types.FunctionType):
+    if kind is types.FunctionType:
         return _function(state, above, below), False
-    if isinstance(above, types.CellType):
+    if kind is types.CellType:
         return state, False
-    if isinstance(above, types.FrameType):
+    if kind is types.FrameType:
         return _frame(state, above, below), False
-    if isinstance(above, (types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)):
+    if issubclass(kind, (types.TracebackType, types.MethodType, types.GeneratorType, functools.partial)):
         return state, False
-    if isinstance(above, BaseException) and isinstance(below, types.TracebackType):
+    if issubclass(kind, BaseException) and type(below) is types.TracebackType:
         return state._replace(via="the exception's traceback"), False
-    if isinstance(above, type):
+    if issubclass(kind, type):
         return _class(state, above, below), False
     return _attribute(state, above, below, following)
 
 
 def _item(state: _State, above: dict[Any, Any], below: Any) -> _State:
-    key = next((key for key, value in above.items() if value is below), None)
-    if state.variable == "self" and isinstance(key, str):  # a module's buffers, parameters, submodules
-        return state._replace(variable=f"self.{key}", base=key, attribute=True)
-    if isinstance(key, str) and len(key) <= 30 and not state.variable.endswith("[...]"):
+    key = _key_of(above, below)
+    if state.part and key is not None:
+        if state.variable == "self":  # a class of the user's, whose lines say `self.key`
+            return state._replace(variable=f"self.{key}", base=key, attribute=True, part=False)
+        step = f"[{key}]" if key.isdecimal() else f".{key}"
+        return state._replace(variable=f"{state.variable}{step}", part=False)
+    if key is not None and len(key) <= 30 and not state.variable.endswith("[...]"):
         return state._replace(variable=f"{state.variable}[{key!r}]")
     return _elements(state)
 
@@ -227,14 +295,14 @@ def _elements(state: _State) -> _State:
 
 
 def _cache(state: _State, above: Any) -> _State:
-    wrapped = inspect.unwrap(above)
-    code = getattr(wrapped, "__code__", None)
-    owner = f"{function_name(code)}()" if code is not None else getattr(wrapped, "__name__", "?")
-    file = os.path.abspath(code.co_filename) if code is not None else ""
-    first_line = code.co_firstlineno if code is not None else 0
-    return _State(
-        owner[:-2], "cache", owner, file, first_line, "", False, bound=above.cache_parameters()["maxsize"]
-    )
+    wrapped, bound = above, _LRU.cache_info(above).maxsize
+    while (inner := attribute(wrapped, "__wrapped__")) is not None:
+        wrapped = inner
+    if type(wrapped) is not types.FunctionType:
+        return _State("?", "cache", "?", "", 0, "", False, bound=bound)
+    code = wrapped.__code__
+    owner, file = f"{function_name(code)}()", os.path.abspath(code.co_filename)
+    return _State(owner[:-2], "cache", owner, file, code.co_firstlineno, "", False, bound=bound)
 
 
 def _function(state: _State, above: types.FunctionType, below: Any) -> _State:
@@ -270,13 +338,14 @@ def _frame(state: _State, above: types.FrameType, below: Any) -> _State:
 
 
 def _class(state: _State, above: type, below: Any) -> _State:
-    for name, value in vars(above).items():
-        if value is below or getattr(value, "__func__", None) is below:
+    for name, value in namespace_of(above).items():
+        method = value.__func__ if type(value) in (staticmethod, classmethod) else None
+        if value is below or method is below:
             return _State(
-                f"{above.__name__}.{name}",
+                f"{name_of(above).rpartition('.')[2]}.{name}",
                 "class attribute",
-                above.__qualname__,
-                _file_of(above),
+                name_of(above),
+                file_of(above),
                 0,
                 name,
                 True,
@@ -287,38 +356,30 @@ def _class(state: _State, above: type, below: Any) -> _State:
 def _attribute(state: _State, above: Any, below: Any, following: Any) -> tuple[_State, bool]:
     """An instance: the hop goes to the value (inline values, slots) or to its `__dict__` and from there to
     the value."""
-    namespace = getattr(above, "__dict__", None)
+    namespace = attributes_of(above)
     skip = namespace is below and following is not None
     value = following if skip else below
-    name = _key_of(namespace, value) or _slot_of(above, value)
+    name = _key_of(namespace or {}, value) or next((n for n, held in slots_of(above) if held is value), None)
     kind = type(above)
     if name is None:
         return state, skip
-    if isinstance(above, torch.optim.Optimizer) and name == "state":
+    if issubclass(kind, torch.optim.Optimizer) and name == "state":
         return _optimizer(state, above), skip
-    if isinstance(above, torch.nn.Module) and name in ("_buffers", "_parameters", "_modules"):
-        return _State("self", "attribute", kind.__qualname__, _file_of(kind), 0, "", False), skip
-    return _State(f"self.{name}", "attribute", kind.__qualname__, _file_of(kind), 0, name, True), skip
+    if issubclass(kind, torch.nn.Module) and name in PARTS:
+        if state.variable and (name == "_modules" or module_of(kind).partition(".")[0] == "torch"):
+            return state._replace(part=True), skip
+        return _State("self", "attribute", name_of(kind), file_of(kind), 0, "", False, part=True), skip
+    return _State(f"self.{name}", "attribute", name_of(kind), file_of(kind), 0, name, True), skip
 
 
-def _key_of(namespace: Any, value: Any) -> str | None:
-    if not isinstance(namespace, dict):
-        return None
-    return next((str(key) for key, item in namespace.items() if item is value), None)
-
-
-def _slot_of(above: Any, value: Any) -> str | None:
-    for kind in type(above).__mro__:
-        slots = vars(kind).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if getattr(above, name, None) is value:
-                return str(name)
-    return None
+def _key_of(namespace: dict[Any, Any], value: Any) -> str | None:
+    """Under which name a value stands in a dict."""
+    return next((key for key, item in items_of(namespace) if item is value and type(key) is str), None)
 
 
 def _optimizer(state: _State, above: Any) -> _State:
     kind = type(above)
     bound = None
-    if kind.__module__.startswith("torch.optim"):
+    if module_of(kind).startswith("torch.optim"):
         bound = int(above.param_groups[0].get("history_size", max(1, len(above.state))))
-    return _State("state", "optimizer", kind.__qualname__, _file_of(kind), 0, "", False, bound=bound)
+    return _State("state", "optimizer", name_of(kind), file_of(kind), 0, "", False, bound=bound)

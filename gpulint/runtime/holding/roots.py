@@ -14,6 +14,7 @@ from typing import Any
 
 from gpulint.runtime.holding.paths import Root
 from gpulint.runtime.probes.frames import Frames, frame_locals
+from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, module_of, name_of
 
 
 def running_frames(frames: Frames, extra: tuple[types.FrameType, ...]) -> list[types.FrameType]:
@@ -50,25 +51,25 @@ def user_modules(frames: Frames) -> Iterator[types.ModuleType]:
                 foreign[package] = _is_foreign(modules.get(package), frames)
             if foreign[package]:
                 continue
-        if isinstance(module, types.ModuleType) and _is_user_module(module, frames):
+        if is_one(module, types.ModuleType) and _is_user_module(module, frames):
             yield module
 
 
 def _is_foreign(package: Any, frames: Frames) -> bool:
     """Whether it is known to be a package that is not the user's; one without a file may be anybody's."""
-    file = getattr(package, "__file__", None)
-    return isinstance(package, types.ModuleType) and isinstance(file, str) and not frames.is_user(file)
+    file = attribute(package, "__file__")
+    return is_one(package, types.ModuleType) and type(file) is str and not frames.is_user(file)
 
 
 def _is_user_module(module: types.ModuleType, frames: Frames) -> bool:
-    if module.__name__ in ("__main__", "__mp_main__"):
-        return not module.__dict__.get("_gpulint_bootstrap")
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and frames.is_user(file)
+    if attribute(module, "__name__") in ("__main__", "__mp_main__"):
+        return not attribute(module, "_gpulint_bootstrap")
+    file = attribute(module, "__file__")
+    return type(file) is str and frames.is_user(file)
 
 
 def _globals_of(module: types.ModuleType) -> Iterator[tuple[Any, Root]]:
-    for name, value in list(module.__dict__.items()):
+    for name, value in list((attributes_of(module) or {}).items()):
         if not (name.startswith("__") and name.endswith("__")):
             yield value, Root("global", name, module)
 
@@ -76,7 +77,7 @@ def _globals_of(module: types.ModuleType) -> Iterator[tuple[Any, Root]]:
 def other_roots(frames: Frames) -> Iterator[tuple[Any, Root]]:
     for name, module in list(sys.modules.items()):
         if (
-            isinstance(module, types.ModuleType)
+            is_one(module, types.ModuleType)
             and not _is_user_module(module, frames)
             and name.split(".")[0] != "gpulint"
         ):
@@ -100,7 +101,7 @@ def instances(frames: Frames) -> Iterator[tuple[Any, Root]]:
     for one in gc.get_objects():
         kind = type(one)
         if kind not in theirs:
-            module = sys.modules.get(str(getattr(kind, "__module__", "")))
-            theirs[kind] = isinstance(module, types.ModuleType) and _is_user_module(module, frames)
+            module: Any = sys.modules.get(module_of(kind))
+            theirs[kind] = is_one(module, types.ModuleType) and _is_user_module(module, frames)
         if theirs[kind]:
-            yield one, Root("object", kind.__qualname__, kind)
+            yield one, Root("object", name_of(kind), kind)

@@ -2,7 +2,8 @@
 
 The first goes through Python objects only and finds every tensor that a variable, container, attribute, closure, cache,
 generator or kept exception can reach. The second walks the autograd graphs behind those tensors, oldest first, so that what
-an old loss in a list keeps alive is the list's and not the newest loss's.
+an old loss in a list keeps alive is the list's and not the newest loss's. Nothing of the user's runs meanwhile: see
+`probes.plain`, and `undisturbed` for what torch itself would hand to a tensor's class.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import frame_locals
+from gpulint.runtime.probes.plain import attributes_of, bases_of, items_of, module_of, namespace_of
 
 MOST_OBJECTS = 3_000_000
 
@@ -35,19 +37,20 @@ _ATOMS = (
     type(...),
 )
 _ATOMIC = frozenset(_ATOMS)
-_CONTAINERS = frozenset({dict, OrderedDict, list, tuple, set, frozenset})  # a module has ten that are empty
-
-
+PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset})  # a module has ten that are empty
+# The base class's own, which a subclass cannot stand in for.
+_GRAD, _GRAD_FN, _IS_LEAF = (vars(torch._C.TensorBase)[name] for name in ("grad", "grad_fn", "is_leaf"))
 _SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
 
 class Find(NamedTuple):
     """A block and the tensor through which it was reached; `graph` says that it hangs on the tensor's
-    graph."""
+    graph. `key` is its storage's."""
 
     block: Block
     tensor: Any
     graph: bool
+    key: Hashable
 
 
 @dataclass(slots=True)
@@ -61,18 +64,24 @@ class Walk:
     kept: list[Any] = field(default_factory=list)  # keeps ids valid
     tensors: list[Any] = field(default_factory=list)
     finds: list[Find] = field(default_factory=list)
-    found: set[Hashable] = field(default_factory=set)
+    found: dict[Hashable, Any] = field(default_factory=dict)  # and the tensor whose storage it is
     nodes: dict[int, int] = field(default_factory=dict)  # id of a tensor -> old nodes behind it
     closed: tuple[str, ...] = ("gpulint.",)  # modules whose objects are not looked into
     skipped: dict[type, bool] = field(default_factory=dict)
+    first: bool = False  # whether one find is enough
+    cut: tuple[frozenset[int], Any] = (
+        frozenset(),
+        None,
+    )  # not followed: from objects with these ids to this one
 
     @property
     def complete(self) -> bool:
         return len(self.found) >= len(self.targets)
 
-    def forget(self) -> None:
+    def close(self) -> None:
         """Let go of everything at once: what lingers here would be the next look's survivors."""
-        for collection in (self.parents, self.kept, self.tensors, self.finds):
+        self.cut = (frozenset(), None)
+        for collection in (self.parents, self.kept, self.tensors, self.finds, self.found):
             collection.clear()
 
 
@@ -87,7 +96,7 @@ def explore(walk: Walk, roots: Iterator[tuple[Any, Any]]) -> None:
 
 
 def _drain(walk: Walk, queue: deque[Any]) -> None:
-    while queue and len(walk.kept) < MOST_OBJECTS:
+    while queue and len(walk.kept) < MOST_OBJECTS and not (walk.first and walk.finds):
         parent = queue.popleft()
         try:
             for child in _children(parent):
@@ -98,12 +107,12 @@ def _drain(walk: Walk, queue: deque[Any]) -> None:
 
 def _reach(walk: Walk, queue: deque[Any], value: Any, parent: Any) -> None:
     kind = type(value)
-    if kind in _ATOMIC or id(value) in walk.parents or (kind in _CONTAINERS and not value):
+    if kind in _ATOMIC or id(value) in walk.parents or (kind in PLAIN and not value):
         return
     skip = walk.skipped.get(kind)
     if skip is None:
         skip = walk.skipped[kind] = _is_closed(kind, walk.closed)
-    if skip:
+    if skip or (value is walk.cut[1] and id(parent) in walk.cut[0]):
         return
     walk.parents[id(value)] = parent
     walk.kept.append(value)
@@ -111,19 +120,43 @@ def _reach(walk: Walk, queue: deque[Any], value: Any, parent: Any) -> None:
         walk.tensors.append(value)
         key = walk.key_of(value) if walk.targets else None
         if key in walk.targets and key not in walk.found:
-            walk.found.add(key)
-            walk.finds.append(Find(walk.targets[key], value, False))
+            walk.found[key] = value
+            walk.finds.append(Find(walk.targets[key], value, False, key))
     queue.append(value)
 
 
 def _is_closed(kind: type, closed: tuple[str, ...]) -> bool:
     """Types not to look into: modules are roots of their own, autograd nodes come in the second pass, and the
     verifier is not the user's."""
-    if hasattr(kind, "next_functions"):
+    if is_node(kind):
         return True
-    return issubclass(kind, (types.ModuleType, *_ATOMS)) or str(getattr(kind, "__module__", "")).startswith(
-        closed
-    )
+    return issubclass(kind, (types.ModuleType, *_ATOMS)) or module_of(kind).startswith(closed)
+
+
+def is_node(kind: type) -> bool:
+    """Whether it is a kind of autograd node; those of C++ have no base in common."""
+    return any("next_functions" in namespace_of(one) for one in bases_of(kind))
+
+
+def undisturbed() -> contextlib.AbstractContextManager[Any]:
+    """Within it a tensor's class is not asked when an attribute of the tensor is read, nor is a mode of the user's."""
+    quiet: contextlib.AbstractContextManager[Any] = torch._C.DisableTorchFunction()
+    return quiet
+
+
+def grad_of(tensor: Any) -> Any:
+    """A leaf's gradient. Asking others would only warn, and some views refuse to tell, as in `grad_fn_of`."""
+    with contextlib.suppress(RuntimeError):
+        return _GRAD.__get__(tensor) if _IS_LEAF.__get__(tensor) else None
+    return None
+
+
+def grad_fn_of(tensor: Any) -> Any:
+    """The node that made a tensor. None where torch refuses to tell: of a view that may not be differentiated any more, because
+    its base was changed in place, as FSDP's flat parameters are."""
+    with contextlib.suppress(RuntimeError):
+        return _GRAD_FN.__get__(tensor)
+    return None
 
 
 def _children(parent: Any) -> Iterator[Any]:
@@ -133,8 +166,11 @@ def _children(parent: Any) -> Iterator[Any]:
     """
     kind = type(parent)
     if issubclass(kind, dict):
-        yield from _inner(list(parent.values()))
-        yield from _inner(list(parent.keys()))
+        entries = items_of(parent)
+        yield from _inner([value for _, value in entries])
+        yield from _inner([key for key, _ in entries])
+        if kind not in PLAIN and (attributes := attributes_of(parent)):
+            yield attributes
     elif kind is types.FunctionType:
         yield from parent.__closure__ or ()
         yield from parent.__defaults__ or ()
@@ -150,11 +186,12 @@ def _children(parent: Any) -> Iterator[Any]:
         if frame is not None:
             yield frame
     elif issubclass(kind, type):
-        if not str(parent.__module__).startswith(("torch", "builtins", "collections", "typing", "abc")):
-            yield from list(vars(parent).values())
+        if not module_of(parent).startswith(("torch", "builtins", "collections", "typing", "abc")):
+            yield from list(namespace_of(parent).values())
     elif issubclass(kind, torch.Tensor):
-        if parent.is_leaf and parent.grad is not None:
-            yield parent.grad
+        gradient = grad_of(parent)
+        if gradient is not None:
+            yield gradient
         yield from gc.get_referents(parent)
     else:
         yield from _inner(gc.get_referents(parent))
@@ -171,7 +208,7 @@ def _inner(values: list[Any]) -> list[Any]:
 def reaches_old(walk: Walk) -> bool:
     """Whether a node of the judged steps is behind any of the tensors that were found."""
     seen: set[Any] = set()
-    pending = [tensor.grad_fn for tensor in walk.tensors if tensor.grad_fn is not None]
+    pending = [node for tensor in walk.tensors if (node := grad_fn_of(tensor)) is not None]
     while pending:
         node = pending.pop()
         if node in seen:
@@ -184,10 +221,10 @@ def reaches_old(walk: Walk) -> bool:
 
 
 def follow_graphs(walk: Walk) -> None:
-    rooted = [t for t in walk.tensors if t.grad_fn is not None and id(t) not in walk.nodes]
-    rooted.sort(key=lambda tensor: _sequence(tensor.grad_fn))
-    for tensor in rooted:
-        walk.nodes[id(tensor)] = _graph(walk, tensor)
+    fresh = [(grad_fn_of(tensor), tensor) for tensor in walk.tensors if id(tensor) not in walk.nodes]
+    rooted = [(_sequence(node), node, tensor) for node, tensor in fresh if node is not None]
+    for _, node, tensor in sorted(rooted, key=lambda found: found[0]):
+        walk.nodes[id(tensor)] = _graph(walk, tensor, node)
         if walk.complete and not walk.old:
             return
 
@@ -197,11 +234,11 @@ def _sequence(node: Any) -> int:
     return int(number()) if number is not None else -1
 
 
-def _graph(walk: Walk, tensor: Any) -> int:
-    """Visit the nodes behind a tensor that no older tensor has claimed; returns how many are of judged
+def _graph(walk: Walk, tensor: Any, node: Any) -> int:
+    """Visit the nodes behind a tensor, which `node` made, that no older tensor has claimed; returns how many are of judged
     steps."""
     old = 0
-    stack = [tensor.grad_fn]
+    stack = [node]
     queue: deque[Any] = deque()
     first = len(walk.finds)
     while stack:
@@ -216,25 +253,24 @@ def _graph(walk: Walk, tensor: Any) -> int:
         stack.extend(following for following, _ in node.next_functions if following is not None)
     _drain(walk, queue)
     for position in range(first, len(walk.finds)):
-        walk.finds[position] = Find(walk.finds[position].block, tensor, True)
+        walk.finds[position] = walk.finds[position]._replace(tensor=tensor, graph=True)
     return old
 
 
 def saved_by(node: Any) -> Iterator[Any]:
     """What a node keeps: saved tensors as they are stored (packed, if hooks packed them), and a Python node's
-    fields."""
-    for name in dir(node):
-        if name.startswith("_raw_saved_"):
-            raw = None
-            with contextlib.suppress(RuntimeError):  # freed by backward
-                raw = getattr(node, name)
-            for one in raw if isinstance(raw, (tuple, list)) else (raw,):
-                yield from _unpacked(one, node, name)
-    fields = getattr(node, "__dict__", None)
+    fields. No hook that would unpack one is called: it may compute a forward anew, or copy tensors back."""
+    for kind in bases_of(type(node)):
+        for name in namespace_of(kind):
+            if name.startswith("_raw_saved_"):
+                raw = None
+                with contextlib.suppress(RuntimeError):  # freed by backward
+                    raw = getattr(node, name)
+                for one in raw if isinstance(raw, (tuple, list)) else (raw,):
+                    yield from _unpacked(one, node, name)
+    fields = attributes_of(node)
     if fields:
         yield fields
-        with contextlib.suppress(RuntimeError):  # backward has freed them
-            yield from (item for item in node.saved_tensors if item is not None)
     variable = getattr(node, "variable", None)  # of an AccumulateGrad: a leaf, with its gradient
     if variable is not None:
         yield variable

@@ -3,6 +3,7 @@ which were saved for nothing where no backward comes."""
 
 from __future__ import annotations
 
+import functools
 import heapq
 import sys
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.plain import attributes_of, elements_of, has_parameters
 from gpulint.runtime.record.result import ForwardFigures
 
 # Calls of one kind from one place that are followed to their end, or measured where they save nothing. Of those that save
@@ -38,7 +40,7 @@ class _Cell:
         self.seconds = 0.0
         self.wasted: list[int] = []
         self.inner = inner
-        self.weights = next(module.parameters(), None) is not None
+        self.weights = has_parameters(module)
 
 
 class _Fate:
@@ -87,17 +89,19 @@ class Forwards:
 
     def start(self) -> None:
         self._original = original = torch.nn.Module.__call__
-        state, watch = self._state, self._watch
+        forwards, state, watch = self, self._state, self._watch
         is_compiling = torch.compiler.is_compiling
 
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        # As torch's own is: torch's profiler knows it by its code, and asks its frames for the local `self`.
+        @functools.wraps(original)
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
-                return original(module, *args, **kwargs)
-            if state.depth and (module.training or not state.training or self.resting):
-                return original(module, *args, **kwargs)
-            if self.resting and module.training:
-                return self._pass(module, args, kwargs)
-            return watch(module, args, kwargs)
+                return original(self, *args, **kwargs)
+            if state.depth and (self.training or not state.training or forwards.resting):
+                return original(self, *args, **kwargs)
+            if forwards.resting and self.training:
+                return forwards._pass(self, args, kwargs)
+            return watch(self, args, kwargs)
 
         torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
 
@@ -246,17 +250,12 @@ def _sequence_of(node: Any) -> int:
 
 
 def _tensors(out: Any, depth: int = 3) -> Iterator[Any]:
-    if isinstance(out, torch.Tensor):
+    if issubclass(type(out), torch.Tensor):
         yield out
-    elif depth and isinstance(out, dict):
-        for item in out.values():
+    elif depth:
+        fields = attributes_of(out) if hasattr(type(out), "__dataclass_fields__") else None
+        for item in elements_of(fields if fields is not None else out):
             yield from _tensors(item, depth - 1)
-    elif depth and isinstance(out, (tuple, list)):
-        for item in out:
-            yield from _tensors(item, depth - 1)
-    elif depth and hasattr(out, "__dataclass_fields__"):
-        for name in out.__dataclass_fields__:
-            yield from _tensors(getattr(out, name, None), depth - 1)
 
 
 def _storage_bytes(tensors: list[Any], inputs: Iterator[Any]) -> int:

@@ -111,6 +111,11 @@ class Stepper:
         return self._phase
 
     @property
+    def loop(self) -> Hashable:
+        """What repeats now: the evaluation loop under way, or the training of certain parameters."""
+        return self._phase or next(iter(self._stepped), self.boundary)
+
+    @property
     def in_phase(self) -> bool:
         """Whether an evaluation loop is under way."""
         return self._phase is not None

@@ -286,6 +286,8 @@ def _is_in_use(drift: Drift, keeper: Holder | None) -> bool:
 def _told(findings: Sequence[Finding], one: Evidence) -> set[Drift]:
     """What verdicts speak of already, as confirmed growth or as the reason why there is none."""
     told: set[Drift] = set()
+    if one.rank.besides.cycles:
+        told.update(drift for drift in one.rank.drifts if drift.status == "gc-garbage")
     for finding in findings:
         if finding.runtime_claim.kind in ("drift", "cycle"):
             told.update(one.born_at(finding))

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 from gpulint.runtime.parent import firstparty, processes, ranks
 from gpulint.runtime.parent.capture import Tail
+from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
 from gpulint.runtime.record.recording import TrialOptions
 from gpulint.runtime.record.result import (
@@ -254,6 +255,7 @@ class _Follower:
         self._process: subprocess.Popen[bytes] | None = None
         self._tails: list[Tail] = []
         self._told: str | None = None
+        self._contexts: list[WorkerContext] = []
         self._news = 0.0  # when a process came, said something or went
         self._order: list[
             RankResult
@@ -383,7 +385,9 @@ class _Follower:
                 self._message(connection, json.loads(line))
 
     def _message(self, connection: _Connection, message: dict[str, Any]) -> None:
-        if message.get("token") == self._listener.token:
+        if message.get("token") == self._listener.token and "context" in message:
+            self._contexts.append(WorkerContext.from_json(message["context"]))
+        elif message.get("token") == self._listener.token:
             connection.trusted = True
             connection.process = tuple(message.get("process", ()))
         elif not connection.trusted:
@@ -415,6 +419,7 @@ class _Follower:
             texts[0],
             texts[1],
             found.others,
+            tuple(self._contexts),
         )
 
     def _result_of(self, connection: _Connection, end: End) -> RankResult:

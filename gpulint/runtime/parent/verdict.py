@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words
-from gpulint.runtime.parent import judging
+from gpulint.runtime.parent import judging, standing
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.growth import (
     Harmless,
@@ -24,6 +24,7 @@ from gpulint.runtime.parent.growth import (
     unexplained,
 )
 from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, Status, per, place, rate, size, times
+from gpulint.runtime.parent.standing import HostGrowth, Idle, Tied
 from gpulint.runtime.record.gate import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
@@ -149,6 +150,23 @@ class Verification(Record):
         return " and ".join(f"{size(one.each)} {per(one.window)}" for one in self.rates) or "0 B a step"
 
     @property
+    def idle(self) -> tuple[Idle, ...]:
+        """Memory that was alive and that nothing touched."""
+        return standing.idle(self.run)
+
+    @property
+    def tied(self) -> tuple[Tied, ...]:
+        """Memory that waits in cycles for Python's collector."""
+        return standing.tied(self.run)
+
+    @property
+    def host_growth(self) -> tuple[HostGrowth, ...]:
+        """Host memory that grows in nothing that is named elsewhere, here and in the processes that the script starts."""
+        named = [v.host or 0.0 for v in self.verdicts if v.status == "confirmed"]
+        named += [u.host for u in self.unpredicted] + [h.host for h in self.harmless]
+        return standing.host_growth(self.run, sum(named))
+
+    @property
     def drifting(self) -> bool:
         """Whether something drifts by more than is allowed."""
         return self.drift > self.max_drift
@@ -182,7 +200,7 @@ class Verification(Record):
     @property
     def exit_code(self) -> int:
         """0: no drift above `max_drift`, no limit exceeded; 1: drift, or a limit that was exceeded; 2: the script failed, nothing was
-        sampled, or it could not be held against its limits; 130: interrupted."""
+        sampled or judged, or it could not be held against its limits; 130: interrupted."""
         if self.run.end.reason == "interrupted":
             return 130
         if self.failed or (self.gate is not None and self.gate.problems):

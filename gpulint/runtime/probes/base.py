@@ -85,8 +85,9 @@ class Probe(Protocol):
         """The highest moment of each stretch so far: the bytes then, and of them those born at each site. `crests.begin` says
         when another stretch begins."""
 
-    def alive(self, sites: Container[int]) -> dict[Hashable, Block]:
-        """The storages born at these sites that were alive when `settle` was called, as `keys` gives them."""
+    def alive(self, sites: Container[int] | None = None) -> dict[Hashable, Block]:
+        """The storages on the device born at these sites, or anywhere, that were alive when `settle` was called, as `keys` gives
+        them."""
 
     def notes(self) -> list[str]:
         """What the reader of the figures has to know."""

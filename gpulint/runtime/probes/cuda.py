@@ -280,18 +280,19 @@ class CudaProbe:
             for address, epoch in self._births(since).items()
         }
 
-    def alive(self, sites: Container[int]) -> dict[Hashable, Block]:
+    def alive(self, sites: Container[int] | None = None) -> dict[Hashable, Block]:
         return {
             address: Block(site, "device", -1, size, 1)
             for address, (size, site) in self._settled.items()
-            if site in sites
+            if sites is None or site in sites
         }
 
     def key(self, tensor: Any) -> Hashable | None:
         try:
-            if tensor.device.type != "cuda":
+            storage = torch.Tensor.untyped_storage(tensor)
+            if storage.device.type != "cuda":
                 return None
-            pointer = tensor.untyped_storage().data_ptr()
+            pointer = storage.data_ptr()
         except (NotImplementedError, RuntimeError, ValueError):
             return None
         position = bisect.bisect_right(self._addresses, pointer) - 1

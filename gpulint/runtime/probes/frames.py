@@ -147,6 +147,8 @@ def frame_locals(frame: FrameType) -> dict[str, Any]:
     (`locals()`), or a debugger is tracing, which may write it back into the variables.
     """
     namespace = frame.f_locals
+    if type(namespace) is not dict and frame.f_code.co_flags & inspect.CO_OPTIMIZED == 0:
+        return {}  # a class body's own mapping: to ask it would run the user's code
     copy = dict(namespace)
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.gettrace() is None:
         if sys.getrefcount(namespace) <= 3:  # the frame's, `namespace`, and the call's own

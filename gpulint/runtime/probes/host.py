@@ -39,6 +39,7 @@ DEVICE, PRESUMED, HOST = 0, 1, 2
 
 _LIFT = torch.ops.aten.lift_fresh.default
 _RESIZE = torch.ops.aten.resize_.default
+_SET = torch.ops.aten.set_.source_Storage_storage_offset
 # of the tensors that stand for Python's numbers
 _DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
@@ -89,6 +90,9 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
         self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
+        original = torch.load
+        torch.load = _reading(self, original)
+        self._undo.append(lambda: setattr(torch, "load", original))
         self._notice_compile()
         self._follow_clones()
 
@@ -149,11 +153,11 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
             found[stretch] = (crest.allocated, sites)
         return found
 
-    def alive(self, sites: Container[int]) -> dict[Hashable, Block]:
+    def alive(self, sites: Container[int] | None = None) -> dict[Hashable, Block]:
         return {
             cdata: Block(ref.cell[2], "device", ref.cell[4] - 1, ref.size, 1)
             for cdata, ref in list(self._table.items())
-            if ref.cell[2] in sites and ref.place in self._device_places
+            if (sites is None or ref.cell[2] in sites) and ref.place in self._device_places
         }
 
     def adopt(self, parameters_on_device: bool = False) -> None:
@@ -215,6 +219,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
                             self._see(item, args)
             elif func is _RESIZE:
                 self._resized(out)
+            elif func is _SET and self._forced is not None:
+                self._see(out, args)  # memory that a file was read into
         return out
 
     def _see(self, tensor: torch.Tensor, args: Any) -> None:
@@ -407,7 +413,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def key(self, tensor: Any) -> Hashable | None:
         try:
-            cdata: int = tensor.untyped_storage()._cdata
+            cdata: int = torch.Tensor.untyped_storage(tensor)._cdata
         except (NotImplementedError, RuntimeError, ValueError):
             return None
         return cdata
@@ -524,7 +530,7 @@ def _moving(probe: HostProbe, original: Any, to_cpu: bool | None) -> Any:
             target = _target(args, kwargs)
             if target is None:
                 return out
-            literal = isinstance(target, (str, torch.device)) and _is_literal_cpu(sys._getframe(1))
+            literal = isinstance(target, (str, torch.device)) and _is_literal_cpu(sys._getframe(1), "to")
             place = HOST if literal else DEVICE
         else:
             place = HOST
@@ -549,17 +555,36 @@ def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return target
 
 
+def _reading(probe: HostProbe, original: Any) -> Any:
+    """`torch.load`, whose tensors would be on the device where `map_location` names one."""
+
+    @functools.wraps(original)
+    def load(*args: Any, **kwargs: Any) -> Any:
+        target = kwargs.get("map_location", args[1] if len(args) > 1 else None)
+        moved = isinstance(target, (str, torch.device)) and not _is_literal_cpu(sys._getframe(1), "load")
+        if not probe.active or not moved:
+            return original(*args, **kwargs)
+        probe.transfers += 1
+        previous, probe._forced = probe._forced, DEVICE
+        try:
+            return original(*args, **kwargs)
+        finally:
+            probe._forced = previous
+
+    return load
+
+
 _literals: dict[tuple[int, int], tuple[Any, bool]] = {}
 
 
-def _is_literal_cpu(frame: FrameType) -> bool:
-    """Whether the call under way in `frame` writes "cpu" out, as `.to("cpu")` does and `.to(device)` does
-    not."""
+def _is_literal_cpu(frame: FrameType, called: str) -> bool:
+    """Whether the call of `called` under way in `frame` writes "cpu" out, as `.to("cpu")` does and `.to(device)`
+    does not."""
     code, position = frame.f_code, frame.f_lasti
     known = _literals.get((id(code), position))
     if known is None:
         before = [i for i in dis.get_instructions(code) if i.offset <= position][-12:]
-        start = max((n for n, i in enumerate(before) if i.argval == "to"), default=0)
+        start = max((n for n, i in enumerate(before) if i.argval == called), default=0)
         found = any(i.opname.startswith("LOAD_CONST") and i.argval == "cpu" for i in before[start:])
         known = _literals[(id(code), position)] = (code, found)
     return known[1]

@@ -14,13 +14,21 @@ RUN = "run"  # the whole run, as the name of a stretch
 class Limits(Record):
     """What a run is held against. `max_peak` is in bytes, None for no limit; `baseline` the path of a file of committed peaks, ""
     for none, `tolerance` in percent of those. With `write` the file gets this run's peaks, and nothing is compared with it.
-    `exclusive` wants cards that nobody else uses."""
+    `exclusive` wants cards that nobody else uses. `untouched` are the bytes that may be alive and touched by nothing, `host_drift` those
+    that host memory may grow by in a step; None for no limit."""
 
     max_peak: int | None = None
     baseline: str = ""
     tolerance: float = 1.0
     write: bool = False
     exclusive: bool = False
+    untouched: int | None = None
+    host_drift: int | None = None
+
+    @property
+    def beside_peak(self) -> bool:
+        """Whether something is limited that every run measures."""
+        return self.untouched is not None or self.host_drift is not None
 
     @property
     def on_peak(self) -> bool:
@@ -69,7 +77,7 @@ class Check(Record):
     """One peak and what it may be. `stretch` is the stretch of the run, `before` what the baseline says, where it is that which is
     compared. `text` is one sentence. `lines` are those that grew most, or else those with most bytes."""
 
-    limit: Literal["max-peak", "baseline"]
+    limit: Literal["max-peak", "baseline", "untouched", "max-host-drift"]
     status: Literal["within", "exceeded", "fell"]
     rank: int
     stretch: str

@@ -7,9 +7,10 @@ Standard library only: the child runs in the user's interpreter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from gpulint.runtime.record.besides import Besides, WorkerContext
 from gpulint.runtime.record.peaks import CardUse, StretchPeak
 from gpulint.runtime.record.recording import Recording, TrialOptions
 from gpulint.runtime.record.records import Record
@@ -362,6 +363,7 @@ class RankResult(Record):
     cards: tuple[CardUse, ...] = ()
     first_use: Site | None = None
     pid: int = 0
+    besides: Besides = field(default_factory=Besides)
     windows: tuple[WindowFigures, ...] = ()
     unjudged: tuple[str, ...] = ()
     schema: int = SCHEMA
@@ -382,7 +384,7 @@ class RunResult(Record):
 
     Without torchrun there is one rank, or one for each worker that trains, numbered in the order in which they were made; the
     script's own process then is one of them if it trains as well, and the first. `ranks` holds only processes that
-    reported, `others` those that took no step beside workers that did. `stdout` and `stderr` are set where output was captured
+    reported, `others` those that took no step beside workers that did. `contexts` are those on the GPU that a DataLoader's workers made. `stdout` and `stderr` are set where output was captured
     (their last megabyte).
     """
 
@@ -393,6 +395,7 @@ class RunResult(Record):
     stdout: str | None = None
     stderr: str | None = None
     others: tuple[RankResult, ...] = ()
+    contexts: tuple[WorkerContext, ...] = ()
     schema: int = SCHEMA
 
     def leaks(self, place: Place = "device") -> tuple[tuple[Drift, tuple[int, ...]], ...]:

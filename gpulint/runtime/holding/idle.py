@@ -1,0 +1,219 @@
+"""Who holds the memory that nobody uses: of all that is alive, what was not touched, by the largest thing that can be let go of
+as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gpulint.runtime.holding.holders import is_namespace
+from gpulint.runtime.holding.paths import Root, describe, hops_of, path_of, written
+from gpulint.runtime.holding.roots import running_frames, user_roots
+from gpulint.runtime.holding.walking import (
+    Walk,
+    explore,
+    follow_graphs,
+    grad_fn_of,
+    grad_of,
+    saved_by,
+    undisturbed,
+)
+from gpulint.runtime.probes.base import Block
+from gpulint.runtime.probes.frames import Frames, function_name
+from gpulint.runtime.probes.plain import attributes_of, is_one, name_of
+from gpulint.runtime.record.besides import Untouched
+
+MOST_NODES = 50_000  # of live graphs that are looked through
+MOST = 8  # that are told
+WEIGHED = 4  # of which it is found out what `del` would free: each takes a walk
+
+
+@dataclass(slots=True)
+class Idle:
+    """Something that holds untouched memory and no other: its path from itself up to the root, and the storages below."""
+
+    path: list[Any]
+    entries: int = 0  # of a container that has others which are used
+    blocks: dict[Hashable, Block] = field(default_factory=dict)
+    parts: list[tuple[Any, int]] = field(default_factory=list)
+    single: Idle | None = None  # the one entry, where there is one
+
+    @property
+    def bytes(self) -> int:
+        """All that hangs on it."""
+        return sum(block.size for block in self.blocks.values())
+
+
+def tensors_of(
+    targets: Mapping[Hashable, Block], key_of: Callable[[Any], Hashable | None]
+) -> dict[Hashable, Any]:
+    """A tensor for each of these storages that Python has one of, or that a live graph keeps. No walk to variables: it takes longer
+    than all else where there are many objects."""
+    found: dict[Hashable, Any] = {}
+    pending = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    seen: set[Any] = set()
+    with undisturbed():
+        while pending:
+            tensor = pending.pop()
+            if (key := key_of(tensor)) in targets:
+                found.setdefault(key, tensor)
+            if (gradient := grad_of(tensor)) is not None and (key := key_of(gradient)) in targets:
+                found.setdefault(key, gradient)
+            nodes = [grad_fn_of(tensor)]
+            while nodes and len(seen) < MOST_NODES:
+                node = nodes.pop()
+                if node is not None and node not in seen:
+                    seen.add(node)
+                    pending += [one for one in saved_by(node) if issubclass(type(one), torch.Tensor)]
+                    nodes += [following for following, _ in node.next_functions]
+    return found
+
+
+def idle(
+    targets: Mapping[Hashable, Block],
+    unused: Set[Hashable],
+    key_of: Callable[[Any], Hashable | None],
+    frames: Frames,
+    least: int,
+) -> list[tuple[Untouched, list[tuple[Any, int]]]]:
+    """Of `targets`, all storages that are alive, those that are `unused` and that variables of the user's lead to, by what
+    holds them, largest first, each with a tensor of each storage and its bytes. Less than `least` bytes are not told."""
+    with undisturbed(), contextlib.closing(Walk(targets, key_of, range(0))) as walk:
+        _walk(walk, frames)
+        groups = [one for one in _together(_groups(walk, unused & walk.found.keys())) if one.bytes >= least]
+        large = sorted(groups, key=lambda one: -one.bytes)[:MOST]
+        return [
+            (_told(one, key_of, frames, weighed=number < WEIGHED), one.parts)
+            for number, one in enumerate(large)
+        ]
+
+
+def _walk(walk: Walk, frames: Frames, but: Root | None = None, held: Any = None) -> None:
+    """From all variables of the user's, `but` not from one to what it holds."""
+    roots = user_roots(frames, running_frames(frames, ()))
+    explore(walk, ((value, root) for value, root in roots if value is not held or not _is_same(root, but)))
+    follow_graphs(walk)
+
+
+def _is_same(root: Root, but: Root | None) -> bool:
+    return but is not None and root.name == but.name and root.where is but.where
+
+
+def _groups(walk: Walk, unused: Set[Hashable]) -> list[Idle]:
+    paths = {key: path_of(walk.parents, tensor) for key, tensor in walk.found.items()}
+    used = {key: walk.targets[key] for key in paths if key not in unused}
+    busy = {id(above): True for key in used for above in paths[key][:-1]}
+    found: dict[int, Idle] = {}
+    for key in unused:
+        path = paths[key]
+        position = 0
+        while position + 2 < len(path) and not _is_busy(path[position + 1], busy, used, walk.key_of):
+            position += 1
+        group = found.setdefault(id(path[position]), Idle(path[position:]))
+        group.blocks[key] = walk.targets[key]
+        group.parts.append((walk.found[key], walk.targets[key].size))
+    return list(found.values())
+
+
+def _together(groups: list[Idle]) -> list[Idle]:
+    """Entries of one container as one."""
+    found: dict[int, Idle] = {}
+    for one in groups:
+        above = one.path[1]
+        if (
+            not is_one(above, list, tuple, deque, dict, set)
+            or is_namespace(one.path, 1)
+            or type(above) is Root
+        ):
+            found[id(one)] = one
+            continue
+        known = found.setdefault(id(above), Idle(one.path[1:]))
+        known.entries += 1
+        known.blocks |= one.blocks
+        known.parts += one.parts
+        if known.entries == 1:
+            known.single = one
+    return [one.single if one.entries == 1 and one.single is not None else one for one in found.values()]
+
+
+def _is_busy(
+    one: Any,
+    busy: dict[int, bool],
+    used: Mapping[Hashable, Block],
+    key_of: Callable[[Any], Hashable | None],
+) -> bool:
+    """Whether an object leads to memory that is used; what is known of others is in `busy`."""
+    if id(one) not in busy:
+        with contextlib.closing(Walk(used, key_of, range(0), first=True)) as walk:
+            explore(walk, iter([(one, Root("object", "", None))]))
+            busy[id(one)] = bool(walk.finds)
+    return busy[id(one)]
+
+
+def _told(one: Idle, key_of: Callable[[Any], Hashable | None], frames: Frames, weighed: bool) -> Untouched:
+    name = describe(hops_of(one.path), one.path[0])
+    expression = written(one.path)
+    where = f", {os.path.basename(name.file)}:{name.line}" if name.file and name.line else ""
+    weighed = weighed and not one.entries
+    others, kept = _elsewhere(one, key_of, frames) if weighed else ((), 0)
+    if one.entries:
+        expression = f"{expression}[...]" if expression else ""
+    born: dict[int, int] = {}
+    for block in one.blocks.values():
+        born[block.site] = born.get(block.site, 0) + block.size
+    sites = [frames.sites[site] for site in sorted(born, key=lambda site: -born[site]) if site]
+    return Untouched(
+        text=(f"`{expression}`{_owner(one.path)}" if expression else name.text) + where,
+        written=expression,
+        file=name.file,
+        line=name.line,
+        count=len(one.blocks),
+        bytes=one.bytes,
+        freed=one.bytes - kept if weighed else None,
+        entries=one.entries,
+        others=others,
+        born=tuple(f"{os.path.basename(site.file)}:{site.line}" for site in sites[:3]),
+    )
+
+
+def _owner(path: list[Any]) -> str:
+    """Whose the variable at the root is."""
+    root = path[-1]
+    if root.kind == "global":
+        return ""
+    if root.name == "self":
+        return f" of `{name_of(type(path[-2]))}`"
+    return f" in `{function_name(root.where.f_code)}()`"
+
+
+def _elsewhere(
+    one: Idle, key_of: Callable[[Any], Hashable | None], frames: Frames
+) -> tuple[tuple[str, ...], int]:
+    """What else leads to the same storages, and to how many bytes of them."""
+    held, above = one.path[0], one.path[1]
+    with contextlib.closing(Walk(one.blocks, key_of, range(0))) as walk:
+        if type(above) is Root:
+            _walk(walk, frames, above, held)
+        else:
+            walk.cut = (frozenset(map(id, (above, attributes_of(above), *_owner_of(one.path)))), held)
+            _walk(walk, frames)
+        kept = sum(one.blocks[key].size for key in walk.found)
+        said: dict[str, None] = {}
+        for tensor in walk.found.values():
+            path = path_of(walk.parents, tensor)
+            start = next((number for number, part in enumerate(path) if part is held), min(1, len(path) - 2))
+            if expression := written(path[start:]):
+                said[f"`{expression}`"] = None
+        return tuple(said)[:2], kept
+
+
+def _owner_of(path: list[Any]) -> list[Any]:
+    """The object of which the path's second part is the dict: Python shows an attribute as its own, or as the dict's."""
+    return [path[2]] if len(path) > 2 and attributes_of(path[2]) is path[1] else []

@@ -1,0 +1,98 @@
+"""Host memory of the processes that the script has started: a DataLoader's workers, and others.
+
+What they share with this process, as all that was there before a fork, is not theirs until one of the two writes to it: so it is
+the proportional set size that is read, in which a shared page counts in part. Linux alone tells it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import Any
+
+from gpulint.runtime.probes.plain import attribute, elements_of
+from gpulint.runtime.record.besides import ProcessMemory
+
+SHARE = 0.01  # of the time, for reading; but for the first readings
+FIRST, APART = 6, 3  # readings that are taken whatever they take, so many steps from each other
+MOST = 4  # processes of each kind that are read
+
+
+class Relatives:
+    """Reads now and then. `loaded` is told of each DataLoader's iterator, `step` after each step."""
+
+    def __init__(self) -> None:
+        self._begin = time.perf_counter()
+        self._spent = 0.0
+        self._taken = 0
+        self._loaders: dict[int, bool] = {}  # process -> whether it outlives a pass
+        self._known: set[int] = set()  # iterators, by their ids
+        self._readings: dict[int, tuple[str, list[tuple[float, int, int]]]] = {}
+
+    def loaded(self, iterator: Any) -> None:
+        """A DataLoader's iterator is asked for a batch."""
+        workers = attribute(iterator, "_workers")
+        if workers and id(workers) not in self._known:
+            self._known.add(id(workers))
+            lasting = bool(attribute(iterator, "_persistent_workers"))
+            self._loaders.update((worker.pid, lasting) for worker in elements_of(workers))
+
+    def step(self, number: int) -> None:
+        """So many steps have been taken."""
+        begin = time.perf_counter()
+        since = begin - self._begin
+        if number % APART or (self._taken >= FIRST and self._spent > SHARE * since):
+            return
+        found = _descendants(os.getpid())
+        if not found:
+            return
+        self._taken += 1
+        chosen = [pid for pid in found if pid in self._loaders][:MOST]
+        chosen += [pid for pid in found if pid not in self._loaders][:MOST]
+        for pid in chosen:
+            size = _proportional(pid)
+            if size is not None:
+                name = "" if pid in self._loaders else _command(pid)
+                self._readings.setdefault(pid, (name, []))[1].append((since, number, size))
+        self._spent += time.perf_counter() - begin
+
+    def figures(self) -> tuple[ProcessMemory, ...]:
+        """What was read of each."""
+        return tuple(
+            ProcessMemory(
+                pid,
+                pid in self._loaders,
+                name,
+                self._loaders.get(pid, True),
+                len(self._loaders),
+                *(tuple(column) for column in zip(*readings, strict=True)),
+            )
+            for pid, (name, readings) in self._readings.items()
+        )
+
+
+def _descendants(pid: int) -> list[int]:
+    """The processes that one has started, and those that they have."""
+    found: list[int] = []
+    with contextlib.suppress(OSError, ValueError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as children:
+                for child in map(int, children.read().split()):
+                    found += [child, *_descendants(child)]
+    return found
+
+
+def _proportional(pid: int) -> int | None:
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/smaps_rollup", "rb") as lines:
+        for line in lines:
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as text:
+        words = [os.fsdecode(word) for word in text.read().split(b"\0")]
+        return " ".join(filter(None, words))[:100]
+    return ""

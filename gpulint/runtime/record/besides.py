@@ -1,0 +1,92 @@
+"""What one process saw besides the growth of its steps: memory that nothing touches, cycles, and other processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpulint.runtime.record.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Untouched(Record):
+    """Memory on the device that was alive while steps were watched, and that no operator of theirs read or wrote.
+
+    `written` is the expression that holds it (`checkpoint['model']`), `text` says that for people, `file` and `line` where it is
+    bound. `bytes` in `count` storages hang on it, or on `entries` of it where that is not 0. `freed` of them go with `del` of that
+    expression, the rest is held by `others` too; None where that was not looked into. `born` are the lines that made it, most bytes first (`train.py:24`).
+    """
+
+    text: str
+    written: str
+    file: str
+    line: int
+    count: int
+    bytes: int
+    freed: int | None
+    entries: int = 0
+    others: tuple[str, ...] = ()
+    born: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle(Record):
+    """Memory that only the collector frees, by what ties it. `chain` are the objects of the cycle in words, each holding the next,
+    `cut` is the edge to cut, and `file` and `line` where that is. `bytes` were freed with it in `count` storages born at the
+    lines `born`; `times` there were such cycles."""
+
+    chain: tuple[str, ...]
+    cut: str
+    file: str
+    line: int
+    count: int
+    bytes: int
+    born: tuple[str, ...] = ()
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Collections(Record):
+    """How often Python's collector came while steps were sampled, to the second generation or to all that there is, and how many
+    bytes on the device it `freed` then."""
+
+    partial: int = 0
+    full: int = 0
+    freed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMemory(Record):
+    """Host memory of a process that this one has started, at some moments: `sizes` in bytes (proportional set size: pages
+    shared with others count in part), at `seconds` of the run and after so many `steps`. `loader` says that it is a worker of a
+    DataLoader, of which `workers` were seen, and `lasts` that it outlives a pass; of another process `name` is the command."""
+
+    pid: int
+    loader: bool
+    name: str
+    lasts: bool
+    workers: int
+    seconds: tuple[float, ...] = ()
+    steps: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerContext(Record):
+    """A worker of a DataLoader, by its process, that began to use CUDA at a line of the user's."""
+
+    pid: int
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Besides(Record):
+    """`watched` are the steps whose operators were followed, by kind; `doubt` says what of them cannot be seen."""
+
+    watched: dict[str, int] = field(default_factory=dict)
+    doubt: str = ""
+    untouched: tuple[Untouched, ...] = ()
+    cycles: tuple[Cycle, ...] = ()
+    collections: Collections = field(default_factory=Collections)
+    processes: tuple[ProcessMemory, ...] = ()
