@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +19,7 @@ from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line
 from gpulint.lint.selection import Selection
 from gpulint.lint.trees import SourceError
 from gpulint.reports import place_in
-from gpulint.reports.layout import Line, colour_wanted, paint, printable, quoted
+from gpulint.reports.layout import Line, colour_wanted, hanging, paint, printable, quoted
 from gpulint.rule import Rule, RuleSet
 from gpulint.source.files import FileError, decode, read_bytes
 from gpulint.source.notebooks import is_notebook
@@ -131,23 +130,14 @@ def _paragraph(one: Explained, columns: int | None) -> Iterator[Line]:
     head: Line = [(printable(one.filename), "path"), (where, "faint"), (one.code, "code")]
     yield [*head, (f" {one.name}:", ""), *quoted(printable(about)), (f" {one.outcome}", "strong")]
     if one.message and one.outcome != SILENT:
-        yield from _hanging([("  ", "")], one.message, columns)
+        yield from hanging([("  ", "")], one.message, columns)
     for because in one.answers:
         answer = because.answer
         said = f"{answer.clause}{line_of(because, one)}"
         lead: Line = [(f"  {answer.question.value:<9} ", "label"), (f"{SIGNS[answer.verdict]:<5} ", "")]
-        yield from _hanging(lead, said, columns)
+        yield from hanging(lead, said, columns)
     if not one.answers:
         yield [("  this rule tells what it found, and not yet what it asked", "faint")]
-
-
-def _hanging(lead: Line, said: str, columns: int | None) -> Iterator[Line]:
-    """Text behind `lead`, its further lines below its first."""
-    indent = sum(len(text) for text, _ in lead)
-    text = printable(said)
-    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
-    for number, line in enumerate(wrapped):
-        yield [*(lead if number == 0 else [(" " * indent, "")]), *quoted(line)]
 
 
 def _nothing(location: str, rules: RuleSet) -> str:

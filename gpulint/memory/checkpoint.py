@@ -40,7 +40,7 @@ def save_checkpoint(obj: Any, path: str | os.PathLike[str], **options: Any) -> S
     content = to_cpu(_states(obj))
 
     def write(stream: IO[bytes]) -> None:
-        watched = _Watched(stream)
+        watched = _Watched(stream, os.fspath(path))
         try:
             torch.save(content, watched, **options)
         except RuntimeError as error:
@@ -52,10 +52,11 @@ def save_checkpoint(obj: Any, path: str | os.PathLike[str], **options: Any) -> S
 
 
 class _Watched:
-    """A file that remembers its first failure."""
+    """A file that remembers its first failure. `name` is what the file will be called."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream = stream
+        self.name = name
         self.failure: OSError | None = None
 
     def write(self, data: Any) -> int:

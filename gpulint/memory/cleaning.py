@@ -85,6 +85,7 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
         forget_results(shell)
     if missing:
         objects = gc.collect()
+        _empty_other_caches()
         return Cleared(objects, missing=missing, errors=errors, results=_results(shell, "cpu"))
     forgotten, before = _allocated(), _reserved()
     objects = gc.collect()
@@ -112,6 +113,18 @@ def _results(shell: object, device: str | None) -> tuple[Holding, ...]:
     if shell is None or sys.modules.get("torch") is None:
         return ()
     return tuple(kept_results(shell, None if device is None else torch_module().device(device)))
+
+
+def _empty_other_caches() -> None:
+    """Those of Apple's and Intel's cards, where they are in use; no figures are read there."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    if torch.backends.mps.is_available():
+        torch.mps.empty_cache()
+    intel = getattr(torch, "xpu", None)
+    if intel is not None and intel.is_initialized():
+        intel.empty_cache()
 
 
 def _allocated() -> int:

@@ -48,6 +48,13 @@ class OomEvent:
         """How far allocated memory fell between the error and the end of the cleaning."""
         return self.before.allocated - self.cleared.allocated
 
+    def line(self) -> str:
+        """What is new where the like has been explained before, in one line."""
+        message = self.diagnosis.message
+        known = (("requested", message.requested), ("in tensors", message.allocated))
+        figures = ", ".join(f"{name} {format_bytes(size)}" for name, size in known if size is not None)
+        return f"out of memory again in {self.where}: {figures or self.diagnosis.headline}"
+
     def lines(self) -> list[str]:
         shown = [f"out of memory in {self.where}", *self.diagnosis.lines()]
         if not self.cleared.missing:
@@ -98,6 +105,7 @@ class OomGuard:
         self._reraise = reraise
         self._level = level
         self._worked: int | None = None
+        self._explained: set[tuple[str, str]] = set()  # kinds and places
         self.events: list[OomEvent] = []
 
     @property
@@ -121,7 +129,7 @@ class OomGuard:
         failure = _Failure(error, self._snapshot is not None)
         del kind, trace
         empty_frames(error)
-        self._recover(failure, error)
+        self._tell(self._recover(failure), error)
         return not self._reraise
 
     # -- calls -----------------------------------------------------------------------------------------------
@@ -156,35 +164,48 @@ class OomGuard:
             # Here the handler has ended. What the error still refers to are the frames of the failed call: they
             # are over, and emptied, they hold no tensor.
             empty_frames(error)
-            self._recover(failure, error)
+            event = self._recover(failure)
             attempts += 1
+            again = None
             if sizes is not None:
-                again = sizes.halve(self._minimum)
-                if again is not None:
-                    args, kwargs = again
+                smaller = sizes.halve(self._minimum)
+                if smaller is not None:
+                    args, kwargs = smaller
                     self._worked = sizes.size
-                    logger.warning("trying again with %s=%d", sizes.name, sizes.size)
-                    del failure, error
-                    continue
+                    again = f"trying again with {sizes.name}={sizes.size}"
             elif isinstance(self._retry, int) and attempts <= self._retry:
-                logger.warning("trying again (%d of %d)", attempts, self._retry)
+                again = f"trying again ({attempts} of {self._retry})"
+            self._tell(event, error, again)
+            if again is not None:
                 del failure, error
                 continue
             if self._reraise:
                 raise error
             return None
 
-    def _recover(self, failure: _Failure, error: BaseException) -> None:
+    def _recover(self, failure: _Failure) -> OomEvent:
         event = OomEvent(
             failure.diagnosis, failure.where, failure.before, _cleared(), self._write_snapshot(failure)
         )
         self.events.append(event)
+        return event
+
+    def _tell(self, event: OomEvent, error: BaseException, again: str | None = None) -> None:
+        """Log an error: the first of its kind at its place with the diagnosis, each further one in a line."""
         if getattr(error, _TOLD, False):
             return  # a guard further in has explained this very error
         with contextlib.suppress(AttributeError):
             setattr(error, _TOLD, True)
-        logger.log(self._level, "%s", "\n".join(event.lines()))
-        if self._reraise and hasattr(error, "add_note"):
+        kind = (event.diagnosis.kind, event.where)
+        if kind in self._explained:
+            said = "; ".join(filter(None, (event.line(), again)))
+            logger.log(logging.WARNING if again else self._level, "%s", said)
+        else:
+            self._explained.add(kind)
+            logger.log(self._level, "%s", "\n".join(event.lines()))
+            if again is not None:
+                logger.warning("%s", again)
+        if again is None and self._reraise and hasattr(error, "add_note"):
             error.add_note(f"gpulint: {event.diagnosis.headline}")
 
     def _write_snapshot(self, failure: _Failure) -> str | None:
@@ -227,7 +248,7 @@ def oom_guard(
     `batch_size` (the name may be another one; if there is no such parameter, the first argument), down to
     `minimum`, and later calls go on with the size that worked. `snapshot` writes the allocator's state at the
     time of the error to this file. With `reraise=False` a final error is swallowed. The diagnosis is logged to
-    `gpulint.memory` at `level`.
+    `gpulint.memory` at `level`, once for a kind of error at a line; each further one of them takes a line.
     """
     return OomGuard(
         retry, batch_size=batch_size, minimum=minimum, snapshot=snapshot, reraise=reraise, level=level
@@ -241,7 +262,8 @@ class _Failure:
         self.before = _figures()
         self.where = _where(error)
         message = parse_message(str(error)) or OomMessage("cuda")
-        self.diagnosis = diagnose(_completed(message, self.before), self.before.retries or None)
+        passed = [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
+        self.diagnosis = diagnose(_completed(message, self.before), self.before.retries or None, passed)
         self.snapshot: Any = None
         if snapshot and cuda_started():
             with contextlib.suppress(RuntimeError):

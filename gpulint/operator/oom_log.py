@@ -17,13 +17,12 @@ from typing import IO, Any, Final
 
 from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import START, OomMessage, parse_message
-from gpulint.memory.oom.reports import BEGIN, END, parse_report, raised_at
+from gpulint.memory.oom.reports import BEGIN, END, is_again, parse_report, raised_at
 from gpulint.units import format_bytes
 
 LONGEST_LINE: Final = 1 << 16
 FOLLOWING: Final = 8  # lines over which a message may be broken
 REPORTED: Final = 30  # lines that a report of `oom_guard` may take
-SHOWN: Final = 5
 _MOST_FRAMES: Final = 100  # of a traceback, the innermost
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,64}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,512}\x07|\r")
@@ -32,7 +31,16 @@ _RANK = re.compile(
     r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,+Z-]+ *)?(?:\[(?:rank|default)(?P<a>\d{1,15})\]: ?|(?P<b>\d{1,5}): |"
     r"\((?P<actor>\w+ pid=(?P<pid>\d+)[^)]*)\) ?)"
 )
-_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\s\\]+))?')
+# As Python prints a frame, IPython (its cells have no file, and before 8 calls no line), and rich in a box.
+_FRAMES: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r'File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\s\\]+))?',
+        r"(?:\bFile |[│|] )(?P<file>[^\s\"│]+\.py):(?P<line>\d{1,9}),? in (?P<function>[\w.<>]+)",
+        r"(?P<file>[^\s\"│]+\.py) in (?P<function>\w+)\(",
+        r"(?P<file>Cell In ?\[\d+\]), line (?P<line>\d{1,9})(?P<function>\Z)?",
+    )
+)
 _FOREIGN = re.compile(r"site-packages|dist-packages|/lib/python3|\\lib\\python|<frozen |importlib|/torch/")
 _RETRIES = re.compile(
     r"cudaMalloc retries: *(?P<a>\d{1,15})|num_alloc_retries['\"]?: *(?P<b>\d{1,15})|retries (?P<c>\d{1,15}), OOMs \d+"
@@ -43,12 +51,11 @@ _COMPLETE = re.compile(
 # What a line must have to be looked at, as plain words, which are found ten times as fast as patterns. Escape
 # sequences may stand inside the words.
 _TELLING: Final = (
-    "emory", "EMORY", "_STATUS_ALLOC_FAILED", "DefaultCPUAllocator", 'File "', "Traceback", "retries", "137",
+    "emory", "EMORY", "ALLOC", "Alloc", "alloc", 'File "', ".py", "Cell In", "Traceback", "retries", "137",
     "ill", "ILL", "exitcode", "\x1b", '\\"',
 )  # fmt: skip
 # Out-of-memory messages of others, which are named and not explained.
 _UNREAD: Final = {
-    "Apple's MPS backend": re.compile(r"MPS backend out of memory|MPS: Out of memory"),
     "JAX (XLA)": re.compile(r"RESOURCE_EXHAUSTED: Out of memory"),
 }
 _KILLED = re.compile(
@@ -79,6 +86,10 @@ class Occurrence:
             "frames": [{"file": file, "line": line} for file, line in self.frames],
             **self.diagnosis.to_json(),
         }
+
+
+# A rank, what its message says, and the place that a guard's report names.
+_Key = tuple[str | None, OomMessage, str | None]
 
 
 @dataclass(slots=True)
@@ -112,6 +123,8 @@ class _Stream:
 
     where: str | None = None
     frames: list[tuple[str, int]] = field(default_factory=list)
+    passed: list[tuple[str, str]] = field(default_factory=list)  # files and functions, libraries' too
+    explained: Occurrence | None = None  # by a guard, last
     pending: list[str] = field(default_factory=list)
     began: int = 0
     following: int = 0
@@ -121,7 +134,7 @@ def read_log(file: IO[str] | Iterable[str]) -> LogReport:
     """Read a log from an open text file or any lines. Raises nothing for what stands in it."""
     report = LogReport()
     streams: dict[str | None, _Stream] = {}
-    found: dict[tuple[str | None, OomMessage], Occurrence] = {}
+    found: dict[_Key, Occurrence] = {}
     unfinished = 0
     for number, raw in enumerate(_lines(file), 1):
         report.lines = number
@@ -184,13 +197,14 @@ def _split(raw: str) -> tuple[str | None, str]:
 
 def _goes_on(stream: _Stream, line: str) -> bool:
     """Whether a line with a message's words belongs to the message that is being read."""
-    return bool(stream.pending) and parse_message(line) is None
+    return bool(stream.pending) and parse_message(line) is None and BEGIN.search(line) is None
 
 
 def _is_over(stream: _Stream) -> bool:
     """Whether the message that is being read has all its lines."""
     if BEGIN.search(stream.pending[0]) is not None:
-        return END in stream.pending[-1] or stream.following >= REPORTED
+        ended = is_again(stream.pending[0]) or END.search(stream.pending[-1]) is not None
+        return ended or stream.following >= REPORTED
     return _is_complete(stream.pending) or stream.following >= FOLLOWING
 
 
@@ -213,102 +227,51 @@ def _note(report: LogReport, line: str, number: int) -> None:
 def _note_frame(stream: _Stream, line: str) -> None:
     if "Traceback (most recent call last)" in line:
         stream.where = None
-        stream.frames = []
-    for match in _FRAME.finditer(line):
-        if _FOREIGN.search(match["file"]) is None:
-            stream.frames.append((match["file"], int(match["line"])))
-            del stream.frames[:-_MOST_FRAMES]
-            stream.where = f"{match['file']}:{match['line']}" + (
-                f" in {match['function']}" if match["function"] else ""
-            )
+        stream.frames, stream.passed = [], []
+    for match in itertools.chain.from_iterable(pattern.finditer(line) for pattern in _FRAMES):
+        known = match.groupdict()
+        file, number, function = known["file"], known.get("line"), known["function"]
+        stream.passed = [*stream.passed[1 - _MOST_FRAMES :], (file, function or "")]
+        if number is not None and _FOREIGN.search(file) is None:
+            stream.frames = [*stream.frames[1 - _MOST_FRAMES :], (file, int(number))]
+            stream.where = f"{file}:{number}" + (f" in {function}" if function else "")
 
 
-def _finish(
-    report: LogReport,
-    found: dict[tuple[str | None, OomMessage], Occurrence],
-    stream: _Stream,
-    rank: str | None,
-) -> None:
+def _finish(report: LogReport, found: dict[_Key, Occurrence], stream: _Stream, rank: str | None) -> None:
     if not stream.pending:
         return
     text, began = "\n".join(stream.pending), stream.began
     stream.pending = []
     _note_frame(stream, text)
-    message = parse_message(text) or parse_report(text)
+    if is_again(text) and stream.explained is not None:
+        stream.explained.times += 1
+        return
+    told = parse_report(text)
+    message = told or parse_message(text)
     if message is None:
         return
+    if told is None and stream.explained is not None and _is_same(stream.explained, message):
+        return  # the error that a guard has explained, raised again
     where = raised_at(text) or stream.where
-    known = found.get((rank, message))
-    if known is not None:
-        known.times += 1
-        return
-    made = Occurrence(diagnose(message, report.retries), began, rank, where)
-    made.frames = tuple(dict.fromkeys(stream.frames))
-    found[rank, message] = made
-    report.occurrences.append(made)
-
-
-# -- text ------------------------------------------------------------------------------------------------------
-
-
-def render(report: LogReport, all_of_them: bool = False) -> list[str]:
-    """The report as text lines: each kind of error once in full, with the ranks it happened on."""
-    if not report.occurrences:
-        return [_nothing(report), *_unread(report)]
-    lines = [_headline(report), ""]
-    groups: dict[tuple[str, str | None], list[Occurrence]] = {}
-    for each in report.occurrences:
-        groups.setdefault((each.diagnosis.kind, each.where), []).append(each)
-    shown = list(groups.values()) if all_of_them else list(groups.values())[:SHOWN]
-    advised: set[str] = set()
-    for group in shown:
-        lines += _group(group, advised)
-    if len(shown) < len(groups):
-        lines += [f"... and {len(groups) - len(shown)} more places; --all shows them", ""]
-    lines += _growth(report)
-    if report.killed:
-        lines.append(_killed(report))
-    lines += _unread(report)
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _headline(report: LogReport) -> str:
-    total = sum(each.times for each in report.occurrences)
-    text = f"{_count(total, 'out-of-memory message')} in {_count(report.lines, 'line')}"
-    ranks = report.ranks
-    if ranks:
-        text += (
-            f", from {_count(len(ranks), 'rank')} ({', '.join(ranks[:8])}{', ...' if len(ranks) > 8 else ''})"
+    known = found.get((rank, message, raised_at(text)))
+    if known is None:
+        known = found[rank, message, raised_at(text)] = Occurrence(
+            diagnose(message, report.retries, stream.passed), began, rank, where, 0
         )
-    if report.retries is not None:
-        text += f"; the allocator retried {_count(report.retries, 'time')}"
-    return text
+        report.occurrences.append(known)
+    elif known.where is None:  # a log may have the message first, and then the traceback
+        known.where, known.diagnosis = where, diagnose(message, report.retries, stream.passed)
+    known.times += 1
+    known.frames = known.frames or tuple(dict.fromkeys(stream.frames))
+    stream.explained = known if told is not None else None
 
 
-def _group(group: list[Occurrence], advised: set[str]) -> list[str]:
-    first = max(group, key=lambda each: each.diagnosis.missing or 0)
-    title = f"line {first.line}" + (f", rank {first.rank}" if first.rank is not None else "")
-    if first.where:
-        title += f", raised at {first.where}"
-    lines = [title, f"  {first.diagnosis.headline}"]
-    lines += [f"    {line}" for line in first.diagnosis.arithmetic]
-    if first.diagnosis.retries:
-        lines.append(f"    {first.diagnosis.retried}")
-    if len(group) > 1:
-        others = ", ".join(
-            f"line {o.line}" + (f" (rank {o.rank})" if o.rank else "") for o in group if o is not first
-        )
-        lines.append(f"  the same here: {others}")
-    if first.diagnosis.kind not in advised:
-        advised.add(first.diagnosis.kind)
-        lines.append("  what to try, in order of measured benefit:")
-        lines += [f"    {number}. {advice}" for number, advice in enumerate(first.diagnosis.advice, 1)]
-    return [*lines, ""]
+def _is_same(explained: Occurrence, message: OomMessage) -> bool:
+    before = explained.diagnosis.message
+    return (before.requested, before.free, before.cached) == (message.requested, message.free, message.cached)
 
 
-def _growth(report: LogReport) -> list[str]:
+def growth(report: LogReport) -> list[str]:
     """More allocated from one error to the next on a rank: recovered, and leaking."""
     lines = []
     for rank in dict.fromkeys(each.rank for each in report.occurrences):
@@ -325,34 +288,3 @@ def _growth(report: LogReport) -> list[str]:
                 f" {format_bytes(figures[-1])}): something is held across steps; `gpulint verify` names it"
             )
     return lines
-
-
-def _killed(report: LogReport) -> str:
-    places = ", ".join(str(number) for number in report.killed[:5])
-    return (
-        f"{_count(len(report.killed), 'line')} ({places}) say that a process was killed from outside: often the host's"
-        " memory ran out, which torch cannot report"
-    )
-
-
-def _unread(report: LogReport) -> list[str]:
-    return [
-        f"{_count(len(numbers), 'message')} of {name} ({_listed(numbers)}): not supported, gpulint reads those of torch on"
-        " CUDA, ROCm and XPU"
-        for name, numbers in report.unread.items()
-    ]
-
-
-def _listed(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
-    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}"
-
-
-def _nothing(report: LogReport) -> str:
-    whose = " of torch's" if report.unread else ""
-    text = f"no out-of-memory message{whose} in {_count(report.lines, 'line')}"
-    return f"{text}; {_killed(report)}" if report.killed else text
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -6,8 +6,9 @@ A format builds its lines once; the plain way imports nothing.
 from __future__ import annotations
 
 import os
+import textwrap
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
 Span = tuple[str, str]  # text, name of a style below or ""
@@ -81,6 +82,15 @@ def quoted(message: str, style: str = "") -> Line:
     return [
         (f"`{part}`", "quoted") if number % 2 else (part, style) for number, part in enumerate(parts) if part
     ]
+
+
+def hanging(lead: Line, said: str, columns: int | None) -> Iterator[Line]:
+    """Text behind `lead`, its further lines below its first; `columns` are the terminal's, None for no wrapping."""
+    indent = sum(width(text) for text, _ in lead)
+    text = printable(said)
+    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
+    for number, line in enumerate(wrapped):
+        yield [*(lead if number == 0 else [(" " * indent, "")]), *quoted(line)]
 
 
 def printable(text: str) -> str:

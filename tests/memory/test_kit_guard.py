@@ -13,6 +13,7 @@ import torch
 
 from gpulint import memory
 from gpulint.memory.guard import is_oom
+from gpulint.operator.oom_log import read_log
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 TOO_MUCH = 1 << 50
@@ -71,6 +72,47 @@ class TestRetry:
         assert train(batch_size=64) == 16
         assert sizes == [64, 32, 16, 16]
         assert train(batch_size=8) == 8
+
+    def test_explains_once_and_then_takes_a_line(self, caplog) -> None:
+        @memory.oom_guard(retry="halve")
+        def train(batch_size: int) -> int:
+            return step(batch_size, [])
+
+        train(batch_size=64)
+        explained, retried, again = [record.getMessage() for record in caplog.records]
+        assert "what to try" in explained
+        assert retried == "trying again with batch_size=32"
+        assert again.startswith("out of memory again in ")
+        assert again.endswith("requested 1.00 PiB; trying again with batch_size=16")
+        (found,) = read_log("\n".join(record.getMessage() for record in caplog.records).splitlines()).occurrences
+        assert (found.diagnosis.kind, found.times) == ("host", 2)
+
+    def test_another_line_is_explained_anew(self, caplog) -> None:
+        guard = memory.oom_guard(reraise=False)
+        with guard:
+            torch.empty(TOO_MUCH, dtype=torch.uint8)
+        with guard:
+            torch.empty(TOO_MUCH, dtype=torch.uint8)
+        assert caplog.text.count("what to try") == 2
+
+    def test_metals_out_of_memory_is_one_like_the_others(self, caplog) -> None:
+        tried = []
+
+        @memory.oom_guard(retry="halve")
+        def train(batch_size: int) -> int:
+            tried.append(batch_size)
+            if batch_size > 8:
+                raise RuntimeError(
+                    "MPS backend out of memory (MPS allocated: 17.20 GiB, other allocations: 412.00 MiB, max allowed: 18.13"
+                    " GiB). Tried to allocate 1.50 GiB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable"
+                    " upper limit for memory allocations (may cause system failure)."
+                )
+            return batch_size
+
+        assert train(batch_size=16) == 8
+        assert tried == [16, 8]
+        assert "capacity" in caplog.text
+        assert "PYTORCH_MPS_HIGH_WATERMARK_RATIO" in caplog.text
 
     @pytest.mark.parametrize("call", ["positional", "keyword", "default", "other-name"])
     def test_finds_the_size_wherever_it_is(self, call) -> None:
@@ -333,7 +375,7 @@ class TestDiagnosisOfTheEvent:
         with guard:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB.")
         assert guard.last is not None
-        assert guard.last.diagnosis.kind == "fragmentation"
+        assert guard.last.diagnosis.kind == "other-processes"
         assert guard.last.diagnosis.message.allocated == 2000 * MIB
 
     def test_logs_at_the_level_asked_for(self, caplog) -> None:

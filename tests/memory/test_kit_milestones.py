@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import logging
 import os
@@ -157,6 +158,7 @@ class TestInstalled:
         assert names(run) == [
             "start",
             "model on device",
+            "epoch",
             "first optimizer step",
             "step",
             "validation",
@@ -167,7 +169,20 @@ class TestInstalled:
             "checkpoint",
             "end",
         ]
-        assert run.milestones[4].detail == "4 batches"
+        assert [one.detail for one in run.milestones if one.name == "epoch"] == ["0", "1"]
+        assert run.milestones[5].detail == "4 batches"
+
+    def test_a_checkpoint_has_its_files_name_however_it_is_saved(self, tmp_path) -> None:
+        run = memory.Monitor.install()
+        model = torch.nn.Linear(2, 2)
+        memory.save_checkpoint(model, tmp_path / "a.pt")
+        with open(tmp_path / "b.pt", "wb") as file:
+            torch.save(model.state_dict(), file)
+        torch.save(obj=model.state_dict(), f=tmp_path / "c.pt")
+        torch.save(model.state_dict(), io.BytesIO())
+        run.end()
+        saved = [one.detail for one in run.milestones if one.name == "checkpoint"]
+        assert saved == [str(tmp_path / name) for name in ("a.pt", "b.pt", "c.pt")] + [""]
 
     def test_leaves_nothing_behind(self, tmp_path) -> None:
         save, iterate = torch.save, torch.utils.data.DataLoader.__iter__

@@ -7,6 +7,7 @@ import sys
 import click
 
 from gpulint.cli._errors import say
+from gpulint.cli._options import colour as colour_option
 
 
 @click.command(short_help="Explain the out-of-memory messages in a log.")
@@ -14,14 +15,15 @@ from gpulint.cli._errors import say
 @click.option("--json", "as_json", is_flag=True, help="Figures, advice and findings as JSON.")
 @click.option("--all", "all_of_them", is_flag=True, help="Every place, not only the first five.")
 @click.option("--no-lint", is_flag=True, help="Do not check the files that the tracebacks name.")
-def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool) -> int:
+@colour_option("Options")
+def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: str) -> int:
     """Tell capacity from fragmentation in the out-of-memory messages of LOG (a file; standard input by default).
 
-    Reads messages of every torch since 1.10, of several ranks, in a log of any size. The files that their tracebacks
+    Reads messages of every torch since 0.4, of several ranks, in a log of any size. The files that their tracebacks
     name are checked where they are at hand. Exit status: 0 when there is no such message, 1 when there is one, 2 when
     the log cannot be read.
     """
-    from gpulint.operator.oom_log import open_log, read_log, render
+    from gpulint.operator.oom_log import open_log, read_log
 
     if log == "-" and sys.stdin is not None and sys.stdin.isatty():
         say("reading the log from the terminal; end it with Ctrl-D")
@@ -42,9 +44,7 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool) -> int:
         shown = {**report.to_json(), "findings": [finding.to_json() for finding in findings]}
         print(json.dumps(shown, indent=2))
         return 1 if report.occurrences or report.unread else 0
-    print("\n".join(render(report, all_of_them)))
-    if findings:
-        from gpulint.cli._named import lines_of
+    from gpulint.cli.commands import _oom
 
-        print("\n".join(lines_of(findings, {place for one in report.occurrences for place in one.frames})))
+    _oom.perform(report, findings, all_of_them, colour)
     return 1 if report.occurrences or report.unread else 0

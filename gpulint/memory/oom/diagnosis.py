@@ -7,19 +7,25 @@ free memory and cache together would have been enough.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.memory.oom import advice
-from gpulint.memory.oom.advice import Advice
+from gpulint.memory.oom.advice import Advice, Cause, cause_of
 from gpulint.memory.oom.messages import OomMessage
 from gpulint.units import format_bytes
 
 Kind = Literal["shape", "capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
 
 MIB: Final = 1024**2
+TO_TRY: Final = "what to try, in this order"
 
 _FAR_ABOVE: Final = 2  # times the card: no batch that was meant is so large
+_NO_CARD: Final = 1 << 50
+_FULL: Final = 0.9  # of the card in tensors
+_SIZE_OR_GROWTH: Final = "no fragmentation, but too much at once, or something that grows"
+_MUCH: Final = 0.04  # of what is reserved; less in no tensor is what a program without any fragmentation has too
 _HEADLINES: Final[dict[Kind, str]] = {
     "shape": "a shape is wrong: one tensor is larger than any card would take",
     "capacity": "capacity: the program needs more memory than the card has",
@@ -52,6 +58,7 @@ class Diagnosis:
     arithmetic: tuple[str, ...]
     missing: int | None = None
     retries: int | None = None
+    cause: Cause | None = None
 
     @property
     def headline(self) -> str:
@@ -66,7 +73,11 @@ class Diagnosis:
 
     @property
     def advice(self) -> tuple[Advice, ...]:
-        return _ADVICE[self.kind]
+        """What to try, in this order: what the traceback says comes first."""
+        known = _ADVICE[self.kind]
+        if self.kind == "capacity" and self.message.backend == "MPS":
+            known = (*known, advice.METAL)
+        return known if self.cause is None else (self.cause.advice, *known)
 
     def to_json(self) -> dict[str, Any]:
         from dataclasses import asdict
@@ -78,20 +89,29 @@ class Diagnosis:
             "arithmetic": list(self.arithmetic),
             "missing": self.missing,
             "retries": self.retries,
+            "cause": self.cause.what if self.cause is not None else None,
             "advice": [{"text": each.text, "measured": each.measured} for each in self.advice],
         }
 
     def lines(self) -> list[str]:
         """The whole diagnosis as text lines."""
         shown = [self.headline, *(f"  {line}" for line in self.arithmetic)]
+        if self.cause is not None:
+            shown.append(f"  raised {self.cause.what}")
         if self.retries:
             shown.append(f"  {self.retried}")
-        shown.append("what to try, in order of measured benefit:")
+        shown.append(f"{TO_TRY}:")
         shown += [f"  {number}. {each}" for number, each in enumerate(self.advice, 1)]
         return shown
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def kind_of(text: str) -> Kind | None:
+    """The kind whose headline is the first line of a diagnosis as text."""
+    first = text.strip().partition("\n")[0].strip()
+    return next((kind for kind, headline in _HEADLINES.items() if headline == first), None)
 
 
 def segment_size(size: int) -> int:
@@ -103,40 +123,81 @@ def segment_size(size: int) -> int:
     return -(-size // (2 * MIB)) * 2 * MIB
 
 
-def diagnose(message: OomMessage, retries: int | None = None) -> Diagnosis:
+def diagnose(
+    message: OomMessage, retries: int | None = None, frames: Sequence[tuple[str, str]] = ()
+) -> Diagnosis:
     """Tell what a message is about. Sizes in messages are rounded to 0.01 of their unit; a difference smaller
-    than that decides nothing."""
+    than that decides nothing. `frames` are the files and functions of its traceback, libraries' too: some say the cause."""
+    cause = None if message.source == "host" else cause_of(frames)
     if message.source in ("host", "library"):
-        return _without_figures("host" if message.source == "host" else "library", message, retries)
+        kind: Kind = "host" if message.source == "host" else "library"
+        return Diagnosis(kind, message, tuple(_known(message)), None, retries, cause)
     requested, free, allocated, cached = message.requested, message.free, message.allocated, message.cached
     if requested is None or free is None or allocated is None or cached is None:
-        return _without_figures("unclear", message, retries)
-    asked = segment_size(requested)
+        kind, missing = _judged_by_half(message)
+        return Diagnosis(kind, message, tuple(_known(message)), missing, retries, cause)
+    asked = segment_size(requested) if message.backend != "MPS" else requested
     usable, lines = _usable(message, free, allocated + cached)
     missing = asked - usable - cached
     lines = [
+        *_others(message),
         f"requested {format_bytes(requested)}"
         + (
             f", for which the allocator needs {format_bytes(asked)} from the driver"
-            if asked != requested
+            if format_bytes(asked) != format_bytes(requested)
             else ""
         ),
         *lines,
-        f"cached {format_bytes(cached)}: reserved by torch, in no tensor, in pieces too small or shared",
+        *_cached(message, cached),
         f"{format_bytes(usable)} + {format_bytes(cached)} = {format_bytes(usable + cached)}"
         f" {'<' if missing > 0 else '>='} {format_bytes(asked)}: "
         + (f"{format_bytes(missing)} missing" if missing > 0 else "it would have fitted in one piece"),
     ]
-    kind = _kind(message, asked, usable, cached, missing)
-    return Diagnosis(kind, message, (*lines, *_remarks(message, kind, missing)), missing, retries)
+    kind = _kind(message, asked, usable, missing)
+    return Diagnosis(kind, message, (*lines, *_remarks(message, kind, missing)), missing, retries, cause)
+
+
+def _cached(message: OomMessage, cached: int) -> list[str]:
+    if message.backend == "MPS":
+        return []  # not told
+    return [f"cached {format_bytes(cached)}: reserved by torch, in no tensor, in pieces too small or shared"]
+
+
+def _judged_by_half(message: OomMessage) -> tuple[Kind, int | None]:
+    """What can be said where the message lacks figures: Intel's does not tell what is free, `cudaMallocAsync` not what is cached."""
+    asked, total, allocated = message.requested, message.total, message.allocated
+    if asked is not None and asked > _FAR_ABOVE * (total or _NO_CARD):
+        return "shape", None
+    if asked is not None and total is not None and asked + (allocated or 0) > total:
+        return "capacity", asked + (allocated or 0) - total
+    return ("capacity" if allocated and total and allocated > _FULL * total else "unclear"), None
+
+
+def _known(message: OomMessage) -> list[str]:
+    """The figures of a message that has not all of them, and why."""
+    if message.source == "library":
+        return [f"{message.library} asked the driver directly; the message carries no figures"]
+    if message.source == "cuda":
+        return ["the CUDA runtime reported it, not torch's allocator; the message carries no figures"]
+    known = (
+        ("requested", message.requested),
+        ("the card has", message.total),
+        ("free on it", message.free),
+        ("in tensors", message.allocated),
+    )
+    lines = [f"{name} {format_bytes(size)}" for name, size in known if size is not None]
+    if message.total and message.allocated and message.allocated > _FULL * message.total:
+        lines.append(f"{_percent(message.allocated / message.total)} of the card is in tensors: {_SIZE_OR_GROWTH}")
+    return lines + _warnings(message)
 
 
 def _usable(message: OomMessage, free: int, reserved: int) -> tuple[int, list[str]]:
+    where = "free below Metal's limit" if message.backend == "MPS" else "free on the card"
     if message.allowed is None:
-        return free, [f"free on the card {format_bytes(free)}" + _of(message.total)]
+        return free, [f"{where} {format_bytes(free)}" + _of(message.total)]
     room = max(0, message.allowed - reserved)
     return min(free, room), [
-        f"free on the card {format_bytes(free)}{_of(message.total)}; this process may use"
+        f"{where} {format_bytes(free)}{_of(message.total)}; this process may use"
         f" {format_bytes(message.allowed)} and has reserved {format_bytes(reserved)}: {format_bytes(min(free, room))}"
     ]
 
@@ -145,18 +206,23 @@ def _of(total: int | None) -> str:
     return "" if total is None else f" of {format_bytes(total)}"
 
 
-def _kind(message: OomMessage, asked: int, usable: int, cached: int, missing: int) -> Kind:
+def _kind(message: OomMessage, asked: int, usable: int, missing: int) -> Kind:
     assert message.free is not None
+    assert message.cached is not None
     if message.total is not None and asked > _FAR_ABOVE * message.total:
         return "shape"
-    if missing <= 0:
-        # More free than asked for, and refused all the same: then the cache is not the reason.
-        return "unclear" if usable >= asked or not cached else "fragmentation"
-    if message.allowed is not None and message.free + cached >= asked:
+    limited = message.allowed is not None and message.free + message.cached >= asked
+    others = foreign(message)
+    if missing > 0 and limited:
         return "limit"
-    if foreign(message) >= missing:
+    if usable >= asked:
+        # More free than asked for, and refused all the same: then the cache is not the reason.
+        return "unclear"
+    if others >= max(missing, 1) and (missing > 0 or others > (own_memory(message) or message.reserved or 0)):
         return "other-processes"
-    return "capacity"
+    if missing <= 0 and message.cached >= _MUCH * (message.reserved or 0):
+        return "fragmentation"
+    return "limit" if limited else "capacity"
 
 
 def own_memory(message: OomMessage) -> int | None:
@@ -172,16 +238,25 @@ def own_memory(message: OomMessage) -> int | None:
 
 
 def foreign(message: OomMessage) -> int:
-    """Bytes of other processes on the card, 0 where the message does not tell."""
+    """Bytes of other processes on the card, 0 where the message does not tell.
+
+    Up to torch 2.0, on Windows and in other containers no process is listed: what is neither free nor reserved here is theirs,
+    but for a CUDA context.
+    """
     own = own_memory(message)
     listed = sum(other.bytes for other in message.others)
     if message.process is None and own is not None:
         listed -= own
+    own = message.reserved if own is None else own
     if own is None or message.total is None or message.free is None:
         return listed
-    # Processes of other containers are not listed, but their memory is missing from the sum.
     unlisted = message.total - message.free - own - listed
     return listed + (unlisted if unlisted > 1024 * MIB else 0)
+
+
+def _others(message: OomMessage) -> list[str]:
+    held = foreign(message)
+    return [f"other processes hold {format_bytes(held)}{_of(message.total)}"] if held else []
 
 
 def _remarks(message: OomMessage, kind: Kind, missing: int) -> list[str]:
@@ -190,32 +265,38 @@ def _remarks(message: OomMessage, kind: Kind, missing: int) -> list[str]:
         times = message.requested / message.total
         much = f"{times:,.0f} times the card" if times >= 2 else "larger than the card"
         lines.append(f"the request alone, one piece, is {much}: look at the shapes first")
-    others = foreign(message)
-    if others:
-        lines.append(f"other processes hold {format_bytes(others)} of the card")
     own = own_memory(message)
     if own is not None and message.reserved is not None and own - message.reserved > 64 * MIB:
-        lines.append(
-            f"{format_bytes(own - message.reserved)} of this process lie outside torch's allocator (CUDA context,"
-            " NCCL, cuDNN)"
-        )
+        whose = "Metal, other frameworks" if message.backend == "MPS" else "CUDA context, NCCL, cuDNN"
+        outside = format_bytes(own - message.reserved)
+        lines.append(f"{outside} of this process lie outside torch's allocator ({whose})")
     if message.private:
         lines.append(f"{format_bytes(message.private)} are bound to private pools (CUDA graphs)")
-    if kind == "capacity" and message.cached and message.cached > missing:
-        lines.append(f"fragmentation adds to it: {format_bytes(message.cached)} are cached and unusable")
-    if message.total is not None and message.allocated is not None and message.allocated > message.total:
-        lines.append(
-            "more is allocated than the card has: the driver spills to host memory (Windows), which is slow"
-        )
-    return lines
+    if message.backend != "MPS" and message.allocated and message.reserved:
+        lines += _share(kind, message.allocated, message.reserved, missing)
+    return lines + _warnings(message)
 
 
-def _without_figures(kind: Kind, message: OomMessage, retries: int | None) -> Diagnosis:
-    lines = []
-    if message.requested is not None:
-        lines.append(f"requested {format_bytes(message.requested)}")
-    if kind == "library":
-        lines.append(f"{message.library} asked the driver directly; the message carries no figures")
-    elif message.source == "cuda":
-        lines.append("the CUDA runtime reported it, not torch's allocator; the message carries no figures")
-    return Diagnosis(kind, message, tuple(lines), None, retries)
+def _share(kind: Kind, allocated: int, reserved: int, missing: int) -> list[str]:
+    """How much of what is reserved is in tensors, where that says what fragmentation has to do with it."""
+    cached, share = reserved - allocated, _percent(allocated / reserved)
+    if kind == "capacity" and cached < _MUCH * reserved:
+        return [f"{share} of what this process has reserved is in tensors: {_SIZE_OR_GROWTH}"]
+    if kind == "capacity" and cached > missing:
+        return [f"fragmentation adds to it: {format_bytes(cached)} are cached and unusable"]
+    if kind == "fragmentation" and cached < 3 * _MUCH * reserved:
+        return [
+            f"{share} of what is reserved is in tensors: little would be left without fragmentation too; `gpulint verify` tells"
+            " what grows"
+        ]
+    return []
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _warnings(message: OomMessage) -> list[str]:
+    if message.total is None or message.allocated is None or message.allocated <= message.total:
+        return []
+    return ["more is allocated than the card has: the driver spills to host memory (Windows), which is slow"]

@@ -1,17 +1,14 @@
-"""Out-of-memory messages of every torch since 1.10 (and of the libraries around it), read into figures."""
+"""Out-of-memory messages of every torch since 0.4 (and of the libraries around it), read into figures."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from gpulint.units import parse_bytes
 
 Source = Literal["allocator", "cuda", "library", "host"]
-
-# No card has a quadrillion of anything: a longer number is none of torch's.
-_SIZE: Final = r"(?:-?\d{1,15}(?:\.\d{1,9})?\s*(?:bytes|[KMGTPE]i?B|B))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +48,75 @@ class OomMessage:
         return None if self.allocated is None or self.cached is None else self.allocated + self.cached
 
 
+# No card has a quadrillion of anything: a longer number is none of torch's.
+_SIZE: Final = r"(?P<size>-?\b\d{1,15}(?:\.\d{1,9})?\s*(?:bytes|[KMGTPE]i?B|B))"
+# Where a message begins, with what may stand between its name and the request: Apple's has its figures there.
 _HEAD = re.compile(
-    rf"(?P<backend>CUDA|HIP|XPU) out of memory\.?\s*Tried to allocate (?P<size>{_SIZE})",
+    r"\b(?P<backend>CUDA|HIP|XPU|NPU|MPS)\b(?: backend)? out of memory\b(?:.{0,200}?)Tried to allocate"
+    r"|\bAllocation on device (?P<device>\d{1,9})? ?would exceed allowed memory"
+    r"|\bTried to allocate .{1,60}? total capac",
     re.IGNORECASE,
 )
-_OLD = re.compile(
-    rf"Tried to allocate (?P<size>{_SIZE}) \(GPU (?P<device>\d{1, 9}); (?P<total>{_SIZE}) total capacity;"
-    rf" (?P<allocated>{_SIZE}) already allocated; (?P<free>{_SIZE}) free;(?: (?P<allowed>{_SIZE}) allowed;)?"
-    rf" (?P<reserved>{_SIZE}) (?:reserved in total by PyTorch|cached)"
+_NEXT = re.compile(r"\w+ (?:backend )?out of memory\b.{0,200}?Tried to allocate|Allocation on device", re.I)
+_DEVICE = re.compile(r"\b[A-Z]PU +(?P<device>\d{1,9})\b|\bAllocation on device (?P<device2>\d{1,9})\b")
+# Each figure by the words that stand beside it, whatever lies between the figures: parentheses and semicolons up to torch
+# 2.0, sentences since, lines with colons from `cudaMallocAsync`. Before 1.4 "cached" was what no tensor is in.
+_FIGURES: Final = {
+    name: tuple(re.compile(words.replace("<size>", _SIZE), re.IGNORECASE) for words in forms)
+    for name, forms in {
+        "requested": (r"Tried to allocate (?:more than )?<size>", r"\bRequested *: <size>"),
+        "total": (
+            r"<size> total capacity",
+            r"total capaci?ty of <size>",
+            r"Device limit *: <size>",
+        ),
+        "free": (r"\(according to CUDA\) *: <size>", r"<size> free\b", r"of which <size> is free"),
+        "allocated": (
+            r"<size> already allocated",
+            r"<size> is allocated by PyTorch",
+            r"Currently allocated *: <size>",
+        ),
+        "reserved": (r"<size> reserved in total by PyTorch", r"\(MPS allocated: <size>"),
+        "cached": (r"<size> is reserved by PyTorch but unallocated", r"<size> cached\b"),
+        "process": (r"this process has <size> memory in use",),
+        "beside": (r"other allocations: <size>",),
+        "allowed": (
+            r"<size> allowed\b",
+            r"max allowed: <size>",
+            r"user-supplied memory fraction\) *: <size>",
+        ),
+        "private": (r"with <size> allocated in private pools",),
+    }.items()
+}
+_OTHER = re.compile(rf"Process (?P<pid>\d{{1,9}}) has {_SIZE} memory in use")
+_HOST = (
+    re.compile(r"you tried to allocate (?P<size>\d{1,18}) bytes"),
+    re.compile(r"not enough memory: you tried to allocate (?P<size>\d{1,15} ?[KMGT]?B)"),
+    re.compile(r"MemoryError: Unable to allocate (?P<size>\d{1,15}(?:\.\d{1,9})? ?[KMGTPE]?i?B) for an array"),
 )
-_CARD = re.compile(
-    rf"GPU (?P<device>\d{1, 9}) has a total capaci?ty of (?P<total>{_SIZE}) of which (?P<free>{_SIZE}) is free"
+_CUDA = re.compile(
+    r"\b(?:CUDA|HIP|XPU)\b[\w ]{0,20}\berror\b[\w ():]{0,20}\bout of memory"
+    r"|\berror=2 *: *out of memory|Triton Error \[\w+\]: out of memory"
+    r"|OutOfMemoryError: (?:(?:CUDA|HIP|XPU|NPU) out of memory|Allocation on device)"
+    r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory|_OUT_OF_DEVICE_MEMORY",
+    re.IGNORECASE,
 )
-_PROCESS = re.compile(rf"this process has (?P<size>{_SIZE}) memory in use", re.IGNORECASE)
-_OTHER = re.compile(rf"Process (?P<pid>\d{1, 9}) has (?P<size>{_SIZE}) memory in use")
-_ALLOWED = re.compile(rf"(?P<size>{_SIZE}) allowed;")
-_ALLOCATED = re.compile(rf"Of the allocated memory (?P<size>{_SIZE}) is allocated by PyTorch")
-_PRIVATE = re.compile(rf"with (?P<size>{_SIZE}) allocated in private pools")
-_CACHED = re.compile(rf"and (?P<size>{_SIZE}) is reserved by PyTorch but unallocated")
-_HOST = re.compile(
-    r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate (?P<size>\d{1,18}) bytes"
-)
-_CUDA = re.compile(r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY")
 _LIBRARY = re.compile(
-    r"(?P<name>CUBLAS)_STATUS_ALLOC_FAILED|(?P<name2>CUDNN)_STATUS_ALLOC_FAILED"
-    r"|(?P<name3>NCCL)[^\n]{0,200}(?:Cuda failure (?:2 )?'out of memory')"
+    r"\b(?P<name>(?:CU|HIP)[A-Z]+)_(?:STATUS_)?ALLOC(?:ATION)?_FAILED"
+    r"|(?P<nccl>NCCL)[^\n]{0,200}(?:Cuda failure (?:2 )?'out of memory')"
 )
+_LIBRARIES: Final = {
+    "CUBLAS": "cuBLAS",
+    "CUDNN": "cuDNN",
+    "CUSOLVER": "cuSOLVER",
+    "CUSPARSE": "cuSPARSE",
+    "CUFFT": "cuFFT",
+}
 
 # A cheap test of a line for the beginning of any message.
 START: Final = re.compile(
-    r"out of memory|_STATUS_ALLOC_FAILED|DefaultCPUAllocator: |cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY"
+    r"out of memory|Tried to allocate|tried to allocate|Unable to allocate|Allocation on device|ALLOC(?:ATION)?_FAILED"
+    r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory|_OUT_OF_DEVICE_MEMORY"
 )
 
 
@@ -89,69 +125,65 @@ def parse_message(text: str) -> OomMessage | None:
     text = " ".join(text.split())
     head = _HEAD.search(text)
     if head is not None:
-        return _allocator(text[head.start() :], head)
-    host = _HOST.search(text)
-    if host is not None:
-        return OomMessage("host", requested=int(host["size"]))
+        found = _allocator(text[head.start() :], head)
+        if found is not None:
+            return found
+    for pattern in _HOST:
+        if (host := pattern.search(text)) is not None:
+            return OomMessage("host", requested=parse_bytes(host["size"]))
     library = _LIBRARY.search(text)
     if library is not None:
-        name = next(group for group in library.groups() if group)
-        return OomMessage("library", library={"CUBLAS": "cuBLAS", "CUDNN": "cuDNN"}.get(name, name))
-    if _CUDA.search(text) is not None:
-        return OomMessage("cuda")
-    return None
+        name = library["nccl"] or library["name"]
+        return OomMessage("library", library=_LIBRARIES.get(name, name))
+    return OomMessage("cuda") if _CUDA.search(text) is not None else None
 
 
-def _bytes(match: re.Match[str] | None, group: str = "size") -> int | None:
-    if match is None or match[group] is None:
-        return None
-    text = match[group]
-    return -parse_bytes(text[1:]) if text.startswith("-") else parse_bytes(text)
-
-
-def _allocator(text: str, head: re.Match[str]) -> OomMessage:
-    backend = head["backend"].upper()
+def _allocator(text: str, head: re.Match[str]) -> OomMessage | None:
     # Where logs run messages together, the next one is not this one's.
-    following = _HEAD.search(text, 1)
-    if following is not None:
-        text = text[: following.start()]
-    old = _OLD.search(text)
-    if old is not None:
-        allocated, reserved = _bytes(old, "allocated"), _bytes(old, "reserved")
-        assert allocated is not None
-        assert reserved is not None
-        return OomMessage(
-            "allocator",
-            requested=_bytes(old),
-            device=int(old["device"]),
-            total=_bytes(old, "total") or None,
-            free=_bytes(old, "free"),
-            allocated=allocated,
-            cached=max(0, reserved - allocated),
-            allowed=_bytes(old, "allowed"),
-            backend=backend,
-        )
-    card = _CARD.search(text)
-    found = OomMessage("allocator", requested=_bytes(head), backend=backend)
-    if card is not None:
-        found = replace(
-            found, device=int(card["device"]), total=_bytes(card, "total") or None, free=_bytes(card, "free")
-        )
-    return replace(
-        found,
-        allocated=_bytes(_ALLOCATED.search(text)),
-        cached=_bytes(_CACHED.search(text)),
-        process=_believable(_bytes(_PROCESS.search(text)), found.total),
-        allowed=_bytes(_ALLOWED.search(text)),
-        private=_bytes(_PRIVATE.search(text)),
-        others=_others(text),
+    following = _NEXT.search(text, head.end() - head.start())
+    figures = _figures(text[: following.start()] if following is not None else text)
+    requested = figures.get("requested")
+    if requested is None:
+        return None
+    total, allowed = figures.get("total"), figures.get("allowed")
+    allocated, cached = figures.get("allocated"), figures.get("cached")
+    reserved, process = figures.get("reserved"), figures.get("process")
+    free = figures.get("free")
+    if allocated is not None and cached is None and reserved is not None:
+        cached = max(0, reserved - allocated)
+    backend = (head["backend"] or "CUDA").upper()
+    if backend == "MPS" and reserved is not None and allowed is not None:
+        # It counts what it has reserved, and does not tell what of it no tensor is in; its limit is all that there is.
+        allocated, cached, process = reserved, 0, reserved + figures.get("beside", 0)
+        total, free, allowed = allowed, max(0, allowed - process), None
+    device = _DEVICE.search(text)
+    return OomMessage(
+        "allocator",
+        requested=requested,
+        device=int(device["device"] or device["device2"]) if device is not None else None,
+        total=total,
+        free=free,
+        allocated=allocated,
+        cached=cached,
+        process=_believable(process, total),
+        allowed=_believable(allowed, total),
+        private=figures.get("private"),
+        others=tuple(Other(int(one["pid"]), parse_bytes(one["size"])) for one in _OTHER.finditer(text)),
+        backend=backend,
     )
 
 
-def _others(text: str) -> tuple[Other, ...]:
-    return tuple(Other(int(m["pid"]), _bytes(m) or 0) for m in _OTHER.finditer(text))
+def _figures(text: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, forms in _FIGURES.items():
+        match = next((match for form in forms if (match := form.search(text)) is not None), None)
+        if match is not None:
+            size = match["size"]
+            found[name] = -parse_bytes(size[1:]) if size.startswith("-") else parse_bytes(size)
+    return found
 
 
 def _believable(size: int | None, total: int | None) -> int | None:
-    """NVML reports an absurd figure where it does not know (seen in WSL): that is no figure."""
+    """NVML reports an absurd figure where it does not know (seen in WSL), and the limit of a process that has none is one too:
+    that is no figure."""
     return None if size is not None and total is not None and size > 4 * total else size

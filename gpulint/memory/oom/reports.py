@@ -5,36 +5,45 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from gpulint.memory.oom.diagnosis import kind_of
 from gpulint.memory.oom.messages import OomMessage
 from gpulint.units import parse_bytes
 
 _SIZE: Final = r"\d+(?:\.\d+)? [KMGTPE]?i?B"
-# The first line of a report, and what is its last where the guard could clean up.
-BEGIN: Final = re.compile(r"out of memory in (?P<where>.+?:\d+ in \S+?)(?:\(\))?\s*$", re.MULTILINE)
-END: Final = "recovered: allocated"
+# The first line of a report, or the only one where the guard has explained the like before; and what is a report's last where
+# the guard could clean up.
+BEGIN: Final = re.compile(
+    r"out of memory (?P<again>again )?in (?P<where>.+?:\d+ in \S+?)(?:\(\))?(?(again):.*|\s*)$", re.MULTILINE
+)
+END: Final = re.compile(r"^\s*recovered: allocated")
 _REQUESTED = re.compile(rf"^\s*requested (?P<size>{_SIZE})", re.MULTILINE)
 _FREE = re.compile(rf"^\s*free on the card (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?", re.MULTILINE)
 _ALLOWED = re.compile(rf"this process may use (?P<allowed>{_SIZE}) and has reserved (?P<reserved>{_SIZE})")
 _CACHED = re.compile(rf"^\s*cached (?P<size>{_SIZE}): reserved by torch", re.MULTILINE)
+_OUTSIDE = re.compile(rf"^\s*(?P<size>{_SIZE}) of this process lie outside torch's allocator", re.MULTILINE)
+_PRIVATE = re.compile(rf"^\s*(?P<size>{_SIZE}) are bound to private pools", re.MULTILINE)
+_OTHERS = re.compile(rf"^\s*other processes hold (?P<size>{_SIZE})", re.MULTILINE)
 _RECOVERED = re.compile(rf"^\s*recovered: allocated (?P<size>{_SIZE}) ->", re.MULTILINE)
 
 
 def parse_report(text: str) -> OomMessage | None:
-    """The message that a guard's report in `text` is about; None where there is none, or it has no figures."""
-    if BEGIN.search(text) is None:
+    """The message that a guard's report in `text` is about; None where there is none, or it is one line."""
+    begin = BEGIN.search(text)
+    if begin is None or begin["again"]:
         return None
     requested, free, cached = (pattern.search(text) for pattern in (_REQUESTED, _FREE, _CACHED))
     if requested is None or free is None or cached is None:
-        return None
+        kind = kind_of(text[begin.end() :])
+        return None if kind is None else OomMessage("host" if kind == "host" else "cuda")
     allowed, recovered = _ALLOWED.search(text), _RECOVERED.search(text)
     total = parse_bytes(free["total"]) if free["total"] else None
-    held = parse_bytes(cached["size"])
-    if recovered is not None:
-        allocated = parse_bytes(recovered["size"])
-    elif allowed is not None:
+    held, outside, others = parse_bytes(cached["size"]), _size(_OUTSIDE, text), _size(_OTHERS, text)
+    if allowed is not None:
         allocated = max(0, parse_bytes(allowed["reserved"]) - held)
-    else:  # at most: other processes may have a part of it
-        allocated = max(0, (total or 0) - parse_bytes(free["free"]) - held)
+    elif recovered is not None:
+        allocated = parse_bytes(recovered["size"])
+    else:  # at most: what is not told apart, a small context say, is in it
+        allocated = max(0, (total or 0) - parse_bytes(free["free"]) - held - (outside or 0) - (others or 0))
     return OomMessage(
         "allocator",
         requested=parse_bytes(requested["size"]),
@@ -42,11 +51,24 @@ def parse_report(text: str) -> OomMessage | None:
         free=parse_bytes(free["free"]),
         allocated=allocated,
         cached=held,
+        process=allocated + held + outside if outside is not None else None,
         allowed=parse_bytes(allowed["allowed"]) if allowed is not None else None,
+        private=_size(_PRIVATE, text),
     )
+
+
+def _size(pattern: re.Pattern[str], text: str) -> int | None:
+    found = pattern.search(text)
+    return parse_bytes(found["size"]) if found is not None else None
 
 
 def raised_at(text: str) -> str | None:
     """The line of the user's code that a guard's report names."""
     found = BEGIN.search(text)
     return found["where"] if found is not None else None
+
+
+def is_again(text: str) -> bool:
+    """Whether it is the one line of an error that a report before it has explained."""
+    found = BEGIN.search(text)
+    return found is not None and found["again"] is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from typing import Any
 
@@ -54,10 +55,10 @@ class Hooks:
         @functools.wraps(original)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             if before is not None:
-                before(*args)
+                before(*args, **kwargs)
             result = original(*args, **kwargs)
             if after is not None:
-                after(*args)
+                after(*args, **kwargs)
             return result
 
         setattr(owner, name, wrapped)
@@ -84,6 +85,8 @@ class Hooks:
         if not self._trained:
             self._trained = True
             self._monitor.model(module)
+            if self._current_loader is not None:
+                self._monitor.epoch(self._epochs)
         self._training_loader = self._current_loader or self._training_loader
 
     def _after_forward(self, *_: Any) -> None:
@@ -104,15 +107,18 @@ class Hooks:
         if training is loader:
             self._end_validation()
             self._epochs += 1
-            self._monitor.epoch(self._epochs)
+            if self._current_loader is not None:
+                self._monitor.epoch(self._epochs)
         self._current_loader = weakref.ref(loader)
 
-    def _before_save(self, *_: Any) -> None:
+    def _before_save(self, *_: Any, **__: Any) -> None:
         self._end_validation()
 
-    def _after_save(self, *args: Any) -> None:
-        target = args[1] if len(args) > 1 else None
-        self._monitor.checkpoint(target if isinstance(target, str) or hasattr(target, "__fspath__") else None)
+    def _after_save(self, _: Any = None, target: Any = None, *__: Any, **named: Any) -> None:
+        """An open file has its name too, and so has the one that `save_checkpoint` writes."""
+        target = named.get("f", target)
+        path = getattr(target, "name", target) if hasattr(target, "write") else target
+        self._monitor.checkpoint(path if isinstance(path, (str, os.PathLike)) else None)
 
     def _end_validation(self) -> None:
         if self._validating:

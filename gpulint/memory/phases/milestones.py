@@ -88,7 +88,7 @@ class Monitor:
         cls, file: str | os.PathLike[str] | None = None, *, every: int = 0, device: Any = None
     ) -> Monitor:
         """A monitor that finds the milestones of a plain training loop by itself: first forward (the model is on
-        the device), first optimizer step, the start of each further pass over the training loader (epoch), the
+        the device, and epoch 0 begins), first optimizer step, the start of each further pass over the training loader (epoch), the
         first and the last batch in eval mode (validation), `torch.save` (checkpoint), and the end."""
         monitor = cls(file, every=every, device=device)
         monitor._hooks = Hooks(monitor)
