@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._settings import reports
-from gpulint.rules.detect.alloc_conf import SplitSize, option_names, split_size
+from gpulint.rules.detect.alloc_conf import option_names
 
+from gpulint.analysis.torch.allocator import split_size
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Cost, Report, Rule, SettingProblem
@@ -87,34 +88,17 @@ class SplitSizeLimit(Rule):
     def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
         found = split_size(text)
         if found is not None:
-            problem = _both(found) if found.expandable else _alone(found)
-            yield replace(problem, options=option_names(text))
-
-
-def _alone(found: SplitSize) -> SettingProblem:
-    size = "" if found.size is None else f":{found.size}"
-    return SettingProblem(
-        f"`max_split_size_mb{size}` gives every larger block of a new size a segment of its own",
-        "larger free blocks may not be split, so what is cached fits almost nothing",
-        Cost(
-            "memory reserved that no tensor is in, the more of it the more sizes there are",
-            "106 GiB reserved where `expandable_segments:True` took 6.4 GiB, for batches of varying length; H200, torch 2.11",
-        ),
-        mended=found.mended,
-        applicability="unsafe",
-        remedy="use expandable segments instead",
-    )
-
-
-def _both(found: SplitSize) -> SettingProblem:
-    return SettingProblem(
-        "`max_split_size_mb` undoes part of what `expandable_segments:True` saves",
-        "expandable segments need their blocks split to be used again",
-        Cost(
-            "memory reserved that no tensor is in, the more of it the more sizes there are",
-            "137 GiB reserved where `expandable_segments:True` alone took 6.4 GiB, for batches of varying length; H200, torch 2.11",
-        ),
-        mended=found.mended,
-        applicability="safe",
-        remedy="leave out `max_split_size_mb`",
-    )
+            yield SettingProblem(
+                found.message,
+                "expandable segments need their blocks split to be used again"
+                if found.expandable
+                else "larger free blocks may not be split, so what is cached fits almost nothing",
+                Cost(
+                    "memory reserved that no tensor is in, the more of it the more sizes there are",
+                    found.measured,
+                ),
+                mended=found.mended,
+                applicability="safe" if found.expandable else "unsafe",
+                remedy=found.remedy,
+                options=option_names(text),
+            )

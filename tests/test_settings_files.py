@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from gpulint.rules.detect.alloc_conf import split_size
+from gpulint.analysis.torch.allocator import split_size
 from support import gpulint
 
 from gpulint.analysis.torch.allocator import OPTIONS, bad_options

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from gpulint.analysis.torch.allocator import SINCE, bad_options
+from gpulint.analysis.torch.allocator import SINCE, bad_options, split_size
 
 OLD: Final = "PYTORCH_CUDA_ALLOC_CONF"
 NEW: Final = "PYTORCH_ALLOC_CONF"
@@ -16,6 +16,7 @@ NEW_SINCE: Final = (2, 12)
 EXPANDABLE_SINCE: Final = (2, 1)
 
 KEYS: Final = frozenset(SINCE)
+_CARDS: Final = re.compile(r"\s*(?:(?:-?\d+|(?:GPU|MIG)-[\w/-]+)\s*(?:,\s*|$))*")
 
 
 def version_tuple(version: str) -> tuple[int, int]:
@@ -95,22 +96,24 @@ def automatic(version: str | None, platform: str) -> dict[str, str]:
 
 
 def warnings_for(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """What measurements say against settings that people copy."""
+    """What measurements say against settings that people copy, as GPU601 says it."""
     found = []
-    split = settings.get("max_split_size_mb")
-    expandable = settings.get("expandable_segments", "").lower() == "true"
-    if split is not None and expandable:
+    split = split_size(render(settings))
+    if split is not None:
+        found.append(f"{split.message} (GPU601): {split.measured}; {split.remedy}")
+    if "garbage_collection_threshold" in settings and settings.get("expandable_segments") == "True":
         found.append(
-            "max_split_size_mb beside expandable_segments made it worse in measurements"
-            " (137 GiB reserved against 6.4 GiB): leave it out"
-        )
-    elif split is not None:
-        found.append(
-            f"max_split_size_mb:{split} forbids splitting larger blocks, so every new size becomes a segment of its"
-            " own (106 GiB reserved where the default took 22.4 GiB): use expandable_segments:True instead"
-        )
-    if "garbage_collection_threshold" in settings and expandable:
-        found.append(
-            "garbage_collection_threshold acts on unsplit segments, of which expandable_segments has few"
+            "`garbage_collection_threshold` acts on unsplit segments, of which `expandable_segments:True` has few"
         )
     return tuple(found)
+
+
+def lists_cards(visible: str) -> bool:
+    """Whether a value of `CUDA_VISIBLE_DEVICES` is a list of cards, by number or name; "0.8" is none."""
+    return _CARDS.fullmatch(visible) is not None
+
+
+def not_a_limit(visible: str) -> str:
+    """What to say of `CUDA_VISIBLE_DEVICES`, which some take for a limit on memory."""
+    what = "chooses cards" if lists_cards(visible) else "is no list of cards"
+    return f"`CUDA_VISIBLE_DEVICES={visible}` {what} and limits no memory: `memory.limit(0.8)` does"

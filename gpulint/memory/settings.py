@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpulint.memory import alloc_conf
-from gpulint.memory.device import Unavailable, cuda_missing, cuda_started, torch_module
+from gpulint.memory.device import Unavailable, cuda_missing, cuda_started, say_once, torch_module
 
 
 class AllocatorSettingsError(RuntimeError):
@@ -71,13 +71,23 @@ def configure(
     # One of the two, or half of the settings could come from either.
     os.environ.pop(other, None)
     os.environ[variable] = value
-    notes = alloc_conf.warnings_for(merged)
+    notes = _remarks(merged)
     if not check:
         return Configured(variable, value, notes=notes)
     missing = cuda_missing()
     if missing:
         return Configured(variable, value, notes=(*notes, f"not checked: {missing}"))
     return _checked(variable, value, wanted, notes, strict)
+
+
+def _remarks(settings: dict[str, str]) -> tuple[str, ...]:
+    """What is to be said of the settings, and of the cards that were chosen. What cannot have been meant is logged."""
+    against, visible = alloc_conf.warnings_for(settings), os.environ.get("CUDA_VISIBLE_DEVICES")
+    cards = () if visible is None else (alloc_conf.not_a_limit(visible),)
+    wrong = cards if visible is not None and not alloc_conf.lists_cards(visible) else ()
+    for text in (*against, *wrong):
+        say_once(text)
+    return (*against, *cards)
 
 
 def _in_force(wanted: dict[str, str]) -> Configured:

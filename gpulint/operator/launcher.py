@@ -105,6 +105,11 @@ def allocator_environment(
     return (variable, alloc_conf.render(merged)) if merged else None
 
 
+def against(settings: str) -> tuple[str, ...]:
+    """What is to be said against settings before a program starts with them."""
+    return alloc_conf.warnings_for(alloc_conf.parse(settings))
+
+
 def _read(environment: Mapping[str, str], name: str) -> dict[str, str]:
     return alloc_conf.parse(environment.get(name, ""))
 

@@ -19,10 +19,6 @@ VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 _SETTERS = frozenset({"setdefault", "putenv", "setenv", "__setitem__"})
 _DIRECT = frozenset({"_set_allocator_settings", "_accelerator_setAllocatorSettings"})
 
-# Splitting is forbidden above this size: from here on few blocks of a training step are as large.
-HARMLESS_SPLIT_MB: Final = 1024
-
-
 @dataclass(slots=True)
 class Setting:
     """An allocator setting, or the choice of visible devices, put into the environment.
@@ -115,37 +111,9 @@ def _updates_environ(
 # --- what a setting says -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SplitSize:
-    """`max_split_size_mb` in a setting. `mended` is the setting as it was meant."""
-
-    size: int | None
-    expandable: bool
-    mended: str
-
-
 def option_names(text: str | None) -> tuple[str, ...]:
     """The names of the options in a setting, as far as they are known."""
     return tuple(part.partition(":")[0].strip() for part in parts(text or "") if ":" in part)
-
-
-def split_size(text: str) -> SplitSize | None:
-    """`max_split_size_mb` of a size that leaves the usual tensors of a training step unsplit; else None."""
-    given = {key.strip(): value.strip() for key, _, value in (part.partition(":") for part in parts(text))}
-    if "max_split_size_mb" not in given:
-        return None
-    digits = re.match(r"\d+", given["max_split_size_mb"])
-    size = int(digits[0]) if digits is not None else None
-    if size is not None and size >= HARMLESS_SPLIT_MB:
-        return None
-    if given.get("backend", "native") != "native":
-        return None  # that allocator does not split at all
-    expandable = given.get("expandable_segments") == "True"
-    rest = [part for part in parts(text) if not part.strip().startswith("max_split_size_mb:")]
-    if not expandable:
-        rest = [part for part in rest if not part.strip().startswith("expandable_segments:")]
-        rest.insert(0, "expandable_segments:True")
-    return SplitSize(size, expandable, ",".join(part.strip() for part in rest))
 
 
 def target_version(text: object) -> tuple[int, int] | None:

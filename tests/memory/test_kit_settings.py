@@ -61,9 +61,30 @@ class TestText:
         both = {"max_split_size_mb": "128", "expandable_segments": "True"}
         assert "137 GiB" in alloc_conf.warnings_for(both)[0]
         assert alloc_conf.warnings_for({"expandable_segments": "True"}) == ()
+        assert alloc_conf.warnings_for({"max_split_size_mb": "2048"}) == ()
+
+    @pytest.mark.parametrize(
+        ("visible", "listed"),
+        [
+            ("0", True), ("0,1", True), ("", True), ("-1", True), ("GPU-8f3a2c1d-aa", True), ("MIG-GPU-1/0/1", True),
+            ("0.8", False), ("80%", False), ("cuda:0", False),
+        ],
+    )  # fmt: skip
+    def test_a_fraction_is_no_list_of_cards(self, visible, listed) -> None:
+        assert alloc_conf.lists_cards(visible) is listed
 
 
 class TestConfigure:
+    def test_the_choice_of_cards_is_no_limit_on_memory(self, monkeypatch, caplog) -> None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+        made = memory.configure(expandable_segments=True, check=False)
+        assert made.notes == (alloc_conf.not_a_limit("0"),)
+        assert caplog.text == ""
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0.8")
+        with caplog.at_level("INFO", "gpulint.memory"):
+            memory.configure(expandable_segments=True, check=False)
+        assert "`CUDA_VISIBLE_DEVICES=0.8` is no list of cards and limits no memory: `memory.limit(0.8)` does" in caplog.text
+
     @pytest.fixture(autouse=True)
     def _unused(self, monkeypatch) -> None:
         """Another test may have used a GPU of this machine."""

@@ -428,3 +428,19 @@ def test_settings_that_torch_refuses_are_refused_before_the_program_starts(setti
     assert said in done.stderr
     assert done.stderr.startswith("gpulint: --alloc-conf: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_settings_that_work_against_each_other_are_told_before_the_program_starts(tmp_path) -> None:
+    settings = "expandable_segments:True,max_split_size_mb:128"
+    done = run(
+        sys.executable,
+        "-c",
+        "import sys; print('started', file=sys.stderr)",
+        options=("--alloc-conf", settings),
+        cwd=tmp_path,
+    )
+    told, started, *_ = done.stderr.splitlines()
+    assert done.returncode == 0
+    assert started == "started"
+    assert "`max_split_size_mb` undoes part of what `expandable_segments:True` saves (GPU601)" in told
+    assert "137 GiB" in told

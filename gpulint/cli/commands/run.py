@@ -62,6 +62,8 @@ def command(
             allocator = launcher.allocator_environment(alloc_conf, version, os.environ)
         except ValueError as error:
             raise click.UsageError(f"--alloc-conf: {error}") from error
+        if allocator is not None and not quiet:
+            _say([f"--alloc-conf: {text}" for text in launcher.against(allocator[1])])
     try:
         ended = launcher.launch(program, allocator, interval)
     except launcher.CannotStart as error:
