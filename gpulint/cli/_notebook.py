@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import click
 
@@ -14,7 +15,6 @@ from gpulint.cli._in_cells import InCells
 from gpulint.config import shown_path
 from gpulint.findings import Finding
 from gpulint.lint.cells import CellModule, Places, join
-from gpulint.runtime.parent.verdict import Verification
 from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
 from gpulint.trial.applying import NotWritten, encoded, write
@@ -22,6 +22,9 @@ from gpulint.trial.plan import Trial, TrialFix
 
 # What stands for `files = !ls` asks for something to be called: no shell runs here.
 _HEAD = "_magic_ = lambda *_: []  # what `!command` gives here: no shell runs\n"
+
+
+Measured = TypeVar("Measured", bound=Any)  # a frozen record with a `target`
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,10 @@ class CellScript:
             texts=renamed(trial.texts),
         )
 
-    def as_measured(self, verification: Verification) -> Verification:
-        """What was measured of the script, as of the notebook's cells."""
+    def as_measured(self, measured: Measured) -> Measured:
+        """What was measured of the script, or forecast, as of the notebook's cells."""
         notebook = os.path.abspath(self.source.path)
-        told = InCells(self.path, notebook, Places(_HEAD + self.module.text)).told(verification)
+        told = InCells(self.path, notebook, Places(_HEAD + self.module.text)).told(measured)
         return replace(told, target=shown_path(self.source.path))
 
     def note(self) -> str:

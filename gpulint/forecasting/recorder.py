@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -14,11 +15,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.forecasting.cards import Card
-from gpulint.forecasting.recording import CHANNEL, OPTIONS, Recording
+from gpulint.forecasting.recording import CHANNEL, OPTIONS, Doubt, Recording
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.capture import Tail
 
 CHILD: Final = os.path.abspath(os.path.join(__file__, "..", "child", "child.py"))
+ENDLESS: Final = 1000  # times that one condition is read from the card in a run that comes to no steps
+_RANKS: Final = re.compile(r"KeyError: '(?:LOCAL_RANK|RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)'")
+_ASKED: Final = (
+    "asked for values on the card, of which a forecast has none: what chooses its way by them, as adaptive solvers and line"
+    " searches do, is outside of what it covers"
+)
 GRACE: Final = 20.0  # seconds a child may take to write its recording once its time is up
 
 
@@ -34,7 +41,7 @@ class ForecastError(Exception):
 class Program:
     """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `changing.py`,
     `share` the part of its elements that a mask is taken to choose and `number` a whole number read from the
-    card, where nobody knows the values."""
+    card, where nobody knows the values. `folder` is where it runs, and what it imports lies, if not where it is."""
 
     target: str
     arguments: tuple[str, ...] = ()
@@ -46,10 +53,13 @@ class Program:
     change: str = ""
     share: float = 1.0
     number: int = 1
+    folder: str = ""
 
     @property
     def home(self) -> str:
         """The folder whose files are the user's own."""
+        if self.folder:
+            return self.folder
         return os.getcwd() if self.module else os.path.dirname(os.path.realpath(self.target))
 
 
@@ -67,6 +77,7 @@ def record(program: Program, card: Card) -> Recording:
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr if program.show_output else output,
             stderr=output,
+            cwd=program.folder or None,
             pass_fds=(sending,),
             start_new_session=True,
         )
@@ -93,6 +104,8 @@ def _check(program: Program) -> None:
         return
     if not os.path.exists(program.target):
         raise ForecastError(f"the script {program.target} does not exist")
+    if program.target.endswith(".ipynb"):
+        raise ForecastError("a notebook is forecast by the command, as the script of its cells: gpulint forecast")
     if not os.access(program.target, os.R_OK):
         raise ForecastError(f"the script {program.target} cannot be read")
 
@@ -102,6 +115,7 @@ def _environment(program: Program, card: Card, descriptor: int, mark: str) -> di
         "card": card.to_json(),
         "module": program.module,
         "home": program.home,
+        "folder": program.folder,
         "steps": program.steps,
         "timeout": program.timeout,
         "change": program.change,
@@ -145,6 +159,9 @@ def _recording(data: bytes, program: Program, code: int, tails: list[Tail]) -> R
         raise ForecastError(found.message)
     if found.end == "raised":
         raise ForecastError(_raised(found), found.traceback or said)
+    endless = _goes_on(found)
+    if endless is not None:
+        raise ForecastError(f"the time was up: {endless.file}:{endless.line} had {_ASKED}")
     return found
 
 
@@ -167,6 +184,20 @@ def _raised(found: Recording) -> str:
         hint = "; a forecast runs the script itself, which needs the files that it reads"
     elif "UnsupportedOperatorException" in text or "NotImplementedError" in text:
         hint = "; an operator without a fake implementation cannot be forecast"
-    elif "Default process group" in text or "init_process_group" in text or "env://" in text:
+    elif "Default process group" in text or _RANKS.fullmatch(text) is not None:
         hint = "; training on several GPUs is outside of what a forecast covers: run it as on one"
+    elif (asked := _asked(found)) is not None:
+        hint = f" after {asked.file}:{asked.line} had {_ASKED}"
     return f"the script raised {text}{hint}"
+
+
+def _asked(found: Recording) -> Doubt | None:
+    """Where a condition was read from the card, in a file that the error came through."""
+    conditions = (one for one in found.doubts if one.code == "boolean" and one.file)
+    return next((one for one in conditions if f'File "{one.file}"' in found.traceback), None)
+
+
+def _goes_on(found: Recording) -> Doubt | None:
+    """Where a loop goes on by a condition on the card until the time is up."""
+    conditions = (one for one in found.doubts if one.code == "boolean" and one.count >= ENDLESS)
+    return next(conditions, None) if found.end == "time" and not found.facts.get("settled") else None

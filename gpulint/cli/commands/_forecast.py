@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import click
@@ -42,6 +43,7 @@ class Request:
     show_output: bool
     colour: str
     quiet: bool
+    folder: str = ""  # of a notebook
 
     def program(self) -> Program:
         assert self.target is not None
@@ -53,6 +55,7 @@ class Request:
             self.steps,
             self.timeout,
             self.show_output,
+            folder=self.folder,
         )
 
 
@@ -65,8 +68,18 @@ def perform(request: Request) -> int:
     card = _card(request)
     if not request.quiet:
         say_what_went_to(request.target, request.arguments)
+    if not request.module and request.target.endswith(".ipynb"):
+        from gpulint.cli._notebook import cell_script
+
+        with cell_script(request.target) as cells:
+            request = replace(request, target=cells.path, folder=cells.home)
+            return _perform(request, card, cells.as_measured)
+    return _perform(request, card, lambda forecast: forecast)
+
+
+def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast]) -> int:
     try:
-        forecast = _forecast(request, card)
+        forecast = told(_forecast(request, card))
     except ForecastError as error:
         sys.stdout.flush()
         if error.details.strip():

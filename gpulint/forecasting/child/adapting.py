@@ -11,6 +11,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from gpulint.forecasting.child import vision
+from gpulint.forecasting.child.face import Outside
 from gpulint.forecasting.child.tape import Tape
 
 _kept: list[Any] = []
@@ -30,6 +31,7 @@ def adapt(tape: Tape) -> None:
     _host_generators()
     _whole_backwards()
     _seem_real()
+    _one_process()
     vision.adapt()
 
 
@@ -145,6 +147,21 @@ def _seem_real() -> None:
     """Libraries ask whether a tensor is fake, by this name, and take it that they are traced: they would do otherwise than on a
     card. torch itself knows the class by its own module."""
     torch._subclasses.FakeTensor = type("FakeTensor", (), {})
+
+
+def _one_process() -> None:
+    """Ranks wait for each other, and processes that are started have no card."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise Outside(
+            "training on several GPUs is outside of what a forecast covers, which runs one process with one card: start the"
+            " script as on one GPU, without ranks"
+        )
+
+    torch.multiprocessing.spawn = torch.multiprocessing.start_processes = refuse
+    if torch.distributed.is_available():
+        torch.distributed.init_process_group = refuse
+        sys.modules["torch.distributed.distributed_c10d"].init_process_group = refuse  # type: ignore[attr-defined]
 
 
 def _run_eagerly(tape: Tape) -> None:

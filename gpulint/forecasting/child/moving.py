@@ -13,6 +13,7 @@ from gpulint.forecasting.child.deciding import FOLLOWED
 from gpulint.forecasting.child.tape import Tape
 from gpulint.forecasting.recording import Phase
 
+_functorch: Any = torch._C._functorch
 _MOVES = ("to", "cuda")
 _CERTAIN = ("arange", "zeros", "ones", "full", "eye")  # made of nothing, and the same each time
 _READS = ("numpy", "tolist", "__array__")
@@ -30,21 +31,17 @@ class Moving(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "pin_memory":
             return args[0]
-        if name in _READS and isinstance(args[0], FakeTensor):
+        if name in _READS and _is_on_card(args[0]):
             return func(self._on_host(args[0]), *args[1:], **kwargs)
         device = _device_of(name, args, kwargs)
-        if kwargs.get("generator") is not None and (device is not None or isinstance(args[0], FakeTensor)):
+        given = (*args, *kwargs.values())  # `nn.init` names all that it is given
+        if kwargs.get("generator") is not None and (device is not None or any(map(_is_on_card, given))):
             kwargs = {key: value for key, value in kwargs.items() if key != "generator"}
         if device is None or device.type != "cuda":
             return func(*args, **kwargs)
-        if (
-            name in _MOVES
-            and args
-            and isinstance(args[0], torch.Tensor)
-            and not isinstance(args[0], FakeTensor)
-        ):
+        if name in _MOVES and args and _is_host(args[0]):
             return self._moved(args, kwargs)
-        if any(isinstance(one, FakeTensor) for one in args):
+        if any(map(_is_on_card, given)):
             return func(*args, **kwargs)
         return self._made(func, name, args, kwargs)
 
@@ -55,6 +52,10 @@ class Moving(TorchFunctionMode):
     def _moved(self, args: Any, kwargs: Any) -> Any:
         """A tensor of the host, on the card: of the same strides, and no part of the graph that it had there."""
         source = args[0]
+        if _functorch.is_batchedtensor(source):  # under `vmap`: what it wraps is moved
+            level, dim = _functorch.maybe_get_level(source), _functorch.maybe_get_bdim(source)
+            moved = self._moved((_functorch.get_unwrapped(source), *args[1:]), kwargs)
+            return _functorch._add_batch_dim(moved, dim, level)
         given = [kwargs.get("dtype"), *(one for one in args[1:] if isinstance(one, torch.dtype))]
         given += [one.dtype for one in args[1:] if isinstance(one, torch.Tensor)]
         dtype = next((one for one in given if one is not None), source.dtype)
@@ -104,7 +105,12 @@ def _given(fakes: Any, value: Any) -> Any:
 
 
 def _is_host(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor)
+    return isinstance(value, torch.Tensor) and not _is_on_card(value)
+
+
+def _is_on_card(value: Any) -> bool:
+    """Whether it is a fake tensor, or one wrapped for a transform (`vmap`) that says where what it wraps is."""
+    return isinstance(value, FakeTensor) or (isinstance(value, torch.Tensor) and value.is_cuda)
 
 
 def _device_of(name: str, args: Any, kwargs: Any) -> torch.device | None:

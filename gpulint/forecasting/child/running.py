@@ -82,6 +82,8 @@ def main(target: str, arguments: list[str]) -> None:
     options = json.loads(os.environ.pop(OPTIONS))
     report = Report(int(os.environ.pop(CHANNEL)))
     running.prepare(target, arguments, options["module"])
+    if options["folder"]:
+        sys.path[0] = options["folder"]
     try:
         import torch
     except ImportError as error:
