@@ -42,7 +42,8 @@ def _tried(
     fixes = fixes_of(_verify.chosen_findings(request), tell)
     with _executing(request) as execute:
         try:
-            trial = try_fixes(_verify.run_of(request), fixes, execute, request.max_runs)
+            what = _verify.run_of(request)
+            trial = try_fixes(what, fixes, execute, request.max_runs, max_drift=request.max_drift)
         except KeyboardInterrupt:
             print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
             return 130

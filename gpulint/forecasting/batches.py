@@ -52,7 +52,7 @@ def search(
     program: Program, card: Card, option: str, settings: str | None, say: Callable[[str], None]
 ) -> Search:
     """Bisect between what fits and what does not, starting from what the two sizes tried first let expect. A size of which it is
-    open does not count as one that fits. Raises ForecastError."""
+    open does not count as one that fits; one does whose steps fit, though not all was reached. Raises ForecastError."""
     tried: dict[int, Batch] = {}
 
     def fits(size: int) -> bool:
@@ -60,7 +60,7 @@ def search(
             say(f"trying {option.rstrip('=')} {size}")
             found = forecast(with_batch(program, option, size), card, settings)
             tried[size] = Batch(size, found.process, found.fits)
-        return tried[size].fits == "yes"
+        return tried[size].fits in ("yes", "unknown")
 
     size = given_batch(program, option)
     fits(size)

@@ -20,6 +20,8 @@ _WORDS: Final = {
     "compile": "torch.compile is left out and the model is run as it is; compiled code keeps and takes other memory",
 }
 DECIDED: Final = ("mask", "unique", "number", "repeats", "bincount")  # other answers to these can be tried
+UNREACHED: Final = "unreached"  # of a phase that the program's text shows
+MOST_UNREACHED: Final = 5
 WIDENING: Final = {
     "compile": (0.30, 0.15),
     "repeats": (0.0, 0.10),
@@ -49,8 +51,8 @@ class Steps:
         return 1 - min(later) / most if most else 0.0
 
 
-def said(recording: Recording, training: Steps, evaluates: bool = True) -> list[Said]:
-    """Every doubt about a run, those with a line first; `evaluates` says that an evaluation is to be expected."""
+def said(recording: Recording, training: Steps) -> list[Said]:
+    """Every doubt about a run, those with a line first."""
     found = [
         Said(one.code, _WORDS[one.code], one.file, one.line)
         for one in sorted(recording.doubts, key=lambda one: (one.file, one.line))
@@ -64,8 +66,12 @@ def said(recording: Recording, training: Steps, evaluates: bool = True) -> list[
         found.append(Said("few-steps", f"only {len(training.peaks)} steps were seen"))
     if recording.end == "time":
         found.append(Said("time", "the time was up before enough was seen (--timeout)"))
-    if recording.end == "enough" and evaluates and not facts.get("evaluated"):
-        found.append(Said("no-evaluation", "no evaluation was reached; if there is one it may take more"))
+    for file, line, what in facts.get("unreached", ())[:MOST_UNREACHED]:
+        found.append(
+            Said(UNREACHED, f"this {what} was not reached, and what it takes is not known", file, line)
+        )
+    if recording.end == "time" and len(training.peaks) < 3:
+        found.append(Said(UNREACHED, "what comes after the steps that were seen is not known"))
     if facts.get("cut_epochs"):
         found.append(
             Said(

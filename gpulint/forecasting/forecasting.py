@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from dataclasses import dataclass, replace
 
@@ -63,7 +61,9 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
     )  # fmt: skip
     fits = _fits(recording, settings, card, reserved, process)
     stopped = None
-    if fits != "yes":
+    if fits == "yes" and any(one.code == doubts.UNREACHED for one in said):
+        fits = "unknown"
+    elif fits != "yes":
         stopped = replay(recording, settings, max(0, card.memory - card.context)).out_of_memory
     return Forecast(
         run.program.target,
@@ -90,21 +90,13 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
 
 def _said(run: Recorded, training: Steps, settings: str, played: Replay) -> tuple[list[Said], Peaks | None]:
     """The doubts that are left once other answers were tried, and the peaks with those."""
-    found = doubts.said(run.recording, training, _may_evaluate(run.program))
+    found = doubts.said(run.recording, training)
     if run.others is None:
         return found, None
     other = replay(run.others, settings)
     if (other.allocated, other.reserved) == (played.allocated, played.reserved):
         return [one for one in found if one.code not in DECIDED], None
     return found, Peaks(other.allocated, other.reserved)
-
-
-def _may_evaluate(program: Program) -> bool:
-    """Whether the script's own text speaks of evaluation; of a module it is not known."""
-    if program.module or not os.path.isfile(program.target):
-        return True
-    with open(program.target, encoding="utf-8", errors="replace") as source:
-        return re.search(r"\beval\(|no_grad|inference_mode|validat", source.read()) is not None
 
 
 def _fits(recording: Recording, settings: str, card: Card, reserved: Figure, process: Figure) -> Fits:

@@ -21,7 +21,9 @@ from gpulint.runtime.parent.capture import Tail
 
 CHILD: Final = os.path.abspath(os.path.join(__file__, "..", "child", "child.py"))
 ENDLESS: Final = 1000  # times that one condition is read from the card in a run that comes to no steps
-_RANKS: Final = re.compile(r"KeyError: '(?:LOCAL_RANK|RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)'")
+_RANKS: Final = re.compile(
+    r"KeyError: '(?:LOCAL_RANK|RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)'"
+)
 _ASKED: Final = (
     "asked for values on the card, of which a forecast has none: what chooses its way by them, as adaptive solvers and line"
     " searches do, is outside of what it covers"
@@ -105,7 +107,9 @@ def _check(program: Program) -> None:
     if not os.path.exists(program.target):
         raise ForecastError(f"the script {program.target} does not exist")
     if program.target.endswith(".ipynb"):
-        raise ForecastError("a notebook is forecast by the command, as the script of its cells: gpulint forecast")
+        raise ForecastError(
+            "a notebook is forecast by the command, as the script of its cells: gpulint forecast"
+        )
     if not os.access(program.target, os.R_OK):
         raise ForecastError(f"the script {program.target} cannot be read")
 

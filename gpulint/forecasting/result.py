@@ -22,7 +22,8 @@ KINDS: Final = (
     "workspaces",
 )
 
-Fits = Literal["yes", "no", "open"]
+# *unknown*: what was reached fits, and the program's text shows more.
+Fits = Literal["yes", "no", "open", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)

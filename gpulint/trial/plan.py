@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpulint.findings import Finding, Fix
+from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import RunResult
 
@@ -130,8 +131,8 @@ class Attempt:
 class Trial:
     """A whole trial. `before` is the first run of the unchanged script, `again` its second, `after` the run with all fixes that
     pay; `gains` compare the two. `noise` says within what the runs were compared. `texts` are files as the fixes that pay make
-    them, by absolute path; `originals` as they were read. `written` are those that stand on the disk now. `failure` says why
-    nothing could be tried."""
+    them, by absolute path; `originals` as they were read. `written` are those that stand on the disk now. `left` is what `verify`
+    says of the program with all fixes that pay. `failure` says why nothing could be tried."""
 
     target: str
     judged: tuple[Judged, ...] = ()
@@ -145,6 +146,7 @@ class Trial:
     originals: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     written: tuple[str, ...] = ()
+    left: Verification | None = None
     failure: str = ""
 
     @property
@@ -153,10 +155,12 @@ class Trial:
 
     @property
     def exit_code(self) -> int:
-        """0: nothing is left to gain; 1: gains were found and not applied; 2: nothing could be tried."""
+        """0: nothing is left to gain; 1: gains were found and not applied, or something drifts that no fix ends; 2: nothing could be
+        tried."""
         if self.failure:
             return 2
-        return 1 if self.paying and not self.written else 0
+        drifts = self.left is not None and self.left.drifting
+        return 1 if drifts or (self.paying and not self.written) else 0
 
     def count(self, status: Status) -> int:
         """How many fixes have come out so."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.verdict import verify
 from gpulint.runtime.record.recording import Bound, TrialOptions
 from gpulint.runtime.record.result import (
     CUT_OFF,
@@ -35,21 +36,24 @@ Execute = Callable[[Run, str], RunResult]
 
 
 def try_fixes(
-    what: Run, fixes: Sequence[TrialFix], execute: Execute, max_runs: int = MAX_RUNS, seed: int = SEED
+    what: Run,
+    fixes: Sequence[TrialFix],
+    execute: Execute,
+    max_runs: int = MAX_RUNS,
+    seed: int = SEED,
+    max_drift: int = 0,
 ) -> Trial:
-    """Try the fixes on the program and sort them out. Nothing is written.
+    """Try the fixes on the program and sort them out; with none, run it once for what `verify` finds. Nothing is written.
 
-    `execute` runs a program, as `runtime.parent.runner.run` does. Raises ValueError for options that make no sense.
+    `execute` runs a program, as `runtime.parent.runner.run` does; `max_drift` bytes a step may be left. Raises ValueError for options that make no sense.
     """
     if max_runs < 3:
         raise ValueError("max_runs must be at least 3: two runs of the script as it is, one with fixes")
-    if not fixes:
-        return Trial(what.target)
     try:
         texts = Texts.of(fixes)
     except FileError as error:
         return Trial(what.target, failure=f"a file with findings {error.message}")
-    return _Trying(what, fixes, texts, execute, max_runs, seed).run()
+    return _Trying(what, fixes, texts, execute, max_runs, seed, max_drift).run()
 
 
 @dataclass
@@ -60,6 +64,7 @@ class _Trying:
     execute: Execute
     max_runs: int
     seed: int
+    max_drift: int
     attempts: list[Attempt] = field(default_factory=list)
     outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
     judged: dict[int, Judged] = field(default_factory=dict)
@@ -138,6 +143,8 @@ class _Trying:
             return first.end.message
         if not any(rank.steps() for rank in first.ranks):
             return f"{first.end.message}; no step was sampled, so there is nothing to compare"
+        if not self.fixes:
+            return ""
         if any(rank.end.reason == "killed" for rank in first.ranks):
             return "the script ended one of its workers before that could report what it computed"
         if any(rank.recording is None for rank in first.ranks):
@@ -277,7 +284,10 @@ class _Trying:
         notes = (note for one in (*before.ranks, *before.others) for note in one.notes)
         partly = dict.fromkeys(note for note in notes if note.endswith((UNFOLLOWED, CUT_OFF, LEFT_ALONE)))
         doubts = (*([BLIND] if blind else []), *partly)
-        return Trial(self.what.target, judged, before, doubts=doubts, attempts=tuple(self.attempts), **known)  # type: ignore[arg-type]
+        last = known.get("after") or before
+        left = None if known.get("failure") else verify(self.what.target, last, (), self.max_drift)  # type: ignore[arg-type]
+        attempts = tuple(self.attempts)
+        return Trial(self.what.target, judged, before, doubts=doubts, attempts=attempts, left=left, **known)  # type: ignore[arg-type]
 
 
 BLIND = (

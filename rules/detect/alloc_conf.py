@@ -19,6 +19,7 @@ VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 _SETTERS = frozenset({"setdefault", "putenv", "setenv", "__setitem__"})
 _DIRECT = frozenset({"_set_allocator_settings", "_accelerator_setAllocatorSettings"})
 
+
 @dataclass(slots=True)
 class Setting:
     """An allocator setting, or the choice of visible devices, put into the environment.

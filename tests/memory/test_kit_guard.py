@@ -84,7 +84,9 @@ class TestRetry:
         assert retried == "trying again with batch_size=32"
         assert again.startswith("out of memory again in ")
         assert again.endswith("requested 1.00 PiB; trying again with batch_size=16")
-        (found,) = read_log("\n".join(record.getMessage() for record in caplog.records).splitlines()).occurrences
+        (found,) = read_log(
+            "\n".join(record.getMessage() for record in caplog.records).splitlines()
+        ).occurrences
         assert (found.diagnosis.kind, found.times) == ("host", 2)
 
     def test_another_line_is_explained_anew(self, caplog) -> None:

@@ -83,7 +83,10 @@ class TestConfigure:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0.8")
         with caplog.at_level("INFO", "gpulint.memory"):
             memory.configure(expandable_segments=True, check=False)
-        assert "`CUDA_VISIBLE_DEVICES=0.8` is no list of cards and limits no memory: `memory.limit(0.8)` does" in caplog.text
+        assert (
+            "`CUDA_VISIBLE_DEVICES=0.8` is no list of cards and limits no memory: `memory.limit(0.8)` does"
+            in caplog.text
+        )
 
     @pytest.fixture(autouse=True)
     def _unused(self, monkeypatch) -> None:

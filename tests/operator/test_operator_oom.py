@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -11,9 +12,10 @@ import tracemalloc
 import pytest
 import warm
 
+from gpulint.cli.commands._oom import render as lines_of
 from gpulint.memory.oom.diagnosis import diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
-from gpulint.operator.oom_log import read_log, render
+from gpulint.operator.oom_log import LogReport, read_log
 
 MIB = 1024**2
 GIB = 1024**3
@@ -97,6 +99,53 @@ ZERO_FREE = (
 )
 
 
+# 1.0 to 1.3 say what is cached and in no tensor, others what is reserved; extensions and other devices say less.
+TORCH_1_1 = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 48.00 MiB (GPU 0; 7.93 GiB total capacity; 6.71 GiB already allocated;"
+    " 19.00 MiB free; 143.20 MiB cached)"
+)
+OLD_SHARED = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.69 GiB total capacity; 310.00 MiB already"
+    " allocated; 9.50 MiB free; 372.00 MiB reserved in total by PyTorch)"
+)
+FULL = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 226.00 MiB. GPU 0 has a total capacity of 15.70 GiB of which"
+    " 210.38 MiB is free. Including non-PyTorch memory, this process has 15.48 GiB memory in use. Of the allocated memory 14.81"
+    " GiB is allocated by PyTorch, and 336.73 MiB is reserved by PyTorch but unallocated." + NEW_TAIL
+)
+ASYNC = """\
+torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)
+Currently allocated     : 14.90 GiB
+Requested               : 640.00 MiB
+Device limit            : 15.99 GiB
+Free (according to CUDA): 0 bytes
+PyTorch limit (set by user-supplied memory fraction)
+                        : 17179869184.00 GiB
+"""
+IPEX = (
+    "RuntimeError: XPU out of memory. Tried to allocate 1.71 GiB (GPU 0; 15.56 GiB total capacity; 176.00 MiB already"
+    " allocated; 176.00 MiB reserved in total by PyTorch)"
+)
+XPU = (
+    "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 4.66 GiB. GPU 0 has a total capacity of 5.65 GiB of which 1.20"
+    " GiB is free. Of the allocated memory 4.10 GiB is allocated by PyTorch, and 12.00 MiB is reserved by PyTorch but"
+    " unallocated. Please use `empty_cache` to release all unoccupied cached memory."
+)
+NPU = (
+    "RuntimeError: NPU out of memory. Tried to allocate 1.50 GiB (NPU 3; 60.96 GiB total capacity; 57.10 GiB already allocated;"
+    " 57.10 GiB current active; 612.00 MiB free; 58.40 GiB reserved in total by PyTorch) If reserved memory is >> allocated"
+)
+MPS = (
+    "RuntimeError: MPS backend out of memory (MPS allocated: 15.05 GB, other allocations: 2.40 GB, max allowed: 18.13 GB). Tried"
+    " to allocate 1.16 GB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory"
+    " allocations (may cause system failure)."
+)
+MPS_1_12 = (
+    "RuntimeError: MPS backend out of memory (MPS allocated: 9.05 GB, max allowed: 9.07 GB). Tried to allocate 1.02 GB on"
+    " shared pool."
+)
+
+
 def gib(value: float) -> int:
     return round(value * GIB)
 
@@ -134,8 +183,23 @@ class TestParsing:
             (TORCH_2_9, (gib(7.81), 3, gib(139.81), gib(5.02), gib(133.6), mib(410.33), gib(134.78), None)),
             (TORCH_2_13, (gib(7.81), 3, gib(139.81), gib(5.02), gib(133.6), mib(410.33), gib(134.78), None)),
             (ZERO_FREE, (mib(768), 0, gib(31.84), 0, gib(52.93), mib(32.88), None, None)),
+            (TORCH_1_1, (mib(48), 0, gib(7.93), mib(19), gib(6.71), mib(143.2), None, None)),
+            (ASYNC, (mib(640), 0, gib(15.99), 0, gib(14.9), None, None, None)),
+            (IPEX, (gib(1.71), 0, gib(15.56), None, mib(176), 0, None, None)),
+            (XPU, (gib(4.66), 0, gib(5.65), gib(1.2), gib(4.1), mib(12), None, None)),
+            (
+                NPU,
+                (mib(1536), 3, gib(60.96), mib(612), gib(57.1), gib(58.4) - gib(57.1), None, None),
+            ),
+            (
+                MPS,
+                (gib(1.16), None, gib(18.13), gib(18.13) - gib(15.05) - gib(2.4), gib(15.05), 0)
+                + (gib(15.05) + gib(2.4), None),
+            ),
+            (MPS_1_12, (gib(1.02), None, gib(9.07), gib(9.07) - gib(9.05), gib(9.05), 0, gib(9.05), None)),
         ],
-        ids=["1.10", "1.13", "2.0", "2.1", "2.2", "2.4", "2.6-hip", "2.9", "2.13", "wsl"],
+        ids=["1.10", "1.13", "2.0", "2.1", "2.2", "2.4", "2.6-hip", "2.9", "2.13", "wsl", "1.1", "async"]
+        + ["ipex", "xpu", "npu", "mps", "mps-1.12"],
     )
     def test_figures(self, text, expected) -> None:
         found = parse_message(text)
@@ -153,6 +217,25 @@ class TestParsing:
         )
         assert figures == expected
 
+    @pytest.mark.parametrize(
+        "text",
+        [TORCH_1_10, TORCH_2_1, TORCH_2_9],
+        ids=["1.10", "2.1", "2.9"],
+    )
+    def test_figures_need_no_parentheses_and_no_head(self, text) -> None:
+        """Loggers and people leave the one or the other out."""
+        whole = parse_message(text)
+        bare = text.replace("(", "").replace(")", "").replace(";", ",")
+        assert parse_message(bare) == whole
+        assert parse_message(text[text.index("Tried to") :]) == whole
+
+    def test_what_is_larger_than_any_memory_is_a_shape(self) -> None:
+        found = parse_message(
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory."
+        )
+        assert found is not None
+        assert diagnose(found).kind == "shape"
+
     def test_other_processes_and_private_pools(self) -> None:
         shared, container = parse_message(TORCH_2_2_SHARED), parse_message(TORCH_2_4_CONTAINER)
         assert shared is not None
@@ -165,6 +248,16 @@ class TestParsing:
         [
             ("RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be", "cuda", ""),
             ("torch.AcceleratorError: CUDA error: out of memory", "cuda", ""),
+            ("torch.cuda.OutOfMemoryError: CUDA out of memory.", "cuda", ""),
+            ("torch.OutOfMemoryError: Allocation on device \nThis error means", "cuda", ""),
+            ("RuntimeError: CUDA driver error: out of memory", "cuda", ""),
+            ("RuntimeError: cuda runtime error (2) : out of memory at /a/THCStorage.cu:58", "cuda", ""),
+            ("THCudaCheck FAIL file=/a/THCStorage.cu line=58 error=2 : out of memory", "cuda", ""),
+            ("RuntimeError: Triton Error [CUDA]: out of memory", "cuda", ""),
+            ("cuda failed with error 2 out of memory. use CUDA_LAUNCH_BLOCKING=1", "cuda", ""),
+            ("RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED", "library", "cuSOLVER"),
+            ("RuntimeError: $ Torch: not enough memory: you tried to allocate 8GB. Buy new RAM!", "host", ""),
+            ("numpy.core._exceptions.MemoryError: Unable to allocate 3.5 GiB for an array with", "host", ""),
             (
                 "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
                 "library",
@@ -186,7 +279,16 @@ class TestParsing:
         assert found is not None
         assert (found.source, found.library) == (source, library)
 
-    @pytest.mark.parametrize("text", ["", "out of memory", "we ran out of memory yesterday", "loss 0.1"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "out of memory",
+            "we ran out of memory yesterday",
+            "loss 0.1",
+            "Tried to allocate 2.00 GiB for safety",
+        ],
+    )
     def test_talk_about_it_is_no_message(self, text) -> None:
         assert parse_message(text) is None
 
@@ -220,6 +322,14 @@ class TestDiagnosis:
             (TORCH_2_4_CONTAINER, "fragmentation"),
             (TORCH_2_9, "capacity"),
             (ZERO_FREE, "capacity"),
+            (TORCH_1_1, "capacity"),
+            (OLD_SHARED, "other-processes"),
+            (FULL, "capacity"),
+            (ASYNC, "capacity"),
+            (IPEX, "unclear"),
+            (XPU, "capacity"),
+            (NPU, "capacity"),
+            (MPS, "capacity"),
             ("CUDA error: out of memory", "unclear"),
             ("CUDNN_STATUS_ALLOC_FAILED", "library"),
             ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes", "host"),
@@ -229,6 +339,82 @@ class TestDiagnosis:
         message = parse_message(text)
         assert message is not None
         assert diagnose(message).kind == kind
+
+    def test_other_processes_are_told_first_also_where_no_message_lists_them(self) -> None:
+        message = parse_message(OLD_SHARED)
+        assert message is not None
+        made = diagnose(message)
+        assert made.arithmetic[0] == "other processes hold 23.32 GiB of 23.69 GiB"
+        assert "gpulint gpu" in made.advice[0].text
+
+    @pytest.mark.parametrize(("text", "share"), [(FULL, "98 %"), (TORCH_1_1, "98 %"), (ASYNC, "93 %")])
+    def test_a_card_full_of_tensors_is_size_or_growth_and_no_fragmentation(self, text, share) -> None:
+        message = parse_message(text)
+        assert message is not None
+        made = diagnose(message)
+        assert any(line.startswith(share) and "no fragmentation" in line for line in made.arithmetic)
+        assert "gpulint verify" in made.advice[0].text
+        assert not any("expandable" in str(each) for each in made.advice)
+
+    def test_cached_little_but_enough_is_fragmentation_that_hides_a_size(self) -> None:
+        message = parse_message(TORCH_2_4_CONTAINER)
+        assert message is not None
+        assert "95 % of what is reserved is in tensors" in diagnose(message).arithmetic[-1]
+
+    @pytest.mark.parametrize(
+        ("frames", "said", "advised"),
+        [
+            (
+                [("/v/site-packages/torch/serialization.py", "load")],
+                "checkpoint is loaded",
+                'map_location="cpu"',
+            ),
+            (
+                [("C:\\v\\site-packages\\torch\\serialization.py", "load_tensor")],
+                "checkpoint",
+                "map_location",
+            ),
+            (
+                [
+                    ("/v/torch/optim/optimizer.py", "load_state_dict"),
+                    ("/usr/lib/python3.11/copy.py", "deepcopy"),
+                ],
+                "into an optimizer",
+                "`del` the checkpoint",
+            ),
+            ([("/v/torch/nn/modules/module.py", "load_state_dict")], "into a network", "GPU403"),
+            (
+                [
+                    ("/v/transformers/trainer.py", "evaluation_loop"),
+                    ("/v/transformers/trainer_pt_utils.py", "nested_concat"),
+                ],
+                "gathers an evaluation's outputs",
+                "eval_accumulation_steps",
+            ),
+            (
+                [("/v/transformers/generation/utils.py", "GenerationMixin.generate")],
+                "`generate`",
+                "max_new_tokens",
+            ),
+            ([("/v/torch/optim/adamw.py", "_init_group")], "first step", "twice the weights"),
+        ],
+    )
+    def test_the_traceback_says_the_cause(self, frames, said, advised) -> None:
+        message = parse_message(TORCH_2_9)
+        assert message is not None
+        made = diagnose(message, frames=[("/home/me/train.py", "main"), *frames])
+        assert made.cause is not None
+        assert said in made.cause.what
+        assert advised in made.advice[0].text
+        assert made.to_json()["cause"] == made.cause.what
+
+    def test_functions_of_ones_own_are_no_cause(self) -> None:
+        message = parse_message(TORCH_2_9)
+        assert message is not None
+        assert (
+            diagnose(message, frames=[("/home/me/train.py", "generate"), ("/home/me/load.py", "load")]).cause
+            is None
+        )
 
     def test_a_request_far_above_the_card_is_a_shape_that_is_wrong(self) -> None:
         text = TORCH_2_1.replace("4.50 GiB", "298.02 GiB", 1)
@@ -290,6 +476,10 @@ Traceback (most recent call last):
 """
 
 
+def render(report: LogReport) -> list[str]:
+    return ["".join(text for text, _ in line) for line in lines_of(report)]
+
+
 def log(*lines: str):
     return read_log(io.StringIO("\n".join(lines) + "\n"))
 
@@ -300,6 +490,34 @@ class TestLogs:
         (found,) = report.occurrences
         assert found.where == "/home/ann/train.py:61 in train_step"
         assert found.line == 9
+
+    @pytest.mark.parametrize(
+        ("lines", "where"),
+        [
+            (["Cell In[7], line 4", "      2 x = 1", "----> 4 train()"], "Cell In[7]:4"),
+            (["File ~/proj/train.py:33, in Trainer.fit(self, data)"], "~/proj/train.py:33 in Trainer.fit"),
+            (["│ /home/ann/train.py:176 in <module>      │"], "/home/ann/train.py:176 in <module>"),
+        ],
+    )
+    def test_tracebacks_of_notebooks_and_of_rich_are_read(self, lines, where) -> None:
+        foreign = "File /v/lib/python3.11/site-packages/torch/nn/modules/linear.py:125, in Linear.forward(self, input)"
+        head = "OutOfMemoryError                          Traceback (most recent call last)"
+        (found,) = log(head, *lines, foreign, TORCH_2_9).occurrences
+        assert found.where == where
+
+    def test_the_cause_is_read_off_frames_that_are_not_the_users(self) -> None:
+        frame = '  File "/opt/venv/lib/python3.11/site-packages/torch/serialization.py", line 1500, in load_tensor'
+        text = render(log(*TRACE.splitlines(), frame, TORCH_2_9))
+        assert "    raised while a checkpoint is loaded" in text
+        assert any('1. `torch.load(path, map_location="cpu")`' in line for line in text)
+
+    def test_a_message_before_its_traceback(self) -> None:
+        (found,) = log(f"ERROR: {TORCH_2_9}", *TRACE.splitlines(), TORCH_2_9).occurrences
+        assert (found.where, found.line, found.times) == ("/home/ann/train.py:61 in train_step", 1, 2)
+
+    def test_lines_of_the_drivers_allocator(self) -> None:
+        (found,) = log("step 1", *ASYNC.splitlines(), "step 2").occurrences
+        assert found.diagnosis.message.requested == mib(640)
 
     def test_interleaved_ranks(self) -> None:
         one, two = ([f"[rank{n}]: {line}" for line in (*TRACE.splitlines(), TORCH_2_1)] for n in (0, 1))
@@ -424,18 +642,19 @@ class TestCommand:
         assert self.run(given="all fine\n").returncode == 0
 
     def test_what_is_not_supported_is_named(self) -> None:
-        log = (
-            "RuntimeError: MPS backend out of memory (MPS allocated: 9.05 GB, max allowed: 9.07 GB). Tried to allocate\n"
-            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9 bytes.\n"
-        )
+        log = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9 bytes.\n"
         done = self.run(given=log)
         text = done.stdout.decode()
         assert done.returncode == 1
-        assert "1 message of Apple's MPS backend (line 1): not supported" in text
-        assert "1 message of JAX (XLA) (line 2): not supported" in text
-        assert json.loads(self.run("--json", given=log).stdout)["unread"] == {
-            "Apple's MPS backend": [1], "JAX (XLA)": [2],
-        }  # fmt: skip
+        assert "1 message of JAX (XLA) (line 1): not supported" in text
+        assert json.loads(self.run("--json", given=log).stdout)["unread"] == {"JAX (XLA)": [1]}
+
+    def test_in_colour_where_it_is_asked_for(self) -> None:
+        plain = self.run("--color", "never", given=TORCH_2_0_FRAGMENTED).stdout.decode()
+        coloured = self.run("--color", "always", given=TORCH_2_0_FRAGMENTED).stdout.decode()
+        assert "\x1b[" in coloured
+        assert "\x1b[" not in plain
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
 
     def test_the_files_of_the_traceback_are_checked_where_they_are_at_hand(self, tmp_path) -> None:
         (tmp_path / "train.py").write_text(HELD)

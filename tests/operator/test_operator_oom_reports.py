@@ -35,14 +35,13 @@ CASES = [
 ]
 
 
-def logged(text: str) -> str:
-    """What the guard writes of an error with this message."""
+def logged(text: str, recovered: bool = True, where: str = "/home/me/train.py:31 in step()") -> str:
+    """What the guard writes of an error with this message; of the recovery only where there is a card."""
     message = parse_message(text)
     assert message is not None
     before = MemoryStats(0, allocated=message.allocated or 0, reserved=message.reserved or 0)
-    event = OomEvent(
-        diagnose(message), "/home/me/train.py:31 in step()", before, Cleared(3, allocated=1 << 20)
-    )
+    cleared = Cleared(3, allocated=1 << 20, missing="" if recovered else "torch is built without CUDA")
+    event = OomEvent(diagnose(message), where, before, cleared)
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -68,6 +67,50 @@ def test_a_guards_report_is_an_occurrence(kind: str, text: str) -> None:
         expected.cached,
         expected.allocated,
     )
+
+
+CONTAINER = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.77 GiB of which 514.00"
+    " MiB is free. Process 4 has 15.26 GiB memory in use. Of the allocated memory 13.67 GiB is allocated by PyTorch, with 46.00 MiB"
+    " allocated in private pools (e.g., CUDA Graphs), and 736.00 MiB is reserved by PyTorch but unallocated."
+)
+
+
+@pytest.mark.parametrize("recovered", [True, False])
+def test_every_event_counts_with_and_without_a_recovery(recovered: bool) -> None:
+    other = "/home/me/train.py:40 in test()"
+    text = f"{logged(CONTAINER, recovered) * 3}trying again\n{logged(CONTAINER, recovered, other)}"
+    report = read_log(io.StringIO(text))
+    assert [(one.where, one.times) for one in report.occurrences] == [
+        ("/home/me/train.py:31 in step", 3),
+        ("/home/me/train.py:40 in test", 1),
+    ]
+
+
+@pytest.mark.parametrize("recovered", [True, False])
+def test_what_lies_outside_and_in_private_pools_is_read_back(recovered: bool) -> None:
+    direct = parse_message(CONTAINER)
+    assert direct is not None
+    (found,) = read_log(io.StringIO(logged(CONTAINER, recovered))).occurrences
+    assert found.diagnosis.message.private == direct.private
+    said = [line for line in diagnose(direct).arithmetic if "outside" in line or "private" in line]
+    assert len(said) == 2
+    assert [line for line in found.diagnosis.arithmetic if "outside" in line or "private" in line] == said
+
+
+def test_the_error_that_a_guard_has_explained_is_not_counted_when_it_is_raised_again() -> None:
+    traceback = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 31, in step\n'
+    report = read_log(io.StringIO(f"{logged(CONTAINER, False)}{traceback}{CONTAINER}\ngpulint: capacity\n"))
+    (found,) = report.occurrences
+    assert found.times == 1
+    later = CONTAINER.replace("2.00 GiB", "3.00 GiB", 1)
+    assert len(read_log(io.StringIO(f"{logged(CONTAINER, False)}{traceback}{later}\n")).occurrences) == 2
+
+
+def test_errors_without_figures_count_too() -> None:
+    host = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1125899906842624 bytes."
+    (found,) = read_log(io.StringIO(logged(host, False) * 2)).occurrences
+    assert (found.diagnosis.kind, found.times) == ("host", 2)
 
 
 def test_reports_of_several_ranks_may_be_mixed() -> None:

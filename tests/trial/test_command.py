@@ -73,6 +73,50 @@ def test_what_pays_is_written_and_then_nothing_is_left(
     assert script.read_text(encoding="utf-8") == fixed
 
 
+# Two leaks: the linter has a fix for the first, and sees nothing of the second, whose holder stands behind two names.
+LEFT = """
+import torch
+
+class Store:
+    def __init__(self):
+        self.rows = {}
+    def put(self, key, row):
+        self.rows[key] = row
+
+net = torch.nn.Linear(256, 256)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+store, total = Store(), 0.0
+for step in range(40):
+    out = net(torch.randn(64, 256))
+    loss = out.square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    store.put(step, getattr(out, "data").clone())
+"""
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_running_alone_finds_is_said_to_be_left(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text(LEFT, encoding="utf-8")
+    assert dispatch(["verify", "-q", "train.py"]) == 1
+    assert "1 unpredicted" in capsys.readouterr().out
+    assert dispatch(["verify", "--fix", "-q", "train.py"]) == 1
+    said = capsys.readouterr().out
+    assert "Left, and in no fix, train.py:8: 64.00 KiB a step" in said
+    assert said.splitlines()[-1] == "No finding of this program has a fix; what drifts is left."
+    script.write_text(
+        LEFT.replace("    optimizer.step()", "    optimizer.step()\n    total += loss"), encoding="utf-8"
+    )
+    assert dispatch(["verify", "--fix", "-q", "--output-format", "json", "train.py"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert [one["status"] for one in data["fixes"]] == ["pays"]
+    assert data["written"] == [str(script)]
+    assert [one["device"] for one in data["left"]["unpredicted"]] == [64 * 1024]
+
+
 @pytest.mark.usefixtures("quick")
 def test_a_dry_run_writes_nothing_and_says_what_it_would(
     script: Path, capsys: pytest.CaptureFixture[str]

@@ -160,5 +160,5 @@ def _tell(request: Request, forecast: Forecast) -> None:
 
 def _status(request: Request, forecast: Forecast) -> int:
     if request.max_peak is not None:
-        return 1 if forecast.process.high > request.max_peak else 0
+        return 1 if forecast.process.high > request.max_peak or forecast.fits == "unknown" else 0
     return 0 if forecast.fits == "yes" else 1

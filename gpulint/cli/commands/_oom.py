@@ -61,7 +61,9 @@ def _headline(report: LogReport) -> str:
     text = f"{plural(total, 'out-of-memory message')} in {report.lines:,} {'line' if report.lines == 1 else 'lines'}"
     ranks = report.ranks
     if ranks:
-        text += f", from {plural(len(ranks), 'rank')} ({', '.join(ranks[:8])}{', ...' if len(ranks) > 8 else ''})"
+        text += (
+            f", from {plural(len(ranks), 'rank')} ({', '.join(ranks[:8])}{', ...' if len(ranks) > 8 else ''})"
+        )
     if report.retries is not None:
         text += f"; the allocator retried {plural(report.retries, 'time')}"
     return text

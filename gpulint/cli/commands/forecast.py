@@ -87,7 +87,7 @@ def command(**given: Any) -> int:
     read, its model is built, steps are taken, and every allocation is recorded; no result is computed, and nothing that
     torch saves is written. The allocations are played through a model of torch's allocator.
 
-    Exit status: 0 it fits, 1 it does not or may not (or takes more than --max-peak), 2 wrong use or SCRIPT failed.
+    Exit status: 0 it fits, 1 it does not or may not, takes more than --max-peak, or was not reached as a whole, 2 wrong use or SCRIPT failed.
     """
     from gpulint.cli.commands import _forecast
 

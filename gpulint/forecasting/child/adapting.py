@@ -158,7 +158,8 @@ def _one_process() -> None:
             " script as on one GPU, without ranks"
         )
 
-    torch.multiprocessing.spawn = torch.multiprocessing.start_processes = refuse
+    for name in ("spawn", "start_processes"):
+        setattr(torch.multiprocessing, name, refuse)
     if torch.distributed.is_available():
         torch.distributed.init_process_group = refuse
         sys.modules["torch.distributed.distributed_c10d"].init_process_group = refuse  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from gpulint.forecasting.cards import Card
+from gpulint.forecasting.phases import shown
 from gpulint.forecasting.recording import CHANNEL, OPTIONS
 from gpulint.runtime.child import running
 from gpulint.runtime.probes.frames import Frames
@@ -72,6 +73,7 @@ class Report:
             "evaluated": watch.evaluated,
             "cut_epochs": watch.cut_epochs,
             "settled": watch.settled,
+            "unreached": [[one.file, one.line, one.what] for one in watch.reaching.left()],
             **tape.facts,
         }
         return found
@@ -133,11 +135,14 @@ def emulate(tape: Tape) -> None:
 def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> None:
     from gpulint.forecasting.child import changing
     from gpulint.forecasting.child.moving import Moving
+    from gpulint.forecasting.child.reaching import Reaching
     from gpulint.forecasting.child.watching import Watch
 
     deciding = options["share"], options["number"]
     tape = pretended(torch, Card.from_json(options["card"]), options["home"], deciding)
-    watch = Watch(tape, options["steps"], lambda: report.end("enough"))
+    reaching = Reaching(shown(target, options["module"], options["home"]))
+    reaching.start()
+    watch = Watch(tape, options["steps"], lambda: report.end("enough"), reaching)
     report.tape, report.watch = tape, watch
     watch.start()
     emulate(tape)
@@ -147,7 +152,7 @@ def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> No
     _end_with(os.getppid())
     module = options["module"]
     with tape, Moving(tape):
-        running.run(target, module, lambda source, path: compile(source, path, "exec", dont_inherit=True))
+        running.run(target, module, reaching.counter.compile)
 
 
 def _end_at(seconds: float | None, report: Report) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from gpulint import marks
+from gpulint.forecasting.child.reaching import Reaching
 from gpulint.forecasting.child.tape import Tape
 from gpulint.forecasting.recording import Mark, Phase
 from gpulint.runtime.observing.stepping import Stepper
@@ -19,6 +20,7 @@ from gpulint.runtime.record.result import StepKind
 
 ALIKE: Final = 3  # steps in a row that took the same, after which no more is to be learnt from their kind
 LONG: Final = 20.0  # seconds after which steps that are alike need not wait for an evaluation
+PATIENT: Final = 60.0  # seconds for which what is still to come by the program's text is waited for
 MOST_EVALUATED: Final = 20  # batches of an evaluation that goes on growing
 
 
@@ -26,10 +28,11 @@ class Watch:
     """Sees steps, counts them and calls `enough` when the program may end. `steps` is the most that are trained in one
     epoch, and in all where there are no epochs."""
 
-    def __init__(self, tape: Tape, steps: int, enough: Callable[[], None]) -> None:
+    def __init__(self, tape: Tape, steps: int, enough: Callable[[], None], reaching: Reaching) -> None:
         self.tape = tape
         self.steps = steps
         self.enough = enough
+        self.reaching = reaching
         self.marks: list[Mark] = []
         self.kinds: dict[str, set[int]] = {"parameters": set(), "gradients": set(), "optimizer state": set()}
         self.evaluated = False
@@ -69,8 +72,12 @@ class Watch:
         now = (peak, self.tape.most_reserved)
         self._alike = self._alike + 1 if now == self._last else 0
         self._last = now
-        if self._over():
+        if self._over() and not (self._is_patient and self.reaching.ahead(sys._getframe())):
             self.enough()
+
+    @property
+    def _is_patient(self) -> bool:
+        return time.monotonic() - self._begin < PATIENT
 
     @property
     def settled(self) -> bool:
@@ -180,6 +187,10 @@ class Watch:
             if (trained and (self.settled or trained >= self.steps)) or (
                 not trained and (same or len(figures) >= MOST_EVALUATED) and self._trained
             ):
+                frame = sys._getframe(1)
+                if trained and self._is_patient and self.reaching.inside(frame):
+                    continue
+                self.reaching.cut_short(frame)
                 self.cut_epochs += 1
                 break
         self._in_loader = outer

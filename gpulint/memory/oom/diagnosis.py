@@ -25,7 +25,9 @@ _FAR_ABOVE: Final = 2  # times the card: no batch that was meant is so large
 _NO_CARD: Final = 1 << 50
 _FULL: Final = 0.9  # of the card in tensors
 _SIZE_OR_GROWTH: Final = "no fragmentation, but too much at once, or something that grows"
-_MUCH: Final = 0.04  # of what is reserved; less in no tensor is what a program without any fragmentation has too
+_MUCH: Final = (
+    0.04  # of what is reserved; less in no tensor is what a program without any fragmentation has too
+)
 _HEADLINES: Final[dict[Kind, str]] = {
     "shape": "a shape is wrong: one tensor is larger than any card would take",
     "capacity": "capacity: the program needs more memory than the card has",
@@ -187,7 +189,9 @@ def _known(message: OomMessage) -> list[str]:
     )
     lines = [f"{name} {format_bytes(size)}" for name, size in known if size is not None]
     if message.total and message.allocated and message.allocated > _FULL * message.total:
-        lines.append(f"{_percent(message.allocated / message.total)} of the card is in tensors: {_SIZE_OR_GROWTH}")
+        lines.append(
+            f"{_percent(message.allocated / message.total)} of the card is in tensors: {_SIZE_OR_GROWTH}"
+        )
     return lines + _warnings(message)
 
 

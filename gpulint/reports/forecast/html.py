@@ -12,8 +12,7 @@ from gpulint.reports.forecast.curve import figure
 from gpulint.reports.verify.page import page, table, ticked
 from gpulint.units import format_bytes
 
-_VERDICTS = {"yes": "good", "no": "bad", "open": "warn"}
-_FITS = {"yes": "fits", "no": "does not fit", "open": "may fit or not"}
+_VERDICTS = {"yes": "good", "no": "bad", "open": "warn", "unknown": "warn"}
 
 
 def write_page(forecast: Forecast) -> str:
@@ -84,7 +83,12 @@ def _search(forecast: Forecast) -> str:
     if forecast.search is None:
         return ""
     rows = [
-        [str(one.size), format_bytes(one.process.value), escape(words.interval(one.process)), _FITS[one.fits]]
+        [
+            str(one.size),
+            format_bytes(one.process.value),
+            escape(words.interval(one.process)),
+            words.FITS[one.fits],
+        ]
         for one in sorted(forecast.search.tried, key=lambda one: one.size)
     ]
     head = (forecast.search.argument, "Process total", "Interval", "Verdict")

@@ -11,7 +11,7 @@ from gpulint.reports.forecast import words
 from gpulint.reports.layout import Line, paint, printable
 from gpulint.units import format_bytes
 
-_VERDICTS = {"yes": "good", "no": "error", "open": "warning"}
+_VERDICTS = {"yes": "good", "no": "error", "open": "warning", "unknown": "warning"}
 MOST_LINES = 8
 
 
@@ -84,7 +84,7 @@ def _search(forecast: Forecast) -> Iterator[Line]:
     yield []
     yield [(words.search(forecast.search), "strong")]
     for one in sorted(forecast.search.tried, key=lambda one: one.size):
-        said = {"yes": "fits", "no": "does not fit", "open": "may fit or not"}[one.fits]
+        said = words.FITS[one.fits]
         text = f"  {one.size:>6}  {format_bytes(one.process.value):>11}  {words.interval(one.process)}  "
         yield [(text, ""), (said, _VERDICTS[one.fits])]
 

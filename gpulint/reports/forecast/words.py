@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from gpulint.config import shown_path
+from gpulint.forecasting.doubts import UNREACHED
 from gpulint.forecasting.replaying import Moment
 from gpulint.forecasting.result import Change, Figure, Forecast, Search
 from gpulint.units import format_bytes
 
+FITS = {
+    "yes": "fits",
+    "no": "does not fit",
+    "open": "may fit or not",
+    "unknown": "fits, as far as it was reached",
+}
 _PHASES = {
     "forward": "in the forward",
     "without_grad": "where no gradients are wanted",
@@ -25,6 +32,15 @@ def verdict(forecast: Forecast) -> str:
         return f"It fits: at most {format_bytes(forecast.process.high)} of {room}"
     if forecast.fits == "yes":
         return f"It fits, closely: the allocator has to give back what it keeps ({room} on the card)"
+    if forecast.fits == "unknown":
+        places = [place(one.file, one.line) for one in forecast.doubts if one.code == UNREACHED and one.file]
+        what = (
+            f"{', '.join(places)} was not reached"
+            if len(places) == 1
+            else f"{', '.join(places)} were not reached"
+        )
+        seen = f"what was reached takes at most {format_bytes(forecast.process.high)} of {room}"
+        return f"Not known whether it fits: {what if places else 'not enough was reached'}; {seen}"
     if forecast.fits == "no":
         return f"It does not fit: at least {format_bytes(forecast.process.low)} are wanted of {room}{_ends(forecast)}"
     return f"It may fit or not: the card's {room} lie within the interval{_ends(forecast)}"

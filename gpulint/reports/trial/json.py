@@ -26,6 +26,7 @@ def as_json(trial: Trial) -> dict[str, Any]:
         "gains": [_gain(one) for one in trial.gains],
         "noise": trial.noise,
         "doubts": list(trial.doubts),
+        "left": _left(trial),
         "diffs": {
             path: unified_diff(trial.originals[path], text, path) for path, text in trial.texts.items()
         },
@@ -47,6 +48,18 @@ def _judged(judged: Judged) -> dict[str, Any]:
         "gains": [_gain(one) for one in judged.gains],
         "findings": [finding.to_json() for finding in judged.fix.told],
         "defect_of_gpulint": judged.is_our_defect,
+    }
+
+
+def _left(trial: Trial) -> dict[str, Any] | None:
+    """What running finds of the program with the fixes that pay; the run itself is among `runs`."""
+    found = trial.left
+    if found is None:
+        return None
+    return {
+        "drift": found.drift,
+        "unpredicted": [one.to_json() for one in found.unpredicted],
+        "wasted": [one.to_json() for one in found.wasted],
     }
 
 

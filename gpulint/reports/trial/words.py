@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gpulint.config import shown_path
 from gpulint.reports import plural
+from gpulint.reports.verify.text import growth_text, wasted_title
 from gpulint.trial.gains import amount
 from gpulint.trial.plan import Gain, Judged, Status, Trial
 
+MOST_LEFT = 8
 REPORT_URL = "https://github.com/gpulint/gpulint/issues"
 ORDER: tuple[Status, ...] = (
     "pays",
@@ -98,6 +100,7 @@ def remarks(trial: Trial) -> Iterator[str]:
     if trial.before is not None and trial.gains and not on_gpu(trial):
         yield "Without a GPU the figures are of what would be on one; reserved memory and waiting for the GPU are not measured."
     yield from trial.doubts
+    yield from left(trial)
     defects = [one for one in trial.judged if one.is_our_defect]
     if defects:
         codes = ", ".join(dict.fromkeys(one.fix.codes for one in defects))
@@ -107,12 +110,32 @@ def remarks(trial: Trial) -> Iterator[str]:
         )
 
 
+def left(trial: Trial) -> Iterator[str]:
+    """What running finds that no fix speaks of, as `verify` tells it."""
+    found = trial.left
+    if found is None:
+        return
+    for growth in found.unpredicted[:MOST_LEFT]:
+        grown = growth_text(growth, found.where).partition(": ")[2]
+        yield f"Left, and in no fix{_at(growth.file, growth.line)}: {grown}, {growth.text}."
+    for wasted in found.wasted[:MOST_LEFT]:
+        yield f"Left, and in no fix{_at(wasted.file, wasted.line)}: {wasted_title(wasted)}."
+    more = len(found.unpredicted[MOST_LEFT:]) + len(found.wasted[MOST_LEFT:])
+    if more:
+        yield f"{more} more of that are left; without --fix they are all told."
+
+
+def _at(file: str, line: int) -> str:
+    return f", {shown_path(file)}:{line}" if file and line else ""
+
+
 def closing(trial: Trial, dry: bool) -> str:
     """The last line."""
     if trial.failure:
         return f"Nothing could be tried: {trial.failure}."
     if not trial.judged:
-        return "No finding of this program has a fix: there is nothing to try."
+        drifts = trial.left is not None and trial.left.drifting
+        return f"No finding of this program has a fix{'; what drifts is left' if drifts else ': there is nothing to try'}."
     number, every = len(trial.paying), len(trial.judged)
     if not number:
         return (

@@ -165,6 +165,11 @@ class LineCounter:
                     return True
         return False
 
+    def ran(self, file: str, line: int) -> bool:
+        """Whether the statement of a line of interest has run."""
+        one = self._figures.get((file, line, 0))
+        return one is not None and one.hits > 0
+
     def settle(self) -> None:
         """What has run since the last call was sampled as far as it goes: its loop is over."""
         for index in self._touched:

@@ -1,0 +1,161 @@
+"""Which of the phases that the program's text shows have run, and which are still to come from where it stands."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from gpulint.forecasting.phases import Outline, Phase, Scope, Way
+from gpulint.runtime.observing.lines import LineCounter
+from gpulint.runtime.record.result import join_lines
+
+
+class Reaching:
+    """Counts the lines that begin phases, in files compiled after `start`."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._phases = outline.phases
+        self._hosted = {number for number, one in enumerate(outline.phases) if one.hosted}
+        self._scopes: dict[str, list[Scope]] = {}
+        for scope in outline.scopes:
+            self._scopes.setdefault(os.path.realpath(scope.file), []).append(scope)
+        self._cut: set[int] = set()
+        places = [(one.file, one.line) for one in outline.phases]
+        self.counter = LineCounter(join_lines(places), lambda _: None, measuring=False)
+
+    def start(self) -> None:
+        self.counter.start()
+
+    def left(self) -> list[Phase]:
+        """What has not run and may yet: from where the program's main thread stands, and in loops that were cut short."""
+        ident = threading.main_thread().ident
+        frame = sys._current_frames().get(ident) if ident is not None else None
+        numbers = sorted(one for one in self._cut | self.ahead(frame) if not self._ran(one))
+        return [self._phases[one] for one in numbers]
+
+    def ahead(self, frame: FrameType | None) -> set[int]:
+        """The phases that have not run and that lie after the lines on the stack, or in a loop around them."""
+        found: set[int] = set()
+        standing = False
+        for frame, scope in self._own(frame):
+            standing = True
+            loops = [loop for loop in scope.loops if loop[0] <= frame.f_lineno <= loop[1]]
+            for way in scope.ways:
+                again = any(first <= way.line <= last for first, last in loops)
+                if again or way.line > frame.f_lineno:
+                    found |= self._open(way, frame)
+        if standing:
+            found |= self._hosted
+        return {one for one in found if not self._ran(one)}
+
+    def inside(self, frame: FrameType | None) -> set[int]:
+        """Those in the body of the innermost loop in which the program stands."""
+        for frame, scope in self._own(frame):
+            loops = [loop for loop in scope.loops if loop[0] <= frame.f_lineno <= loop[1]]
+            if not loops:
+                return set()
+            first, last = max(loops)
+            ways = (way for way in scope.ways if first <= way.line <= last)
+            return {one for way in ways for one in self._open(way, frame) if not self._ran(one)}
+        return set()
+
+    def cut_short(self, frame: FrameType | None) -> None:
+        """A loop ends early."""
+        self._cut |= self.inside(frame)
+
+    def _own(self, frame: FrameType | None) -> Iterator[tuple[FrameType, Scope]]:
+        """The frames of the program's own files, the innermost first, each with its scope."""
+        while frame is not None:
+            scopes = self._scopes.get(os.path.realpath(frame.f_code.co_filename), ())
+            around = [one for one in scopes if one.first <= frame.f_lineno <= one.last]
+            if around:
+                scope = max(around, key=lambda one: one.first)
+                is_module = frame.f_code.co_name == "<module>"
+                if is_module == (scope.first == 0):
+                    yield frame, scope
+            frame = frame.f_back
+
+    def _open(self, way: Way, frame: FrameType) -> set[int]:
+        """The phases of a way, unless a condition that is the same each time keeps from it."""
+        closed = any(decided(guard, frame) is False for guard in way.guards)
+        return set() if closed else set(way.phases)
+
+    def _ran(self, number: int) -> bool:
+        phase = self._phases[number]
+        return self.counter.ran(phase.file, phase.line)
+
+
+def decided(guard: str, frame: FrameType) -> bool | None:
+    """What a condition of names, attributes and constants is now; None where that is not known. Nothing of the program's runs for
+    it."""
+    value = _value(ast.parse(guard, mode="eval").body, frame)
+    return bool(value[0]) if value is not None and isinstance(value[0], _PLAIN) else None
+
+
+_PLAIN = (bool, int, float, str, type(None))
+_COMPARED: dict[type[ast.cmpop], Any] = {
+    ast.Eq: lambda one, other: one == other,
+    ast.NotEq: lambda one, other: one != other,
+    ast.Is: lambda one, other: one is other,
+    ast.IsNot: lambda one, other: one is not other,
+    ast.Gt: lambda one, other: one > other,
+    ast.GtE: lambda one, other: one >= other,
+    ast.Lt: lambda one, other: one < other,
+    ast.LtE: lambda one, other: one <= other,
+}
+
+
+def _value(node: ast.expr, frame: FrameType) -> tuple[Any] | None:
+    """An expression's value, in a tuple; None where it cannot be known without running code of the program's."""
+    if isinstance(node, ast.Constant):
+        return (node.value,)
+    if isinstance(node, ast.Name):
+        for names in (frame.f_locals, frame.f_globals):
+            if node.id in names:
+                return (names[node.id],)
+        return None
+    if isinstance(node, ast.Attribute):
+        base = _value(node.value, frame)
+        known = _attributes(base[0]) if base is not None else {}
+        return (known[node.attr],) if node.attr in known else None
+    if isinstance(node, ast.UnaryOp):
+        inner = _value(node.operand, frame)
+        return None if inner is None or not isinstance(inner[0], _PLAIN) else (not inner[0],)
+    if isinstance(node, ast.BoolOp):
+        return _joined(isinstance(node.op, ast.And), [_value(one, frame) for one in node.values])
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        one, other = _value(node.left, frame), _value(node.comparators[0], frame)
+        compare = _COMPARED.get(type(node.ops[0]))
+        if compare is not None and one is not None and other is not None:
+            return _compared(compare, one[0], other[0])
+    return None
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _joined(both: bool, values: list[tuple[Any] | None]) -> tuple[Any] | None:
+    """`and` of all, or `or`: decided as soon as one decides it."""
+    plain = [one if one is not None and isinstance(one[0], _PLAIN) else None for one in values]
+    if any(one is not None and bool(one[0]) is not both for one in plain):
+        return (not both,)
+    return None if None in plain else (both,)
+
+
+def _compared(compare: Any, one: Any, other: Any) -> tuple[Any] | None:
+    if not (isinstance(one, _PLAIN) and isinstance(other, _PLAIN)):
+        return (compare(one, other),) if compare in (_COMPARED[ast.Is], _COMPARED[ast.IsNot]) else None
+    try:
+        return (compare(one, other),)
+    except TypeError:
+        return None
