@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from gpulint.analysis.torch.allocator import split_size
 from support import gpulint
 
-from gpulint.analysis.torch.allocator import OPTIONS, bad_options
+from gpulint.analysis.torch.allocator import OPTIONS, bad_options, split_size
 from gpulint.lint.settings_linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet

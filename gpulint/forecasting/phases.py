@@ -145,7 +145,9 @@ def _read(body: _Body, block: list[ast.stmt], guards: tuple[str, ...], changing:
             body.loops.append((node.lineno, node.end_lineno or node.lineno))
         if isinstance(node, ast.If):
             text = _steady(node.test, changing)
-            _read(body, node.body, (*guards, text) if text else guards, changing)
+            both = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
+            parts = [text] if text else [_steady(one, changing) for one in node.test.values] if both else []
+            _read(body, node.body, (*guards, *filter(None, parts)), changing)
             _read(body, node.orelse, (*guards, f"not ({text})") if text else guards, changing)
             continue
         for name in ("body", "orelse", "finalbody"):

@@ -24,6 +24,7 @@ ENDLESS: Final = 1000  # times that one condition is read from the card in a run
 _RANKS: Final = re.compile(
     r"KeyError: '(?:LOCAL_RANK|RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)'"
 )
+_FRAME: Final = re.compile(r'File "([^"]+)", line \d+, in .*\n *(.*)')
 _ASKED: Final = (
     "asked for values on the card, of which a forecast has none: what chooses its way by them, as adaptive solvers and line"
     " searches do, is outside of what it covers"
@@ -196,9 +197,11 @@ def _raised(found: Recording) -> str:
 
 
 def _asked(found: Recording) -> Doubt | None:
-    """Where a condition was read from the card, in a file that the error came through."""
-    conditions = (one for one in found.doubts if one.code == "boolean" and one.file)
-    return next((one for one in conditions if f'File "{one.file}"' in found.traceback), None)
+    """Where a condition was read from the card, in the file in which a check has failed then."""
+    frames = [frame for frame in _FRAME.findall(found.traceback) if f"{os.sep}torch{os.sep}" not in frame[0]]
+    if not frames or not frames[-1][1].startswith(("assert", "raise")):
+        return None
+    return next((one for one in found.doubts if one.code == "boolean" and one.file == frames[-1][0]), None)
 
 
 def _goes_on(found: Recording) -> Doubt | None:

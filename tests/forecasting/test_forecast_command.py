@@ -101,6 +101,23 @@ def test_wrong_use_is_told_in_a_sentence_before_anything_runs(
     assert "Traceback" not in done.stderr
 
 
+def test_a_notebook_is_forecast_as_the_script_of_its_cells(tmp_path: Path) -> None:
+    cells = ["%matplotlib inline\nimport torch\nfrom helper import SIZE", ROWS.replace("4 *", "").strip()]
+    told = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
+        for text in cells
+    ]
+    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
+    (tmp_path / "helper.py").write_text("SIZE = 1024\n")
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": told}
+    (tmp_path / "book.ipynb").write_text(json.dumps(book))
+    done = run("-q", "book.ipynb", "--rows", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("book.ipynb --rows 2: on NVIDIA H200")
+    assert "book.ipynb:cell 2:7" in done.stdout
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".py"] == ["book.ipynb"]
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card to measure")
 def test_without_a_card_there_is_nothing_to_calibrate(tmp_path: Path) -> None:
     done = run("--calibrate", "card.json", cwd=tmp_path)

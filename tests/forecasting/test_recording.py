@@ -318,6 +318,14 @@ def test_the_time_is_kept(tmp_path: Path) -> None:
         ("import os\nos._exit(4)", "ended its process itself with code 4"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "was killed"),
         ("import torch.distributed as d\nd.init_process_group('nccl')", "several GPUs"),
+        ("import torch.distributed as d\nd.init_process_group('gloo', rank=0, world_size=2)", "several GPUs"),
+        ("import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)", "several GPUs"),
+        ("import os\nrank = int(os.environ['LOCAL_RANK'])", "several GPUs"),
+        (
+            "x = torch.randn(9, device='cuda')\ndt = x.std()\nfor _ in range(99):\n    if not dt < 1e-9:\n        dt = dt / 2\n"
+            "assert dt < 1e-9, 'underflow in dt'",
+            "adaptive solvers",
+        ),
     ],
 )
 def test_why_there_is_no_forecast_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
@@ -325,6 +333,40 @@ def test_why_there_is_no_forecast_is_one_sentence(tmp_path: Path, text: str, sai
         run(tmp_path, text)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_loop_that_values_on_the_card_end_is_refused(tmp_path: Path) -> None:
+    text = "x = torch.randn(9, device='cuda')\nwhile not (x < 1).all():\n    x = x / 2\n"
+    with pytest.raises(
+        ForecastError, match=r"the time was up: .*train.py:4 had asked for values on the card"
+    ):
+        run(tmp_path, text.replace("(x < 1).all()", "(x < 1).any()"), timeout=12.0)
+
+
+def test_masks_under_vmap_and_weights_by_a_generator(tmp_path: Path) -> None:
+    found = run(
+        tmp_path,
+        """
+        drawn = torch.Generator().manual_seed(1)
+        layer = nn.Linear(8, 8)
+        nn.init.normal_(layer.weight, std=0.02, generator=drawn)
+        layer.cuda()
+        nn.init.trunc_normal_(layer.weight, std=0.02, generator=torch.Generator("cuda"))
+        padding = torch.ones(2, 8, dtype=torch.bool)
+        padding[0, 5:] = False
+        card = padding.cuda()
+
+        def may_see(batch, query, key):
+            return (key <= query) & card[batch, key].to(query.device)
+
+        over = torch.vmap(torch.vmap(torch.vmap(may_see, (None, None, 0)), (None, 0, None)), (0, None, None))
+        places = torch.arange(8, device="cuda")
+        mask = over(torch.arange(2, device="cuda"), places, places)
+        assert mask.shape == (2, 8, 8) and mask.is_cuda
+        assert torch.vmap(lambda row: row.to("cuda") & True)(padding).is_cuda
+        """,
+    )
+    assert found.end == "finished"
 
 
 def test_an_interpreter_without_torch_is_named(tmp_path: Path) -> None:

@@ -193,13 +193,11 @@ class TestParsing:
             ),
             (
                 MPS,
-                (gib(1.16), None, gib(18.13), gib(18.13) - gib(15.05) - gib(2.4), gib(15.05), 0)
-                + (gib(15.05) + gib(2.4), None),
+                (gib(1.16), None, gib(18.13), gib(18.13) - gib(17.45), gib(15.05), 0, gib(17.45), None),
             ),
             (MPS_1_12, (gib(1.02), None, gib(9.07), gib(9.07) - gib(9.05), gib(9.05), 0, gib(9.05), None)),
         ],
-        ids=["1.10", "1.13", "2.0", "2.1", "2.2", "2.4", "2.6-hip", "2.9", "2.13", "wsl", "1.1", "async"]
-        + ["ipex", "xpu", "npu", "mps", "mps-1.12"],
+        ids="1.10 1.13 2.0 2.1 2.2 2.4 2.6-hip 2.9 2.13 wsl 1.1 async ipex xpu npu mps mps-1.12".split(),
     )
     def test_figures(self, text, expected) -> None:
         found = parse_message(text)

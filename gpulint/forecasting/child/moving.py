@@ -70,7 +70,7 @@ class Moving(TorchFunctionMode):
             lambda: torch.empty_strided(source.shape, strides, dtype=dtype, device="cuda"), Phase.INPUT
         )
         self.tape.deciding.remember(out, source.detach().to(dtype))
-        return out.requires_grad_(source.requires_grad and torch.is_grad_enabled())
+        return out.requires_grad_() if source.requires_grad and torch.is_grad_enabled() else out
 
     def _made(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         """A tensor made on the card from nothing, or from values of the host."""

@@ -42,26 +42,26 @@ class Reaching:
         """The phases that have not run and that lie after the lines on the stack, or in a loop around them."""
         found: set[int] = set()
         standing = False
-        for frame, scope in self._own(frame):
+        for own, scope in self._own(frame):
             standing = True
-            loops = [loop for loop in scope.loops if loop[0] <= frame.f_lineno <= loop[1]]
+            loops = [loop for loop in scope.loops if loop[0] <= own.f_lineno <= loop[1]]
             for way in scope.ways:
                 again = any(first <= way.line <= last for first, last in loops)
-                if again or way.line > frame.f_lineno:
-                    found |= self._open(way, frame)
+                if again or way.line > own.f_lineno:
+                    found |= self._open(way, own)
         if standing:
             found |= self._hosted
         return {one for one in found if not self._ran(one)}
 
     def inside(self, frame: FrameType | None) -> set[int]:
         """Those in the body of the innermost loop in which the program stands."""
-        for frame, scope in self._own(frame):
-            loops = [loop for loop in scope.loops if loop[0] <= frame.f_lineno <= loop[1]]
+        for own, scope in self._own(frame):
+            loops = [loop for loop in scope.loops if loop[0] <= own.f_lineno <= loop[1]]
             if not loops:
                 return set()
             first, last = max(loops)
             ways = (way for way in scope.ways if first <= way.line <= last)
-            return {one for way in ways for one in self._open(way, frame) if not self._ran(one)}
+            return {one for way in ways for one in self._open(way, own) if not self._ran(one)}
         return set()
 
     def cut_short(self, frame: FrameType | None) -> None:
