@@ -125,7 +125,7 @@ def test_only_conditions_that_stay_the_same_are_guards(tmp_path: Path) -> None:
     )
     (scope,) = found.scopes
     assert [(way.line, way.guards) for way in scope.ways] == [
-        (4, ("args.test and (not args.quick)",)),
+        (4, ("args.test", "not args.quick")),
         (6, ("not (args.test and (not args.quick))",)),
         (9, ()),
     ]

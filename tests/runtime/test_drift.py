@@ -221,6 +221,22 @@ def test_reserved_that_grows_while_allocated_stays_is_fragmentation():
     (trend,) = [trend for trend in found if trend.figure == "reserved"]
     assert trend.status == "fragmentation"
     assert "expandable_segments" in trend.advice
+    assert trend.reason.startswith("reserved grew by 570.00 MiB while allocated stayed")
+
+
+@pytest.mark.parametrize("figure", ["allocated", "peak"])
+def test_where_tensors_need_more_it_is_not_fragmentation(figure):
+    """At the steps' ends or within them, and not in every step: batches that become longer."""
+    needed = [50 * MIB] * 12 + [50 * MIB + 40 * MIB * (step // 3) for step in range(8)]
+    reserved = [100 * MIB] * 12 + [100 * MIB + 60 * MIB * (step // 3) for step in range(8)]
+    found = drift.trends(
+        "train",
+        [
+            dataclasses.replace(one, **{figure: value})
+            for one, value in zip(samples([50 * MIB] * 20, reserved), needed, strict=True)
+        ],
+    )
+    assert "fragmentation" not in {trend.status for trend in found}
 
 
 def test_reserved_that_grows_with_a_leak_is_not_fragmentation():

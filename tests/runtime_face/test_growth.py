@@ -212,6 +212,18 @@ def message(kind: StepKind, step: int, is_sampled: bool = True) -> Progress:
     return Progress(0, Sample(step, kind, is_sampled, 1.0 * step, 0.1, allocated=1024), 21)
 
 
+@pytest.mark.parametrize(
+    ("capture", "said"), [(True, "40%gpulint: running"), (False, "40%\ngpulint: running")]
+)
+def test_nothing_is_written_into_a_progress_bars_line(capture: bool, said: str) -> None:
+    """Where the script's own output goes by, it may stand in the middle of a line."""
+    out = io.StringIO("40%")
+    out.seek(0, io.SEEK_END)
+    with progress.following(Run("train.py", capture=capture), out):
+        pass
+    assert said in out.getvalue()
+
+
 def test_progress_counts_each_kind_by_itself_and_never_beyond_what_is_wanted() -> None:
     alone, beside = progress.Tally(20), progress.Tally(20)
     assert alone.text(message("eval", 1, False)) == "evaluation step 1, warm-up"

@@ -293,11 +293,23 @@ def test_a_forward_for_nothing_is_told_without_a_finding() -> None:
     assert told(replace(idle, inner=True)) == [12]
 
 
+def test_no_grad_is_not_advised_on_a_line_that_trains_too() -> None:
+    idle = forward(dead=9, wasted=1 << 20)
+    trained = replace(idle, training=True, visited=9, dead=0, wasted=None)
+    (alone,) = verification([], rank(forwards=(idle,))).wasted
+    (both,) = verification([], rank(forwards=(idle, trained))).wasted
+    assert alone.text.endswith("run it under `torch.no_grad()`")
+    assert "its line trains as well" in both.text
+    assert "run it under" not in both.text
+
+
 def test_a_forward_for_nothing_names_its_ranks_and_what_it_keeps() -> None:
     small, large = (forward(dead=9, wasted=size << 20) for size in (1, 3))
     found = verification([], rank(forwards=(small,)), replace(rank(forwards=(large,)), rank=1), rank())
     assert [(w.ranks, w.bytes, w.mode) for w in found.wasted] == [((0, 1), 3 << 20, "eval")]
-    assert "each call keeps 3.00 MiB" in found.wasted[0].text
+    assert (
+        "a call keeps 3.00 MiB of activations for nothing (the median); run it under" in found.wasted[0].text
+    )
     out = io.StringIO()
     write(found, out)
     assert "found by running `Net` runs with grad enabled, in eval mode, but no backward" in out.getvalue()

@@ -84,6 +84,8 @@ class _Lines:
         self._what = what
         self._out = out
         self._tally = Tally(what.steps)
+        # The script's own output may stand in the middle of a line, that of a progress bar.
+        self._lead = "" if what.capture else "\r\x1b[K" if out.isatty() else "\n"
         self._begin = self._spoke = time.monotonic()
         self._state = "no step yet"
         self._pause = EVERY
@@ -118,7 +120,7 @@ class _Lines:
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-            print(f"gpulint: {text}", file=self._out, flush=True)
+            print(f"{self._lead}gpulint: {text}", file=self._out, flush=True)
 
 
 @contextlib.contextmanager

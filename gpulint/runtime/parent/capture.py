@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import IO
 
+from gpulint.units import format_bytes
+
 KEPT = 1 << 20  # bytes
 
 
@@ -39,4 +41,4 @@ class Tail:
         kept = self._kept[-KEPT:]
         dropped = self._dropped + len(self._kept) - len(kept)
         text = kept.decode("utf-8", errors="replace")
-        return f"[… {dropped} bytes before this were dropped]\n{text}" if dropped else text
+        return f"[… {format_bytes(dropped)} before this were dropped]\n{text}" if dropped else text

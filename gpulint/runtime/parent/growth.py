@@ -373,7 +373,7 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
             if left <= (found[phase.kind].device if phase.kind in found else 0.0):
                 continue
             text = (
-                f"allocated grew by {format_bytes(round(left))} a {phase.name} step more than what is named "
+                f"allocated grew by {format_bytes(round(left))} {'an' if phase.name[0] in 'aeiou' else 'a'} {phase.name} step more than what is named "
                 "here: memory that is in use at the end of a step and gets larger, such as longer batches, or "
                 "that was allocated outside Python"
             )

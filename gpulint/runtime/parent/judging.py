@@ -214,8 +214,8 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
         mode = "eval" if not worst.training else "train"
         unused = ", and no backward went through its graph" if worst.dead and not worst.visited else ""
         text = (
-            f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}: each call keeps "
-            f"{size(kept)} of activations"
+            f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}: a call keeps "
+            f"{'up to ' if runs > 1 else ''}{size(kept)} of activations"
         )
         return Judgement("confirmed", text, bytes=kept, hits=count)
     if any(forward.grad for forward in found):

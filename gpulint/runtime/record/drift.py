@@ -317,16 +317,18 @@ def trends(kind: StepKind, samples: Sequence[Sample]) -> list[Trend]:
 
 
 def _fragmentation(reserved: Trend, samples: Sequence[Sample]) -> Trend:
-    """Reserved memory that still grows in the window's second half while allocated does not."""
+    """Reserved memory that still grows in the window's second half while allocated does not, neither at the steps' ends nor within
+    them."""
     half = len(samples) // 2
     amounts = [s.reserved or 0 for s in samples]
     late = amounts[-1] - amounts[half]
-    allocated = [s.allocated or 0 for s in samples]
-    allocated_growth = max(0.0, theil_sen(allocated)) * (len(samples) - 1 - half)
-    if len(samples) < 5 or late <= SEGMENT + 2 * allocated_growth:
+    allocated, peaks = [s.allocated or 0 for s in samples], [s.peak or 0 for s in samples]
+    slope = max(0.0, theil_sen(allocated)) * (len(samples) - 1 - half)
+    needed = max(slope, allocated[-1] - allocated[half], max(peaks[half:]) - max(peaks[:half], default=0))
+    if len(samples) < 5 or late <= SEGMENT + 2 * needed:
         return reserved
     reason = (
-        f"reserved grew by {amounts[-1] - amounts[0]} B while allocated stayed: "
+        f"reserved grew by {(amounts[-1] - amounts[0]) / (1 << 20):.2f} MiB while allocated stayed: "
         "freed blocks do not fit the next requests"
     )
     return replace(reserved, status="fragmentation", reason=reason, advice=EXPANDABLE)
