@@ -80,6 +80,7 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record"),
     f"{REPORTS}.forecast": {REPORTS, f"{REPORTS}.verify"} | of_ours("config forecasting units version"),
     f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
+    f"{REPORTS}.oom": {REPORTS} | of_ours("memory operator"),
     "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("atomic gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
@@ -87,7 +88,7 @@ FLOORS: dict[str, set[str]] = {
     )
     | {REPORTS, *below(REPORTS, "lint verify trial")}
     | below(RUNTIME, "record parent"),
-    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, *below(REPORTS, "snapshot forecast")}
+    "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, *below(REPORTS, "snapshot forecast oom")}
     | of_ours(
         "allocator atomic codemods config forecasting gate lint memory operator server snapshot trial units"
     )

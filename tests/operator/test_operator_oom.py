@@ -12,10 +12,10 @@ import tracemalloc
 import pytest
 import warm
 
-from gpulint.cli.commands._oom import render as lines_of
 from gpulint.memory.oom.diagnosis import diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
 from gpulint.operator.oom_log import LogReport, read_log
+from gpulint.reports.oom.text import render as lines_of
 
 MIB = 1024**2
 GIB = 1024**3

@@ -238,7 +238,7 @@ def test_progress_counts_each_kind_by_itself_and_never_beyond_what_is_wanted() -
 def test_a_pipe_hears_that_the_run_is_alive_before_its_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.3)
     out = io.StringIO()
-    with progress.following(Run("train.py"), out) as show:
+    with progress.following(Run("train.py", capture=True), out) as show:
         time.sleep(1.2)
         show(message("train", 1, False))
         time.sleep(0.8)

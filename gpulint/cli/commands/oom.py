@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 
 import click
@@ -44,7 +45,12 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: s
         shown = {**report.to_json(), "findings": [finding.to_json() for finding in findings]}
         print(json.dumps(shown, indent=2))
         return 1 if report.occurrences or report.unread else 0
-    from gpulint.cli.commands import _oom
+    from gpulint.cli._named import lines_of
+    from gpulint.reports.layout import colour_wanted
+    from gpulint.reports.oom.text import write
 
-    _oom.perform(report, findings, all_of_them, colour)
+    raised = {place for one in report.occurrences for place in one.frames}
+    found = lines_of(findings, raised) if findings else []
+    columns = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else None
+    write(report, found, sys.stdout, all_of_them, colour_wanted(sys.stdout, colour), columns)
     return 1 if report.occurrences or report.unread else 0

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
 
-from gpulint.findings import Finding
 from gpulint.memory.oom.diagnosis import TO_TRY
 from gpulint.operator.oom_log import LogReport, Occurrence, growth
 from gpulint.reports import plural
-from gpulint.reports.layout import Line, colour_wanted, hanging, paint, printable, quoted
+from gpulint.reports.layout import Line, hanging, paint, printable, quoted
 
 SHOWN = 5
 
 
-def perform(report: LogReport, findings: list[Finding], all_of_them: bool, colour: str) -> None:
-    """Print the report, and what is found in the files that its tracebacks name."""
-    columns = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else None
-    lines = list(render(report, all_of_them, columns))
-    if findings:
-        from gpulint.cli._named import lines_of
-
-        raised = {place for one in report.occurrences for place in one.frames}
-        lines += [quoted(printable(line)) for line in lines_of(findings, raised)]
-    paint(lines, sys.stdout, colour_wanted(sys.stdout, colour))
+def write(
+    report: LogReport,
+    found: Sequence[str],
+    out: TextIO,
+    all_of_them: bool = False,
+    colour: bool = False,
+    columns: int | None = None,
+) -> None:
+    """Write the report, and lines about what is found in the files that its tracebacks name."""
+    paint([*render(report, all_of_them, columns), *(quoted(printable(line)) for line in found)], out, colour)
 
 
 def render(report: LogReport, all_of_them: bool = False, columns: int | None = None) -> Iterator[Line]:

@@ -1,0 +1,1 @@
+"""What `gpulint oom` finds in a log, for people."""
