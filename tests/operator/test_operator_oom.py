@@ -342,8 +342,19 @@ class TestDiagnosis:
         message = parse_message(OLD_SHARED)
         assert message is not None
         made = diagnose(message)
-        assert made.arithmetic[0] == "other processes hold 23.32 GiB of 23.69 GiB"
+        assert (
+            made.arithmetic[0]
+            == "other processes hold 23.32 GiB of 23.69 GiB, with this process's CUDA context"
+        )
         assert "gpulint gpu" in made.advice[0].text
+
+    def test_a_little_that_others_hold_is_not_the_reason(self) -> None:
+        message = parse_message(TORCH_2_1.replace("4.50 GiB", "3.40 GiB", 1))
+        assert message is not None
+        made = diagnose(message)
+        assert made.kind == "capacity"
+        assert 100 * MIB < (made.missing or 0) < 256 * MIB  # the other process would have made room
+        assert made.arithmetic[0] == "other processes hold 256.00 MiB of 23.69 GiB"
 
     @pytest.mark.parametrize(("text", "share"), [(FULL, "98 %"), (TORCH_1_1, "98 %"), (ASYNC, "93 %")])
     def test_a_card_full_of_tensors_is_size_or_growth_and_no_fragmentation(self, text, share) -> None:

@@ -25,9 +25,9 @@ _FAR_ABOVE: Final = 2  # times the card: no batch that was meant is so large
 _NO_CARD: Final = 1 << 50
 _FULL: Final = 0.9  # of the card in tensors
 _SIZE_OR_GROWTH: Final = "no fragmentation, but too much at once, or something that grows"
-_MUCH: Final = (
-    0.04  # of what is reserved; less in no tensor is what a program without any fragmentation has too
-)
+_MANY: Final = 0.1  # of the card, for what others hold to be the reason
+# Of what is reserved: less in no tensor is what a program without any fragmentation has too.
+_MUCH: Final = 0.04
 _HEADLINES: Final[dict[Kind, str]] = {
     "shape": "a shape is wrong: one tensor is larger than any card would take",
     "capacity": "capacity: the program needs more memory than the card has",
@@ -222,7 +222,8 @@ def _kind(message: OomMessage, asked: int, usable: int, missing: int) -> Kind:
     if usable >= asked:
         # More free than asked for, and refused all the same: then the cache is not the reason.
         return "unclear"
-    if others >= max(missing, 1) and (missing > 0 or others > (own_memory(message) or message.reserved or 0)):
+    own = own_memory(message) or message.reserved or 0
+    if others >= max(missing, _MANY * (message.total or 0), 1) and (missing > 0 or others > own):
         return "other-processes"
     if missing <= 0 and message.cached >= _MUCH * (message.reserved or 0):
         return "fragmentation"
@@ -260,7 +261,8 @@ def foreign(message: OomMessage) -> int:
 
 def _others(message: OomMessage) -> list[str]:
     held = foreign(message)
-    return [f"other processes hold {format_bytes(held)}{_of(message.total)}"] if held else []
+    among = "" if message.process is not None or message.others else ", with this process's CUDA context"
+    return [f"other processes hold {format_bytes(held)}{_of(message.total)}{among}"] if held else []
 
 
 def _remarks(message: OomMessage, kind: Kind, missing: int) -> list[str]:
@@ -297,7 +299,7 @@ def _share(kind: Kind, allocated: int, reserved: int, missing: int) -> list[str]
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{min(99, round(100 * share)) if share < 1 else 100} %"
 
 
 def _warnings(message: OomMessage) -> list[str]:
