@@ -12,10 +12,16 @@ from gpulint.runtime.parent.firstparty import EVALUATION_METHODS, find_target, f
 
 WITHOUT: Final = "part without gradients"
 _WITHOUT: Final = ("no_grad", "inference_mode")
-_CALLED: Final = {"evaluate": "evaluation", "validate": "evaluation", "predict": "evaluation", "generate": "generation"}  # fmt: skip
+_EVALUATION: Final = "evaluation"
+_CALLED: Final = {
+    **dict.fromkeys(("evaluate", "validate", "predict", "test"), _EVALUATION),
+    "generate": "generation",
+}
 _PLAIN: Final = (
     ast.Name, ast.Attribute, ast.Constant, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.boolop, ast.Not, ast.cmpop, ast.Load,
 )  # fmt: skip
+# A framework calls these beside the training; others only where the script asks for a test.
+_HOSTED: Final = EVALUATION_METHODS - {"test_step", "predict_step", "compute_metrics"}
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
 
@@ -198,8 +204,8 @@ def _find(body: _Body, phases: list[Phase]) -> None:
 
     if isinstance(body.node, _FUNCTIONS):
         first = _first(body.node.body)
-        if body.is_method and body.node.name in EVALUATION_METHODS and first is not None:
-            add(first, "evaluation", hosted=True)
+        if body.is_method and body.node.name in _HOSTED and first is not None:
+            add(first, _EVALUATION, hosted=True)
         elif any(map(_is_without, body.node.decorator_list)) and first is not None:
             add(first, WITHOUT)
     for one in body.statements:
@@ -239,7 +245,7 @@ def _phase_of(call: ast.Call) -> str:
     name = call.func.attr
     mode = next((arg.value for arg in call.args if isinstance(arg, ast.Constant)), None)
     if (name == "eval" and not call.args) or (name == "train" and mode is False):
-        return "evaluation"
+        return _EVALUATION
     if name == "backward":
         return "backward"
     return _CALLED.get(name, "")
