@@ -37,7 +37,7 @@ _FRAMES: Final = tuple(
     for pattern in (
         r'File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\s\\]+))?',
         r"(?:\bFile |[│|] )(?P<file>[^\s\"│]+\.py):(?P<line>\d{1,9}),? in (?P<function>[\w.<>]+)",
-        r"(?P<file>[^\s\"│]+\.py) in (?P<function>\w+)\(",
+        r"(?:^|\s)(?P<file>[^\s\"│]+\.py) in (?P<function>\w+)\(",
         r"(?P<file>Cell In ?\[\d+\]), line (?P<line>\d{1,9})(?P<function>\Z)?",
     )
 )

@@ -604,6 +604,12 @@ class TestLogs:
         assert report.occurrences[0].times == 60
         assert peak < 2 * MIB
 
+    @pytest.mark.parametrize("filling", ["1", "x.py", "a", "-1 "])
+    def test_a_long_line_is_read_once(self, filling) -> None:
+        """Every pattern is linear: a quadratic one would take minutes here."""
+        found = log(f"{TORCH_2_9[:70]} {filling * (60_000 // len(filling))} memory .py")
+        assert found.occurrences[0].diagnosis.message.requested == gib(7.81)
+
     def test_a_line_without_end(self) -> None:
         text = "x" * 300_000 + " " + TORCH_2_9
         assert read_log(io.StringIO(text)).lines > 1

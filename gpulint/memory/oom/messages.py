@@ -49,7 +49,7 @@ class OomMessage:
 
 
 # No card has a quadrillion of anything: a longer number is none of torch's.
-_SIZE: Final = r"(?P<size>-?\b\d{1,15}(?:\.\d{1,9})?\s*(?:bytes|[KMGTPE]i?B|B))"
+_SIZE: Final = r"(?P<size>-?(?<!\d)\d{1,15}(?:\.\d{1,9})?\s{0,2}(?:bytes|[KMGTPE]i?B|B))"
 # Where a message begins, with what may stand between its name and the request: Apple's has its figures there.
 _HEAD = re.compile(
     r"\b(?P<backend>CUDA|HIP|XPU|NPU|MPS)\b(?: backend)? out of memory\b(?:.{0,200}?)Tried to allocate"
@@ -57,7 +57,9 @@ _HEAD = re.compile(
     r"|\bTried to allocate .{1,60}? total capac",
     re.IGNORECASE,
 )
-_NEXT = re.compile(r"\w+ (?:backend )?out of memory\b.{0,200}?Tried to allocate|Allocation on device", re.I)
+_NEXT = re.compile(
+    r"\b\w{1,12} (?:backend )?out of memory\b.{0,200}?Tried to allocate|Allocation on device", re.I
+)
 _DEVICE = re.compile(r"\b[A-Z]PU +(?P<device>\d{1,9})\b|\bAllocation on device (?P<device2>\d{1,9})\b")
 # Each figure by the words that stand beside it, whatever lies between the figures: parentheses and semicolons up to torch
 # 2.0, sentences since, lines with colons from `cudaMallocAsync`. Before 1.4 "cached" was what no tensor is in.
