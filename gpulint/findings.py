@@ -20,11 +20,17 @@ DIAGNOSTICS = "GPU0"  # how codes about files and comments begin, which claim no
 
 
 class Severity(str, Enum):
-    """How much a finding matters: ``error`` costs activations, ``warning`` bytes or time, ``info`` a choice."""
+    """How much a finding matters: ``error`` costs activations, ``warning`` bytes or time; ``info`` is a note, which is told and
+    fails no run: a choice, or what holds without anything to show that it matters."""
 
     ERROR = "error"
     WARNING = "warning"
     INFO = "info"
+
+    @property
+    def word(self) -> str:
+        """As it is told to people."""
+        return "note" if self is Severity.INFO else self.value
 
 
 class Slight(str):

@@ -1,24 +1,92 @@
-"""What the rules about calls in every step share: how a call is named that a helper makes, and how it goes."""
+"""What the rules about calls in every step share: how often one is made, how it is named that a helper makes, and how it goes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.repeats.hot import made_in
-from gpulint.rule import RelatedNode, Remove, Repair
+from gpulint.answers import Answer, Considered, Question, confidence_of, doubts_of, left_open, refuted
+from gpulint.findings import Severity
+from gpulint.rule import Cost, RelatedNode, Remove, Repair, Report
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.facts import HotCall
 
 _LOOKS = frozenset({"is_available", "device_count", "hasattr", "isinstance", "len"})
+_LEAST = 0.01  # of a step's time: a call that costs less is not told
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What a call in every step does: the end of the message, the reason, the cost. `slowdown` is how many times as long a step
+    of the 4-layer language model takes with it."""
+
+    message: str
+    reason: str
+    cost: Cost
+    slowdown: float
+
+    def share(self, call: HotCall) -> float | None:
+        """The part of a step's time that a call takes which is made in every so many; None where their number is not seen."""
+        return (self.slowdown - 1) / call.every if call.every else None
+
+    def answers(self, call: HotCall) -> tuple[Answer, ...]:
+        """What is asked about a call: how often it is made, whether that costs anything, and what leaves that open."""
+        share = self.share(call)
+        if call.per_step and share is not None and share < _LEAST:
+            clause = f"once in {call.every} steps: less than {100 * _LEAST:.0f} % of a step"
+            return (call.often, refuted(Question.SIZE, clause))
+        return (call.often, left_open(Question.MEANT, call.doubt)) if call.doubt else (call.often,)
+
+    def cost_of(self, call: HotCall) -> Cost:
+        """What a call costs where it stands."""
+        share = self.share(call)
+        if call.every == 1:
+            return self.cost
+        if share is None:
+            return Cost(
+                f"{self.cost.here}, divided by a number of steps that the code does not tell",
+                f"in every step {self.cost.measured}",
+            )
+        here = f"1/{call.every} of what it costs in every step: {100 * share:.1f} % of a step of a 4-layer language model"
+        return Cost(here, f"in every step {self.cost.measured}")
+
+
+def considered(facts: FileFacts, name: str, habit: Habit) -> Iterator[Considered]:
+    """Each call of this name, told or not."""
+    for call in facts.hot_calls(name):
+        yield Considered(call.call, facts.called(call.call), habit.answers(call))
+
+
+def reports(facts: FileFacts, calls: Iterable[HotCall], habit: Habit) -> Iterator[Report]:
+    """Those of the calls that cost something: a warning in every step of a training, a note where nothing shows that it matters."""
+    for call in calls:
+        answers = habit.answers(call)
+        if confidence_of(answers) is None:
+            continue
+        what, related = named(facts, call)
+        often = "in every step" if call.every == 1 else f"every {call.every or 'so many'} steps"
+        yield Report(
+            call.call,
+            f"{what} {often} {habit.message}",
+            habit.reason,
+            habit.cost_of(call),
+            Severity.INFO if call.minor else None,
+            repair=lambda call=call: removal(call),  # type: ignore[misc]
+            doubts=doubts_of(answers),
+            related=related,
+            subject=facts.called(call.call),
+        )
 
 
 def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]]:
     """The call as a message names it, with the place where a helper makes it."""
+    from gpulint.analysis.questions.repeats.hot import made_in
+
     made = made_in(call)
     if made is None or call.via is None:
         return f"`{facts.source(call.call)}`", ()

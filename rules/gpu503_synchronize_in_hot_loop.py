@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._hot import named, removal
+from gpulint.rules._hot import Habit, considered, reports
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -11,6 +11,7 @@ from gpulint.rule import Cost, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
+    from gpulint.answers import Considered
 
 
 class SynchronizeInHotLoop(Rule):
@@ -73,21 +74,23 @@ class SynchronizeInHotLoop(Rule):
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
 
+    habit = Habit(
+        "makes the host wait and frees nothing",
+        "the host cannot prepare the next step while the GPU works on this one",
+        Cost(
+            "time in every step: what the host could have prepared meanwhile",
+            "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
+        ),
+        slowdown=1.25,
+    )
+
+    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
+        from gpulint.rules.detect.syncs import needless_waits
+
+        facts.ask(needless_waits)  # says of the others what needs them
+        yield from considered(facts, "synchronize", self.habit)
+
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.syncs import needless_waits
 
-        for call in facts.ask(needless_waits):
-            what, related = named(facts, call)
-            yield Report(
-                call.call,
-                f"{what} in every step makes the host wait and frees nothing",
-                "the host cannot prepare the next step while the GPU works on this one",
-                Cost(
-                    "time in every step: what the host could have prepared meanwhile",
-                    "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
-                ),
-                repair=lambda call=call: removal(call),  # type: ignore[misc]
-                doubts=(call.doubt,) if call.doubt else (),
-                related=related,
-                subject=facts.called(call.call),
-            )
+        yield from reports(facts, facts.ask(needless_waits), self.habit)

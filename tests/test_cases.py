@@ -7,13 +7,14 @@ Labels stand at the end of a line, as comments::
     meter.update(loss)  # expect: GPU101|GPU104    one of the two, or both
     cleanup()  # expect: GPU501@a              one of the lines that carry the mark `@a`, or several
     del out  # maybe: GPU401                   either answer is accepted
+    empty_cache()  # note: GPU501              must be flagged as a note, which fails no run
     out = net(x)  # medium: GPU201             flagged with medium confidence: it holds, its cost is not shown
     out = net(x)  # low: GPU201                flagged with medium or low confidence: quiet unless that is asked for
 
 A case is `cases/QUESTION/CODE_bug_NAME.py` or `cases/QUESTION/CODE_ok_NAME.py`: the folder is the question that the
 analysis must answer right (`QUESTIONS` says them, docs/architecture.md what they are for), the code is that of the rule which then has its say. Programs that
 are about no single question lie in a folder of their kind (`KINDS`) and have no code in their name. A `bug_` file has
-at least one `expect`, `medium` or `low` of its rule, an `ok_` file no `expect` or `medium`. Cases join the tests once their rule exists.
+at least one `expect`, `note`, `medium` or `low` of its rule, an `ok_` file no `expect`, `note` or `medium`. Cases join the tests once their rule exists.
 
 A case of several files is one file here, in which `# file: NAME` heads each of them, as in the examples of the rules;
 what stands before the first says what the case is about. The files are written into a folder of their own and linted
@@ -45,7 +46,7 @@ import pytest
 from gpulint.rules import all_rules
 
 from gpulint.answers import Question
-from gpulint.findings import Confidence, Finding
+from gpulint.findings import Confidence, Finding, Severity
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
@@ -70,7 +71,7 @@ QUESTIONS = {
 # A kind of program is examined once the rule named here exists.
 KINDS = {"lookalikes": "GPU101", "mixed": "GPU101", "frameworks": "GPU104"}
 
-_LABEL = re.compile(r"#\s*(expect|maybe|medium|low):\s*([A-Z0-9|@a-z, ]+)")
+_LABEL = re.compile(r"#\s*(expect|note|maybe|medium|low):\s*([A-Z0-9|@a-z, ]+)")
 _CODE = re.compile(r"(GPU\d{3}(?:\|GPU\d{3})*)(?:@([a-z]))?$")
 _NAME = re.compile(r"(?:(GPU\d{3})_)?(bug|ok)_\w+$")
 _FILE = re.compile(r"^# file: (\S+)\n", re.MULTILINE)
@@ -97,6 +98,7 @@ class Case:
     allowed: frozenset[tuple[int, str]]
     unweighed: frozenset[tuple[int, str]]
     doubtful: frozenset[tuple[int, str]]
+    notes: frozenset[tuple[int, str]]
     starts: dict[int, int]
 
     @property
@@ -149,7 +151,7 @@ def statement_starts(tree: ast.Module) -> dict[int, int]:
 
 
 def labels(text: str) -> Iterable[tuple[int, str, str]]:
-    """(line, "expect", "maybe", "medium" or "low", label such as "GPU101|GPU104@a") for each label in the comments."""
+    """(line, "expect", "note", "maybe", "medium" or "low", label such as "GPU101|GPU104@a") for each label in the comments."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             for kind, listed in _LABEL.findall(token.string):
@@ -166,6 +168,7 @@ def read_case(path: Path) -> Case:
     allowed: set[tuple[int, str]] = set()
     unweighed: set[tuple[int, str]] = set()
     doubtful: set[tuple[int, str]] = set()
+    notes: set[tuple[int, str]] = set()
     kinds = {"medium": unweighed, "low": doubtful}
     for row, kind, label in labels(text):
         match = _CODE.match(label)
@@ -173,13 +176,22 @@ def read_case(path: Path) -> Case:
             raise ValueError(f"{path}:{row}: the label {label!r} is not GPUnnn, GPUnnn|GPUnnn or GPUnnn@mark")
         line, codes, mark = starts.get(row, row), tuple(match[1].split("|")), match[2]
         kinds.get(kind, allowed).update((line, code) for code in codes)
-        if kind in ("expect", "medium") and mark:
+        if kind == "note":
+            notes.update((line, code) for code in codes)
+        if kind in ("expect", "note", "medium") and mark:
             marked[mark, codes].append(line)
-        elif kind in ("expect", "medium"):
+        elif kind in ("expect", "note", "medium"):
             demands.append(Demand((line,), codes))
     demands += [Demand(tuple(lines), codes) for (_, codes), lines in marked.items()]
     return Case(
-        path, text, tuple(demands), frozenset(allowed), frozenset(unweighed), frozenset(doubtful), starts
+        path,
+        text,
+        tuple(demands),
+        frozenset(allowed),
+        frozenset(unweighed),
+        frozenset(doubtful),
+        frozenset(notes),
+        starts,
     )
 
 
@@ -268,7 +280,7 @@ def test_case(case: Case) -> None:
 
 def shortcomings(case: Case, codes: frozenset[str]) -> list[str]:
     """What gpulint does not say of a case as a perfect tool would: `missed GPU101 on line 7`, `doubted …` where it is told
-    with less confidence than the code allows, `false alarm …`."""
+    with less confidence than the code allows, `note …` or `warning …` where it should be the other, `false alarm …`."""
     _, alarms, missed = examine(case, codes)
     _, unweighed, doubtful = placed(case, codes)
     found = []
@@ -276,9 +288,24 @@ def shortcomings(case: Case, codes: frozenset[str]) -> list[str]:
         what = "doubted" if demand.met(unweighed | doubtful) else "missed"
         found.append(f"{what} {'|'.join(demand.codes)} on line {' or '.join(map(str, demand.places))}")
     expected = {(line, code) for demand in missed for line in demand.places for code in demand.codes}
+    found += [f"{one.severity.word} {one.code} on line {one.line}" for one in misjudged(case, codes)]
     return found + [
         f"false alarm {code} on line {line}" for line, code in alarms if (line, code) not in expected
     ]
+
+
+def misjudged(case: Case, codes: frozenset[str]) -> Iterator[Finding]:
+    """The findings that are notes and should be more, or the other way round, of the rules that some case demands notes of."""
+    for one in findings(case):
+        place = (case.starts.get(one.line, one.line), one.code)
+        if one.code in codes & with_notes() and not one.doubts and place in case.allowed:
+            if (one.severity is Severity.INFO) != (place in case.notes):
+                yield one
+
+
+@cache
+def with_notes() -> frozenset[str]:
+    return frozenset(code for case in all_cases() for _, code in case.notes)
 
 
 @cache

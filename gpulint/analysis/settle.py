@@ -35,7 +35,7 @@ from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
 from gpulint.analysis.questions.outlives.handed import goes_through_fields
 from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, in_one_round, over_members
-from gpulint.analysis.questions.repeats.hot import runs_per_step, why_cheap, why_kept
+from gpulint.analysis.questions.repeats.hot import settle_call
 from gpulint.analysis.torch.backward import WANTS_GRAD
 from gpulint.analysis.torch.frameworks import LIGHTNING_WINDOWS
 from gpulint.analysis.torch.methods import GIVES_ITSELF
@@ -106,9 +106,7 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
         function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
         function.carried += perturbed(file, function)
         for call in function.hot_calls:
-            call.per_step = runs_per_step(file, call)
-            call.unproven = why_kept(file, call) if call.per_step else ""
-            call.doubt = why_cheap(file, call) if call.per_step and "synchronize" not in call.name else ""
+            settle_call(file, call)
         _whole_function(function)
         for hold in function.holds:
             hold.rounds.made_in_loop = any(

@@ -23,6 +23,7 @@ from gpulint.analysis.torch.names import (
     is_loss_function,
 )
 from gpulint.analysis.values.values import Kind
+from gpulint.answers import Question, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import FunctionFacts, HotCall, Loop
@@ -45,6 +46,7 @@ _CONCURRENT = frozenset(
     "record_stream barrier all_reduce broadcast Event record elapsed_time Thread Queue put nvmlInit "
     "prof profile record_function range_push range_pop cudaProfilerStart cudaProfilerStop".split()
 )
+_NEEDED = "something here measures time, works beside this stream, or waits for the GPU anyway"
 
 
 @dataclass(slots=True)
@@ -59,15 +61,23 @@ class ElementSync:
 
 def needless_waits(file: FileAnalysis) -> list[HotCall]:
     """The `torch.cuda.synchronize()` in every step that nothing in sight needs."""
-    functions = file.function_facts
     found: list[HotCall] = []
-    for function in functions:
+    for function in file.function_facts:
         for call in function.hot_calls:
-            if call.name == "torch.cuda.synchronize" and call.per_step and not _measures(file, call.function):
-                if (call.via is None or not _measures(file, call.via)) and not _is_timed_round(call):
-                    if not waits_anyway(call.function, call.stmt) and not _is_measured(file, function, call):
-                        found.append(call)
+            if call.name == "torch.cuda.synchronize" and call.per_step:
+                if _is_needed(file, function, call):
+                    call.often = refuted(Question.MEANT, _NEEDED)
+                else:
+                    found.append(call)
     return found
+
+
+def _is_needed(file: FileAnalysis, function: FunctionFacts, call: HotCall) -> bool:
+    """Whether something in sight measures what the wait ends, or waits there anyway."""
+    measures = _measures(file, call.function) or (call.via is not None and _measures(file, call.via))
+    if measures or _is_timed_round(call) or waits_anyway(call.function, call.stmt):
+        return True
+    return _is_measured(file, function, call)
 
 
 def _is_timed_round(call: HotCall) -> bool:

@@ -176,11 +176,9 @@ class FileFacts:
         return frozenset(found)
 
     def hot_calls(self, name: str) -> Iterator[HotCall]:
-        """The watched calls whose name ends so and that run in every step."""
+        """The watched calls whose name ends so."""
         for function in self.functions:
-            for call in function.hot_calls:
-                if call.name.endswith(name) and call.per_step:
-                    yield call
+            yield from (call for call in function.hot_calls if call.name.endswith(name))
 
     def holds(self) -> Iterator[Hold]:
         for function in self.functions:

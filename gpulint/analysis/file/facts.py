@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.slots import counts_given
 from gpulint.analysis.values.values import Grad
+from gpulint.answers import Answer, Question, Verdict, refuted
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.values.values import Site, Tokens, Val
+
+UNASKED = refuted(Question.REPEATS, "how often it runs has not been asked")
 
 
 @dataclass(slots=True)
@@ -351,7 +354,8 @@ class Carried:
 
 @dataclass(slots=True)
 class HotCall:
-    """A call by qualified name, with where it stands."""
+    """A call by qualified name, with where it stands. `every` is in every how many steps it is made, 0 where their number is
+    not seen, None where it does not go by steps; `often` says so, and refutes that it does."""
 
     function: ir.Function
     stmt: ir.Stmt
@@ -361,9 +365,16 @@ class HotCall:
     guarded: bool
     in_handler: bool
     via: ir.Function | None = None  # the helper of this file that makes the call
-    per_step: bool = False
+    every: int | None = None
+    often: Answer = UNASKED
+    minor: bool = False  # nothing shows that it matters: it is made in every so many steps, or in steps that do not train
     unproven: str = ""  # in a clause, why it is not proven that the program does the same without it
     doubt: str = ""  # in a clause, what leaves it open whether it is needless
+
+    @property
+    def per_step(self) -> bool:
+        """Whether it is made in every step, or in every so many."""
+        return self.often.verdict is not Verdict.REFUTED
 
     @property
     def removable(self) -> bool:

@@ -152,7 +152,7 @@ class Flow(Loops):
         if decided is not None:
             self.block(statement.body if decided else statement.orelse)
             return
-        guarded = not _is_availability(statement.test)
+        guarded = not is_availability(statement.test)
         if guarded:
             self.guards.append(statement)
         before = self.state
@@ -360,10 +360,10 @@ def _names_number(call: ir.Call) -> bool:
     )
 
 
-def _is_availability(test: ir.Expr) -> bool:
+def is_availability(test: ir.Expr) -> bool:
     """Whether a test only asks for a GPU: `torch.cuda.is_available()`, `device.type == "cuda"`, `use_cuda`."""
     if isinstance(test, ir.Op) and test.op == "and":
-        return all(_is_availability(operand) for operand in test.operands)
+        return all(is_availability(operand) for operand in test.operands)
     for part in ir.walk(test):
         if isinstance(part, ir.Op) and part.op not in ("and", "or", "==", "in", "is not"):
             return False

@@ -13,7 +13,6 @@ from gpulint.reports.layout import printable
 from gpulint.reports.lint.summary import is_mended
 
 _MOST_PLACES: Final = 20  # of one rule; GitHub refuses a summary of more than 1 MiB
-_WORDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
 def markdown(report: Report) -> str:
@@ -31,7 +30,7 @@ def _lines(report: Report) -> Iterator[str]:
     for code in sorted({finding.code for finding in found}):
         alike = [finding for finding in found if finding.code == code]
         rule = f"[{code}]({alike[0].url}) {alike[0].name}"
-        severities = ", ".join(word for level, word in _WORDS.items() if level in {f.severity for f in alike})
+        severities = ", ".join(level.word for level in Severity if level in {f.severity for f in alike})
         yield f"| {rule} | {severities} | {len(alike)} | {_places(alike, report)} |"
     yield ""
 

@@ -17,7 +17,6 @@ from gpulint.source.sources import Sources
 from gpulint.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -68,7 +67,7 @@ def _descriptor(code: str, name: str, severity: Severity, summary: str) -> dict[
         "name": "".join(word.title() for word in name.split("-")),
         "shortDescription": {"text": summary},
         "helpUri": f"{DOCS_URL}{code}",
-        "defaultConfiguration": {"level": _LEVELS[severity]},
+        "defaultConfiguration": {"level": severity.word},
         "properties": {"tags": ["memory", "performance"], "precision": "very-high"},
     }
 
@@ -78,7 +77,7 @@ def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: 
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": index[finding.code],
-        "level": _LEVELS[finding.severity],
+        "level": finding.severity.word,
         "message": {"text": in_cell(finding) + text},
         "locations": [_place(finding, sources)],
         "partialFingerprints": {"gpulint/v1": fingerprint},

@@ -11,9 +11,6 @@ from gpulint.findings import Finding, Severity
 from gpulint.reports import Report, plural, shown
 from gpulint.reports.layout import Line, printable
 
-_ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
-_NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-
 
 def summary(report: Report) -> list[Line]:
     """``Found 3 findings (1 error, 2 warnings). 2 fixable with --fix.``"""
@@ -22,11 +19,11 @@ def summary(report: Report) -> list[Line]:
         return fixed
     if not report.findings:
         return [*fixed, [(_nothing_left(report), "good"), *_doubtful(report)]]
-    counts = [(severity, report.count(severity)) for severity in _ORDER]
+    counts = [(severity, report.count(severity)) for severity in Severity]
     parts: Line = []
     for severity, number in counts:
         if number:
-            parts += [(", " if parts else "", ""), (plural(number, _NOUNS[severity]), severity.value)]
+            parts += [(", " if parts else "", ""), (plural(number, severity.word), severity.value)]
     number = len(report.findings)
     if report.fixed:
         opening = f"Fixed {plural(len(report.fixed), 'finding')}, {number} left ("

@@ -129,10 +129,10 @@ def _headline(finding: Finding, columns: int | None, times: int, links: bool) ->
 
 
 def _label(finding: Finding, links: bool) -> Line:
-    style = finding.severity.value
+    style, word = finding.severity.value, finding.severity.word
     if not links:
-        return [(f"{style}[{finding.code}]", style)]
-    return [(f"{style}[", style), (finding.code, linked(style, finding.url)), ("]", style)]
+        return [(f"{word}[{finding.code}]", style)]
+    return [(f"{word}[", style), (finding.code, linked(style, finding.url)), ("]", style)]
 
 
 def _excerpt(finding: Finding, source: list[str], margin: int, columns: int | None) -> list[Line]:

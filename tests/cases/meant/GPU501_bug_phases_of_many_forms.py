@@ -54,7 +54,7 @@ def validate(model, loader):
     total = 0
     for x, y in loader:
         total += F.cross_entropy(model(x.cuda()), y.cuda()).item()
-        torch.cuda.empty_cache()  # expect: GPU501
+        torch.cuda.empty_cache()  # note: GPU501
     return total
 
 
@@ -112,7 +112,7 @@ def every_so_often(model, loader, optimizer, interval=50):
         if not step % 1000:
             gc.collect()
         if step % 2 == 1:
-            torch.cuda.empty_cache()  # maybe: GPU501
+            torch.cuda.empty_cache()  # note: GPU501
         if torch.cuda.memory_reserved() > 10**10:
             torch.cuda.empty_cache()
 

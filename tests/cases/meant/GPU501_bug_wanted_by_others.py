@@ -23,5 +23,5 @@ def score(net, loader):
             logits = net(x.cuda())
             right += logits.argmax(1).eq(y.cuda()).sum().item()
             del logits
-            torch.cuda.empty_cache()  # low: GPU501
+            torch.cuda.empty_cache()  # note: GPU501
     return right

@@ -74,8 +74,8 @@ def epoch(model, loader, optimizer, log_every=10):
         if step % log_every == 0:
             torch.cuda.synchronize()
             logging.info("%d %.3f", step, loss.item())
-            torch.cuda.empty_cache()
-            gc.collect()
+            torch.cuda.empty_cache()  # note: GPU501
+            gc.collect()  # note: GPU502
         clean()  # maybe: GPU501, GPU502
         del x, y, out
         torch.cuda.empty_cache()  # expect: GPU501

@@ -12,6 +12,6 @@ def test(net, dl):
         out = net(x.cuda())  # expect: GPU201
         test_loss += crit(out, y.cuda())  # expect: GPU101
         outs.append(out)  # expect: GPU101
-        gc.collect()  # low: GPU502
-        torch.cuda.empty_cache()  # low: GPU501
+        gc.collect()  # note: GPU502
+        torch.cuda.empty_cache()  # note: GPU501
     return test_loss / len(dl), torch.cat(outs)

@@ -10,5 +10,5 @@ def evaluate(model, loader, metric):
         pred = model(x).argmax(1)
         metric.add(pred.cpu(), y.cpu())
         del x, y, pred
-        torch.cuda.empty_cache()  # low: GPU501
+        torch.cuda.empty_cache()  # note: GPU501
     return metric.compute()

@@ -12,7 +12,7 @@ def validate(net, pictures, batch_size):
         batch = next(batches, None)
         if batch is None:
             break
-        torch.cuda.empty_cache()  # expect: GPU501
+        torch.cuda.empty_cache()  # note: GPU501
         x, y = batch
         hits += (net(x.cuda()).argmax(1).cpu() == y).sum().item()
     return hits / len(pictures)

@@ -16,7 +16,7 @@ class Trainer:
         if self.updates == 1:
             torch.cuda.empty_cache()
         if self.freq > 0 and self.updates % self.freq == 0:
-            torch.cuda.empty_cache()
+            torch.cuda.empty_cache()  # maybe: GPU501
         return loss.item()
 
     def fit(self, loader):

@@ -16,4 +16,4 @@ def train(net: nn.Module, loader, opt, k):
             loss.backward()
             opt.step()
             opt.zero_grad()
-            torch.cuda.empty_cache()
+            torch.cuda.empty_cache()  # maybe: GPU501

@@ -12,5 +12,5 @@ def embed(texts, tok, name, bs=16):
         t = tok(texts[k : k + bs], padding=True, return_tensors="pt").to("cuda")
         vecs.append(enc(**t).last_hidden_state[:, 0].cpu())
         del t
-        collect()  # low: GPU502
+        collect()  # note: GPU502
     return torch.cat(vecs)

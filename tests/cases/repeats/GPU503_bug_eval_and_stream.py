@@ -8,6 +8,6 @@ def test(net, loader, device):
     hits = 0
     for x, y in loader:
         out = net(x.to(device))
-        cuda.synchronize(device)  # expect: GPU503
+        cuda.synchronize(device)  # note: GPU503
         hits += (out.argmax(1) == y.to(device)).sum()
     return hits.item()

@@ -3,13 +3,12 @@ over how many steps the nodes of freed graphs can pile up in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import is_periodic, pairs, resets
+from gpulint.analysis.code.assignments import is_periodic, resets
 from gpulint.analysis.questions.repeats.amounts import is_called_in_a_loop
-from gpulint.analysis.questions.size.defaults import argument_defaults
+from gpulint.analysis.questions.repeats.intervals import number_of, rounds_between
 from gpulint.answers import Answer, Question, left_open, unweighed
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def rounds_between_resets(
     """How many rounds lie between two resets, where each stands under a condition that comes true at equal intervals and the
     program says how long these are; for an option of the command line, what it is by default."""
     conditions = _resetting(loop, path)
-    found = [number for one in conditions for number in _intervals(file, function, one.test)]
+    found = [number for one in conditions if (number := rounds_between(function, one.test))]
     return min(found) if conditions and len(found) == len(conditions) else None
 
 
@@ -54,39 +53,6 @@ def _resetting(loop: ir.For | ir.While, path: str) -> list[ir.If]:
     ]
     others = [statement for statement in loop.body if statement not in conditions]
     return [] if path in resets(others) else conditions
-
-
-def _intervals(file: FileAnalysis, function: ir.Function, test: ir.Expr) -> Iterator[int]:
-    for part in ir.walk(test):
-        if isinstance(part, ir.Op) and part.op == "%":
-            number = _number(file, function, part.operands[1])
-            if number is not None:
-                yield number
-
-
-def _number(file: FileAnalysis, function: ir.Function, expr: ir.Expr) -> int | None:
-    if isinstance(expr, ir.Const):
-        return expr.value if isinstance(expr.value, int) else None
-    if isinstance(expr, ir.Attr):
-        known = argument_defaults(file).get(expr.attr)
-        return known if isinstance(known, int) else None
-    if not isinstance(expr, ir.Name):
-        return None
-    param = next((param for param in function.params if param.name == expr.id), None)
-    if param is not None:
-        default = param.default
-        return default.value if isinstance(default, ir.Const) and isinstance(default.value, int) else None
-    bound = [
-        value
-        for scope in (function, file.module.body)
-        for statement in ir.statements(scope.body)
-        for target, value in (pairs(statement) if isinstance(statement, ir.Assign) else ())
-        if target.path == expr.id
-    ]
-    only = bound[0] if len(bound) == 1 else None
-    if isinstance(only, ir.Call) and only.method == "get" and len(only.args) == 2:
-        only = only.args[1]  # `config.get("every", 1)`
-    return only.value if isinstance(only, ir.Const) and isinstance(only.value, int) else None
 
 
 def few_nodes(
@@ -119,7 +85,7 @@ def few_graphs(file: FileAnalysis, loops: tuple[Loop, ...]) -> Answer | None:
             counted = counted.args[0]
         if not isinstance(counted, ir.Call) or counted.method not in ("range", "trange"):
             return None
-        number = _number(file, loop.function, counted.args[0]) if len(counted.args) == 1 else None
+        number = number_of(loop.function, counted.args[0]) if len(counted.args) == 1 else None
         if number is None:
             return None
         rounds *= number

@@ -4,47 +4,106 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_periodic, targets
+from gpulint.analysis.questions.repeats.intervals import every_how_many
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.frameworks import TRAINING_HOOKS
 from gpulint.analysis.torch.names import MEASURES_MEMORY, MEASURING
+from gpulint.answers import Answer, Question, proven, refuted, unweighed
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import HotCall, Loop
     from gpulint.analysis.file.program import FileAnalysis
 
 
-def runs_per_step(file: FileAnalysis, call: HotCall) -> bool:
-    """Whether a watched call is made in every step of a loop, or of a function that is one step."""
-    if call.in_handler or (call.guarded and not _beside_step(call)):
-        return False
+def settle_call(file: FileAnalysis, call: HotCall) -> None:
+    """Say of a watched call how often it is made, what it may be there for, and what leaves it open whether it matters."""
+    call.every = every_how_many(call)
+    call.often = _how_often(file, call)
+    if call.per_step:
+        call.minor = call.every != 1 or _evaluates(file, call)
+        call.unproven = why_kept(file, call)
+        call.doubt = why_cheap(file, call) if "synchronize" not in call.name else ""
+
+
+def _how_often(file: FileAnalysis, call: HotCall) -> Answer:
+    """Whether a watched call is made in every step, or in every so many, of a loop or of a function that is one step."""
+    at = call.loops[-1].stmt if call.loops else None
+    why = _why_seldom(file, call)
+    if why:
+        return refuted(Question.REPEATS, why, at)
+    if not call.every:
+        return unweighed(Question.REPEATS, "in every how many steps it is made, the code does not say", at)
+    often = "in every step" if call.every == 1 else f"every {call.every} steps"
+    return proven(Question.REPEATS, f"it is made {often}", at)
+
+
+def _why_seldom(file: FileAnalysis, call: HotCall) -> str:
+    """In a clause, why a watched call goes by no steps; empty where it does."""
+    if call.in_handler:
+        return "it makes up for something that failed"
+    if call.every is None:
+        return "it is made under a condition that does not go by steps, or is off by default"
     if file.evidence[call.function].words & MEASURES_MEMORY:
-        return False  # each figure shall begin from the same state
+        return "memory is measured here, and each figure shall begin from the same state"
+    if call.every != 1 and _needs_collector(file, call):
+        return "something here makes reference cycles, or keeps the collector from running by itself"
+    if call.every != 1 and _ends_phase(file, call):
+        return "it comes with an evaluation or a checkpoint, that makes the step another"
     if call.via is not None and _is_told_there(file, call.function, call.via):
-        return False
+        return "it is told in the forward that makes it"
     if call.loops:
-        loop = call.loops[-1]
-        made_here = loop.assigned & file.evidence[call.function].modules
-        if any(inner.steps and _is_inside(inner, loop) for inner in file.loops.values()):
-            return False  # the steps are those of a loop inside
-        helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
-        if helper or _fits(loop.stmt):
-            return False  # so many models or categories, each with a run of its own
-        if _tries_again(loop.stmt) or _runs_phases(file, loop.stmt):
-            return False
-        if MEASURING.search(call.function.name) and _is_over_settings(loop):
-            return False  # each measured by a run of its own
-        if not loop.is_step_loop or made_here or _trains_anew(file, call.function, loop.stmt):
-            return False  # a loop that makes its model anew runs through models, not steps
-        return not _is_offloading(call.function, loop.stmt)
+        return _why_no_step(file, call, call.loops[-1])
     if _is_phase(file, call.function, training=True):
-        return False  # a phase of many steps, an epoch as a rule
-    is_step = file.runs_per_step(call.function) or _is_forward(file, call.function)
-    return is_step and not builds(call.function)
+        return "the function is a phase of many steps, an epoch as a rule"
+    if not file.runs_per_step(call.function) and not _is_forward(file, call.function):
+        return "it stands in no loop, and the function is no step of one"
+    return "the function makes what it trains: it is a run, and no step" if builds(call.function) else ""
+
+
+def _why_no_step(file: FileAnalysis, call: HotCall, loop: Loop) -> str:
+    """In a clause, why a round of the loop around a call is no step; empty where it is one."""
+    made_here = loop.assigned & file.evidence[call.function].modules
+    if any(inner.steps and _is_inside(inner, loop) for inner in file.loops.values()):
+        return "the steps are those of a loop inside"
+    helper = call.via is not None and not (loop.over_data or loop.backwards or loop.steps)
+    if helper or _fits(loop.stmt):
+        return "each round is a run of its own, of a model or a category"
+    if _tries_again(loop.stmt):
+        return "the loop tries again what has failed"
+    if _runs_phases(file, loop.stmt):
+        return "each round is a phase of many steps"
+    if MEASURING.search(call.function.name) and _is_over_settings(loop):
+        return "each round is measured by a run of its own"
+    if not loop.is_step_loop:
+        return "no network runs in the rounds of the loop, and no optimizer steps"
+    if made_here or _trains_anew(file, call.function, loop.stmt):
+        return "each round makes its model anew: it is no step"
+    if _is_offloading(call.function, loop.stmt):
+        return "the loop is the frugal one of two ways: the time is what it is for"
+    return ""
+
+
+def _ends_phase(file: FileAnalysis, call: HotCall) -> bool:
+    """Whether the conditions around a call let more be done in these rounds than a step: a loop, a forward, an evaluation, a
+    checkpoint; or something out of sight that is given a network."""
+    block = call.loops[-1].stmt.body if call.loops else call.function.body
+    rounds = [one for one in block if call.stmt in ir.statements([one])]
+    if any(isinstance(one, (ir.For, ir.While)) for one in ir.statements(rounds)):
+        return True
+    own = {one.name: one for one, callers in file.called_from.items() if call.function in callers}
+    for _, made in ir.calls(rounds):
+        callee, full = own.get(made.method), file.names.qualify(made.func.path or "") or ""
+        if (callee is not None and _is_phase(file, callee)) or "save" in made.method:
+            return True
+        if callee is None and not full.startswith("torch."):
+            paths = (made.func.path, *(arg.path for arg in made.args))
+            if any(path is not None and file.treated_as_module(call.function, path) for path in paths):
+                return True
+    return False
 
 
 def _is_forward(file: FileAnalysis, function: ir.Function) -> bool:
@@ -173,8 +232,7 @@ _CLEANING = frozenset({"collect", "empty_cache", "synchronize", "ipc_collect"})
 def why_kept(file: FileAnalysis, call: HotCall) -> str:
     """In a clause, what a call that cleans up in every step may be there for; empty where nothing speaks for it."""
     words = {word for evidence in file.evidence.values() for word in evidence.words}
-    collects = call.name.endswith("collect")
-    if collects and words & _CYCLES & file.evidence[call.function].words | words & {"create_graph"}:
+    if _needs_collector(file, call):
         return "something here makes reference cycles, or has the collector wait"
     if words & _FIGURES:
         return "the figures of memory that the program reads change"
@@ -185,6 +243,13 @@ def why_kept(file: FileAnalysis, call: HotCall) -> str:
     if dropped is not None:
         return f"it gives back at once what `del {dropped}` has freed"
     return ""
+
+
+def _needs_collector(file: FileAnalysis, call: HotCall) -> bool:
+    """Whether a call runs the collector where something makes reference cycles, or where it is kept from running by itself."""
+    words = {word for evidence in file.evidence.values() for word in evidence.words}
+    here = words & _CYCLES & file.evidence[call.function].words
+    return call.name.endswith("collect") and bool(here | words & {"create_graph"})
 
 
 def why_cheap(file: FileAnalysis, call: HotCall) -> str:
@@ -205,9 +270,22 @@ def why_cheap(file: FileAnalysis, call: HotCall) -> str:
         return "it lets go of something large right before another network runs in the same round"
     if any(_goes_on_after_failure(loop) for loop in call.loops):
         return "a step that fails is passed over beside it: sizes that differ may run out of memory, and what fails last is freed"
-    if any(loop.backwards or loop.steps for loop in call.loops) or _is_training_step(file, call.function):
+    if (
+        call.minor
+        or any(loop.backwards or loop.steps for loop in call.loops)
+        or _is_training_step(file, call.function)
+    ):
         return ""
     return "how long the rest of a round takes, which does not train, the code does not say"
+
+
+def _evaluates(file: FileAnalysis, call: HotCall) -> bool:
+    """Whether the steps are those of an evaluation: one network runs on each batch, and nothing trains."""
+    inner = call.loops[-1] if call.loops else None
+    trains = any(loop.backwards or loop.steps for loop in call.loops) or _is_training_step(
+        file, call.function
+    )
+    return inner is not None and inner.over_data and inner.forwards == 1 and not trains
 
 
 def _goes_through_points(file: FileAnalysis) -> bool:
@@ -324,31 +402,6 @@ def _is_over_settings(loop: Loop) -> bool:
     if loop.over_data or loop.backwards or loop.steps or not isinstance(loop.stmt, ir.For):
         return False
     return isinstance(loop.stmt.iterable, (ir.Name, ir.Attr, ir.Seq, ir.Op))
-
-
-def _beside_step(call: HotCall) -> bool:
-    """Whether the branches around a call hold a whole step as well, backward and optimizer: it is as frequent as they are.
-
-    A branch that empties the cache before it goes backward makes up for a step that failed.
-    """
-    block = call.loops[-1].stmt.body if call.loops else call.function.body
-    while call.stmt not in block:
-        inner = next(((s, b) for s in block for b in s.blocks() if call.stmt in ir.statements(b)), None)
-        if inner is None:
-            return False
-        statement, block = inner
-        if isinstance(statement, ir.Try) and block is statement.final:
-            return False
-        if isinstance(statement, ir.If) and (is_periodic(statement.test) or not _trains(block, call.stmt)):
-            return False
-    return True
-
-
-def _trains(block: list[ir.Stmt], until: ir.Stmt) -> bool:
-    """Whether a block runs a backward before this statement, and an optimizer."""
-    before = takewhile(lambda statement: statement is not until, ir.statements(block))
-    goes_back = any(runs_backward(call.method) for statement in before for call in ir.own_calls(statement))
-    return goes_back and any(call.method == "step" for _, call in ir.calls(block))
 
 
 def _fits(loop: ir.Stmt) -> bool:
