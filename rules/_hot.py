@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.answers import Answer, Considered, Question, confidence_of, doubts_of, left_open, refuted
+from gpulint.answers import (
+    Answer,
+    Considered,
+    Question,
+    confidence_of,
+    doubts_of,
+    left_open,
+    proven,
+    refuted,
+    unweighed,
+)
 from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Remove, Repair, Report
 
@@ -36,11 +46,21 @@ class Habit:
 
     def answers(self, call: HotCall) -> tuple[Answer, ...]:
         """What is asked about a call: how often it is made, whether that costs anything, and what leaves that open."""
-        share = self.share(call)
-        if call.per_step and share is not None and share < _LEAST:
-            clause = f"once in {call.every} steps: less than {100 * _LEAST:.0f} % of a step"
-            return (call.often, refuted(Question.SIZE, clause))
-        return (call.often, left_open(Question.MEANT, call.doubt)) if call.doubt else (call.often,)
+        share, at = self.share(call), call.loops[-1].stmt if call.loops else None
+        if call.seldom:
+            return (refuted(Question.REPEATS, call.seldom, at),)
+        if share is None:
+            often = unweighed(
+                Question.REPEATS, "in every how many steps it is made, the code does not say", at
+            )
+        elif share < _LEAST:
+            clause = (
+                f"it is made once in {call.every} steps, which is less than {100 * _LEAST:.0f} % of a step"
+            )
+            return (refuted(Question.REPEATS, clause, at),)
+        else:
+            often = proven(Question.REPEATS, f"it is made {_often(call)}", at)
+        return (often, left_open(Question.MEANT, call.doubt)) if call.doubt else (often,)
 
     def cost_of(self, call: HotCall) -> Cost:
         """What a call costs where it stands."""
@@ -69,10 +89,9 @@ def reports(facts: FileFacts, calls: Iterable[HotCall], habit: Habit) -> Iterato
         if confidence_of(answers) is None:
             continue
         what, related = named(facts, call)
-        often = "in every step" if call.every == 1 else f"every {call.every or 'so many'} steps"
         yield Report(
             call.call,
-            f"{what} {often} {habit.message}",
+            f"{what} {_often(call)} {habit.message}",
             habit.reason,
             habit.cost_of(call),
             Severity.INFO if call.minor else None,
@@ -81,6 +100,10 @@ def reports(facts: FileFacts, calls: Iterable[HotCall], habit: Habit) -> Iterato
             related=related,
             subject=facts.called(call.call),
         )
+
+
+def _often(call: HotCall) -> str:
+    return "in every step" if call.every == 1 else f"every {call.every or 'so many'} steps"
 
 
 def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]]:

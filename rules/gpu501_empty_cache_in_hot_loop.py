@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class EmptyCacheInHotLoop(Rule):
     """
     ## What it does
-    Finds `torch.cuda.empty_cache()` called in every step of a training or inference loop. In a loop that does not
-    train it is told with a doubt: a round may take so long that the call does not matter.
+    Finds `torch.cuda.empty_cache()` called in every step of a training loop. In every so many steps,
+    `if i % 5 == 0`, it is a note with that part of the cost, as long as that is a hundredth of a step or more, and in an
+    evaluation, too. In other loops it is told with a doubt: a round may take so long that the call does not matter.
 
     ## Why is this bad
     The cache holds memory that PyTorch is about to use again. Giving it back makes the driver free it, synchronising

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class GcCollectInHotLoop(Rule):
     """
     ## What it does
-    Finds `gc.collect()` called in every step of a training or inference loop. In a loop that does not
-    train it is told with a doubt: a round may take so long that the call does not matter.
+    Finds `gc.collect()` called in every step of a training loop. In every so many steps, `if i % 50 == 0`, it is a
+    note with that part of the cost, as long as that is a hundredth of a step or more and the collector runs by itself, and in an
+    evaluation, too. In other loops it is told with a doubt: a round may take so long that the call does not matter.
 
     ## Why is this bad
     A tensor is freed when its last reference goes; the garbage collector only matters for reference cycles, and Python

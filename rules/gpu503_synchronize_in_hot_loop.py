@@ -18,7 +18,8 @@ class SynchronizeInHotLoop(Rule):
     """
     ## What it does
     Finds `torch.cuda.synchronize()` in every step of a training or inference loop that measures no time and uses no
-    streams of its own. Where the host reads a value right after, it waits anyway, and nothing is reported.
+    streams of its own. Where the host reads a value right after, it waits anyway, and nothing is reported. In an
+    evaluation it is a note, and in every so many steps, with that part of the cost, as long as that is a hundredth of a step or more.
 
     ## Why is this bad
     The host runs ahead of the GPU and prepares the next step meanwhile. After a synchronisation it starts when the GPU

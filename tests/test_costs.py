@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from gpulint.rules import all_rules
+
+from gpulint.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
 EVIDENCE = ROOT / "benchmarks/results/evidence-nvidia-h200-2026-11-21.json"
@@ -239,6 +242,13 @@ def test_every_rule_quotes_a_figure() -> None:
     """Every rule's page says what was measured."""
     quoting = {text.code for text in rule_texts() if text.where.endswith(", page") and text.figures()}
     assert {path.stem[:6].upper() for path in (ROOT / "rules").glob("gpu[0-9]*.py")} == quoting
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in all_rules() if hasattr(rule, "habit")], ids=lambda rule: rule.code
+)
+def test_the_slowdown_that_is_divided_is_measured(rule: type[Rule]) -> None:
+    assert is_borne(Figure(f"{rule.habit.slowdown:.12g}", "times"), frozenset({rule.code}))  # type: ignore[attr-defined]
 
 
 def test_a_changed_figure_is_noticed() -> None:

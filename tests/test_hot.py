@@ -1,10 +1,13 @@
-"""How calls in every step are named that a helper makes."""
+"""How calls in every step are named that a helper makes, and what is said of those in every so many."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gpulint.api import check_paths
+from gpulint.findings import Finding
 
 TIDY = "import torch\n\n\ndef tidy():\n    torch.cuda.empty_cache()\n"
 STEPS = """
@@ -41,3 +44,37 @@ def test_a_call_in_place_is_named_as_it_stands(tmp_path: Path) -> None:
     (finding,) = check_paths(tmp_path)
     assert finding.message.startswith("`torch.cuda.empty_cache()` in every step")
     assert finding.related == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "often", "share"),
+    [
+        ("(i + 1) % 2 == 0", "every 2 steps", "1/2 of what it costs in every step: 5.5 % of a step"),
+        ("i % 5 == 0", "every 5 steps", "1/5 of what it costs in every step: 2.2 % of a step"),
+        ("i % every == 0", "every 10 steps", "1/10 of what it costs in every step: 1.1 % of a step"),
+    ],
+)
+def test_every_so_many_steps_is_a_note_with_its_part_of_the_cost(
+    tmp_path: Path, condition: str, often: str, share: str
+) -> None:
+    (finding,) = now_and_then(tmp_path, condition)
+    assert f"`torch.cuda.empty_cache()` {often} frees" in finding.message
+    assert finding.cost.startswith(share)
+    assert "1.11 times" in finding.measured
+    assert (finding.severity.word, finding.confidence.value) == ("note", "high")
+    assert finding.fix is not None
+
+
+@pytest.mark.parametrize("condition", ["i % 12 == 0", "i == 7", "i % 5 == 0 and loss > 3"])
+def test_what_costs_next_to_nothing_or_goes_by_no_steps_is_not_told(tmp_path: Path, condition: str) -> None:
+    assert now_and_then(tmp_path, condition) == []
+
+
+def now_and_then(folder: Path, condition: str) -> list[Finding]:
+    """What is found where the cache is emptied in a loop of steps under this condition."""
+    steps = STEPS.replace("in loader:", "in enumerate(loader):").replace("for x, y", "for i, (x, y)")
+    steps = steps.replace("optimizer)", "optimizer, every=10)").replace("criterion(model(x), y).b", "loss.b")
+    steps = steps.replace("        loss.", "        loss = criterion(model(x), y)\n        loss.")
+    call = f"if {condition}:\n            torch.cuda.empty_cache()"
+    (folder / "train.py").write_text("import torch\n" + steps.replace("tidy()", call))
+    return check_paths(folder)

@@ -26,10 +26,10 @@ _TO_GPU = frozenset({"cuda", "to", "from_pretrained", "load_model", "prepare"})
 
 @dataclass(slots=True)
 class IdleCleanup:
-    """A clean-up without effect. `what` is "parameter", "loop" or "order".
+    """A clean-up without effect. `what` is "parameter", "loop", "order" or "collector".
 
     parameter: `del` of a function's own parameter, whose callers hold it. loop: `del` of a loop's variable. order: the cache is emptied by
-    `emptied` just before `stmt` lets go of `name`.
+    `emptied` just before `stmt` lets go of `name`; collector: just before `stmt` runs the collector, `name`.
     """
 
     what: str
@@ -50,7 +50,8 @@ def idle_cleanups(file: FileAnalysis) -> list[IdleCleanup]:
     words = frozenset({"empty_cache"}) | {helper.name for helper in emptying}
     for function in with_words(file, words):
         found += _too_early(file, function, emptying)
-    return found
+    costly = {id(call.stmt) for one in file.function_facts for call in one.hot_calls if call.per_step}
+    return [one for one in found if one.what != "collector" or id(one.emptied) not in costly]
 
 
 def _of_parameters(file: FileAnalysis, function: ir.Function) -> Iterator[IdleCleanup]:
@@ -136,7 +137,15 @@ def _only_cleans(file: FileAnalysis, function: ir.Function, block: list[ir.Stmt]
 def _is_cleaning(file: FileAnalysis, function: ir.Function, expr: ir.Expr) -> bool:
     if not isinstance(expr, ir.Call):
         return isinstance(expr, ir.Const)
-    return qualified(file, function, expr.func.path) in _CLEANS or expr.method in _SAYS
+    inside = (part for part in ir.walk(expr) if isinstance(part, ir.Call) and part is not expr)
+    cleans = qualified(file, function, expr.func.path) in _CLEANS or expr.method in _SAYS
+    return cleans and not any(_runs_something(file, function, call) for call in inside)
+
+
+def _runs_something(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
+    """Whether what is said in between may need memory of its own: `print(score(model, loader))`."""
+    full = qualified(file, function, call.func.path) or ""
+    return not full.startswith("torch.cuda.") and call.method not in _SAYS | {"format", "round"}
 
 
 def _drops_only(loop: ir.For, variable: str) -> bool:
@@ -189,22 +198,19 @@ def _too_early(
             direct = _empties(file, function, statement.value)
             if not direct and called(file, function, statement.value) not in helpers:
                 continue
-            dropped = _dropped_next(file, function, block[position + 1 :], helpers)
-            if dropped is not None:
-                name = next(
-                    (n for n in _plain_names(dropped) if _goes_to_gpu(file, function, dropped, n)), None
-                )
-                if name is not None:
-                    between = block[position + 1 : block.index(dropped)]
-                    yield IdleCleanup(
-                        "order",
-                        function,
-                        dropped,
-                        name,
-                        statement,
-                        direct,
-                        _sees_cache(file, function, between),
-                    )
+            rest = block[position + 1 :]
+            released = _released_next(file, function, rest, helpers)
+            if released is None:
+                continue
+            if isinstance(released, ir.Delete):
+                names = _plain_names(released)
+                what = "order"
+                name = next((n for n in names if _goes_to_gpu(file, function, released, n)), None)
+            else:
+                what, name = "collector", "gc.collect()"
+            if name is not None:
+                unproven = _sees_cache(file, function, rest[: rest.index(released)])
+                yield IdleCleanup(what, function, released, name, statement, direct, unproven)
 
 
 def _sees_cache(file: FileAnalysis, function: ir.Function, between: list[ir.Stmt]) -> str:
@@ -217,21 +223,22 @@ def _sees_cache(file: FileAnalysis, function: ir.Function, between: list[ir.Stmt
     return ""
 
 
-def _dropped_next(
+def _released_next(
     file: FileAnalysis, function: ir.Function, rest: list[ir.Stmt], helpers: list[ir.Function]
-) -> ir.Delete | None:
-    """The `del` that follows with nothing but cleaning in between, unless the cache is emptied after it as well."""
-    found: ir.Delete | None = None
+) -> ir.Stmt | None:
+    """The `del` that follows with nothing but cleaning in between, or else the run of the collector, unless the cache is emptied
+    after it as well."""
+    found: ir.Stmt | None = None
     for statement in rest:
-        if found is None and isinstance(statement, ir.Delete):
+        if isinstance(statement, ir.Delete) and not isinstance(found, ir.Delete):
             found = statement
         elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
-            if (
-                _empties(file, function, statement.value)
-                or called(file, function, statement.value) in helpers
-            ):
+            call = statement.value
+            if _empties(file, function, call) or called(file, function, call) in helpers:
                 return None
-            if found is None and not _is_cleaning(file, function, statement.value):
+            if found is None and qualified(file, function, call.func.path) == "gc.collect":
+                found = statement
+            elif found is None and not _is_cleaning(file, function, call):
                 return None
         elif found is None:
             return None

@@ -23,7 +23,6 @@ from gpulint.analysis.torch.names import (
     is_loss_function,
 )
 from gpulint.analysis.values.values import Kind
-from gpulint.answers import Question, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import FunctionFacts, HotCall, Loop
@@ -66,7 +65,7 @@ def needless_waits(file: FileAnalysis) -> list[HotCall]:
         for call in function.hot_calls:
             if call.name == "torch.cuda.synchronize" and call.per_step:
                 if _is_needed(file, function, call):
-                    call.often = refuted(Question.MEANT, _NEEDED)
+                    call.seldom = _NEEDED
                 else:
                     found.append(call)
     return found

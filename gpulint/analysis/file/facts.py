@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.slots import counts_given
 from gpulint.analysis.values.values import Grad
-from gpulint.answers import Answer, Question, Verdict, refuted
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.values.values import Site, Tokens, Val
-
-UNASKED = refuted(Question.REPEATS, "how often it runs has not been asked")
 
 
 @dataclass(slots=True)
@@ -355,7 +352,7 @@ class Carried:
 @dataclass(slots=True)
 class HotCall:
     """A call by qualified name, with where it stands. `every` is in every how many steps it is made, 0 where their number is
-    not seen, None where it does not go by steps; `often` says so, and refutes that it does."""
+    not seen, None where it does not go by steps; `seldom` says in a clause why it is not told."""
 
     function: ir.Function
     stmt: ir.Stmt
@@ -366,7 +363,7 @@ class HotCall:
     in_handler: bool
     via: ir.Function | None = None  # the helper of this file that makes the call
     every: int | None = None
-    often: Answer = UNASKED
+    seldom: str = "how often it is made has not been asked"
     minor: bool = False  # nothing shows that it matters: it is made in every so many steps, or in steps that do not train
     unproven: str = ""  # in a clause, why it is not proven that the program does the same without it
     doubt: str = ""  # in a clause, what leaves it open whether it is needless
@@ -374,7 +371,7 @@ class HotCall:
     @property
     def per_step(self) -> bool:
         """Whether it is made in every step, or in every so many."""
-        return self.often.verdict is not Verdict.REFUTED
+        return not self.seldom
 
     @property
     def removable(self) -> bool:

@@ -12,7 +12,6 @@ from gpulint.analysis.questions.repeats.intervals import every_how_many
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.frameworks import TRAINING_HOOKS
 from gpulint.analysis.torch.names import MEASURES_MEMORY, MEASURING
-from gpulint.answers import Answer, Question, proven, refuted, unweighed
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import HotCall, Loop
@@ -22,23 +21,11 @@ if TYPE_CHECKING:
 def settle_call(file: FileAnalysis, call: HotCall) -> None:
     """Say of a watched call how often it is made, what it may be there for, and what leaves it open whether it matters."""
     call.every = every_how_many(call)
-    call.often = _how_often(file, call)
+    call.seldom = _why_seldom(file, call)
     if call.per_step:
         call.minor = call.every != 1 or _evaluates(file, call)
         call.unproven = why_kept(file, call)
         call.doubt = why_cheap(file, call) if "synchronize" not in call.name else ""
-
-
-def _how_often(file: FileAnalysis, call: HotCall) -> Answer:
-    """Whether a watched call is made in every step, or in every so many, of a loop or of a function that is one step."""
-    at = call.loops[-1].stmt if call.loops else None
-    why = _why_seldom(file, call)
-    if why:
-        return refuted(Question.REPEATS, why, at)
-    if not call.every:
-        return unweighed(Question.REPEATS, "in every how many steps it is made, the code does not say", at)
-    often = "in every step" if call.every == 1 else f"every {call.every} steps"
-    return proven(Question.REPEATS, f"it is made {often}", at)
 
 
 def _why_seldom(file: FileAnalysis, call: HotCall) -> str:
