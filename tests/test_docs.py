@@ -227,6 +227,7 @@ def test_the_readme_shows_what_gpulint_prints() -> None:
     for rule in all_rules():
         assert f"[{rule.code}]({DOCS_URL}{rule.code}) {rule.name}" in text
     assert len(text.splitlines()) <= 150, "the rest belongs into docs/"
+    assert len(text.partition("## Rules")[0].split()) <= 800, "the rest belongs below the rules, or into docs/"
 
 
 def test_the_readmes_links_hold_everywhere() -> None:
@@ -284,8 +285,6 @@ def test_figures_of_the_readings_are_those_of_their_data(name: str) -> None:
         assert f"{true} were *true*" in readme
         assert f"{trivial} *trivial*" in readme
         assert f"{false} *false*" in readme
-    else:
-        assert re.search(rf"\b{true} (?:true )?of {true + trivial + false}\b", readme)
 
 
 def test_figures_of_what_is_missed_are_those_of_their_data() -> None:
