@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gpulint.atomic import write_atomic
 from gpulint.memory.accounts.context import NotMeasured, measured_context
 from gpulint.memory.accounts.driver import read_card
 from gpulint.memory.accounts.records import Account, Entry, How
@@ -27,8 +28,15 @@ INSIDE = (
 )
 
 
+_OTHER_VERSION = "it answered what this gpulint does not understand: its own is of another version"
+
+
 class NoProcess(LookupError):
     """There is no such process here; the message says so."""
+
+
+class NoAnswer(RuntimeError):
+    """A process did not do what it was asked for; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +112,51 @@ def _cards(pid: int) -> tuple[list[Card], str]:
 # -- asking ------------------------------------------------------------------------------------------------------
 
 
+def snapshot(pid: int, file: str, seconds: float, timeout: float) -> str:
+    """Have a process record its allocations for so many seconds, and write a memory snapshot to `file`; what came of it, for
+    people. Raises NoProcess, and NoAnswer where it wrote none."""
+    process = processes.describe(pid)
+    if process is None:
+        raise NoProcess(f"there is no process {pid} here")
+    request = json.dumps({"file": os.path.abspath(file), "seconds": seconds})
+    said = _said(process, seconds + timeout, request)
+    if not said.get("written"):
+        raise NoAnswer(said.get("message") or f"it could not answer: {said['error']}")
+    return str(said["message"])
+
+
 def _asked(process: processes.Process, timeout: float) -> tuple[str, list[Account], list[str]]:
     """The process's interpreter, its accounts, and why there are none."""
+    try:
+        said = _said(process, timeout)
+        if "error" in said:
+            return said["executable"], [], [f"it could not answer: {said['error']}"]
+        return said["executable"], [Account.from_json(one) for one in said["accounts"]], []
+    except NoAnswer as problem:
+        return "", [], [str(problem)] if str(problem) != INSIDE else []
+    except (ValueError, TypeError, LookupError):
+        return "", [], [_OTHER_VERSION]
+
+
+def _said(process: processes.Process, timeout: float, request: str = "") -> dict[str, Any]:
+    """What a process answers to a request. Raises NoAnswer, and ValueError for what is no JSON."""
     if process.uid != os.getuid():
-        return "", [], [f"it belongs to {process.user}, and is not asked"]
+        raise NoAnswer(f"it belongs to {process.user}, and is not asked")
     folder = _environment(process.pid).get(agent.FOLDER)
     if folder is not None and os.path.isdir(folder):
         path = Path(folder, f"{process.pid}.{agent.ANSWER}")
         with contextlib.suppress(OSError):
-            Path(folder, f"{process.pid}.{agent.ASKED}").touch()
+            write_atomic(
+                os.path.join(folder, f"{process.pid}.{agent.ASKED}"), request.encode(), durable=False
+            )
             return _answer(path, timeout)
     remote = getattr(sys, "remote_exec", None)
     if remote is None:
-        return "", [], []
-    return _executed(remote, process.pid, timeout)
+        raise NoAnswer(INSIDE)
+    return _executed(remote, process.pid, timeout, request)
 
 
-def _executed(remote: Any, pid: int, timeout: float) -> tuple[str, list[Account], list[str]]:
+def _executed(remote: Any, pid: int, timeout: float, request: str) -> dict[str, Any]:
     """By `sys.remote_exec`: Python 3.14 runs a file of ours in a process of the same version, between two of its instructions."""
     library = str(Path(__file__).resolve().parents[2])
     with tempfile.TemporaryDirectory(prefix="gpulint-account-") as folder:
@@ -128,35 +164,26 @@ def _executed(remote: Any, pid: int, timeout: float) -> tuple[str, list[Account]
         script.write_text(
             f"import sys\nsys.path.append({library!r})\n"
             "try:\n    from gpulint.memory.accounts.answering import answer\n"
-            f"finally:\n    sys.path.remove({library!r})\nanswer({str(path)!r})\n",
+            f"finally:\n    sys.path.remove({library!r})\nanswer({str(path)!r}, {request!r})\n",
             encoding="utf-8",
         )
         try:
             remote(pid, str(script))
         except (OSError, RuntimeError, ValueError) as error:
-            return "", [], [f"it cannot be asked: {error}"]
+            raise NoAnswer(f"it cannot be asked: {error}") from error
         return _answer(path, timeout)
 
 
-def _answer(path: Path, timeout: float) -> tuple[str, list[Account], list[str]]:
+def _answer(path: Path, timeout: float) -> dict[str, Any]:
     until = time.monotonic() + timeout
     while time.monotonic() < until:
         if path.exists():
             text = path.read_text(encoding="utf-8")
             path.unlink()
-            try:
-                said = json.loads(text)
-                if "error" in said:
-                    return said["executable"], [], [f"it could not answer: {said['error']}"]
-                return said["executable"], [Account.from_json(one) for one in said["accounts"]], []
-            except (ValueError, TypeError, LookupError):
-                return (
-                    "",
-                    [],
-                    ["it answered what this gpulint does not understand: its own is of another version"],
-                )
+            said: dict[str, Any] = json.loads(text)
+            return said
         time.sleep(0.05)
-    return "", [], [f"it did not answer within {timeout:g} s: it is no Python, or stays in one call"]
+    raise NoAnswer(f"it did not answer within {timeout:g} s: it is no Python, or stays in one call")
 
 
 def _environment(pid: int) -> dict[str, str]:

@@ -89,9 +89,11 @@ class Recorder:
         self.note(found)
 
     def answer(self) -> None:
-        """Somebody asks where the bytes are (`gpulint gpu account`): gpulint itself answers, from where it was started."""
+        """Somebody asks (`gpulint gpu account`, `gpulint gpu snapshot`): gpulint itself answers, from where it was started."""
         if not self.alive or not os.path.exists(self.asked):
             return
+        with open(self.asked, encoding="utf-8") as file:
+            request = file.read()
         os.unlink(self.asked)
         library = os.environ.get(LIBRARY, "")
         sys.path.append(library)
@@ -99,7 +101,7 @@ class Recorder:
             from gpulint.memory.accounts.answering import answer
         finally:
             sys.path.remove(library)
-        answer(self.asked.replace(ASKED, ANSWER))
+        answer(self.asked.replace(ASKED, ANSWER), request)
 
     def cuda_figures(self) -> dict[str, Any] | None:
         # Through sys.modules: attributes of torch itself may import things.

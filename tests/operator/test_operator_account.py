@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -33,6 +34,15 @@ for name, answer in {{
 torch._C._cuda_hasPrimaryContext = lambda index: True
 print("up", flush=True)
 time.sleep(60)
+"""
+# What stands for torch's own record of allocations there: it notes how it was begun, and leaves a file when it is ended.
+HISTORY = """
+from pathlib import Path
+traces = []
+def record(enabled=None, **options):
+    traces.append(f"recorded with {enabled}") if enabled else Path(__file__).with_name("stopped").touch()
+torch.cuda.memory._record_memory_history = record
+torch.cuda.memory._snapshot = lambda *_: {"segments": [], "device_traces": [[], list(traces)]}
 """
 IDLE = "import time; print('up', flush=True); time.sleep(60)"
 
@@ -163,6 +173,44 @@ class TestAnyOtherProcess:
         told = accounting.told(os.getpid(), 0.5)
         assert told.accounts == ()
         assert "is not asked" in told.why[0]
+
+
+class TestASnapshotOfARunningProgram:
+    """`gpulint gpu snapshot PID FILE`."""
+
+    def ask(self, home: Path, pid: int, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "gpulint", "gpu", "snapshot", str(pid), str(home / "run.pickle")]
+        return subprocess.run([*command, *options], capture_output=True, text=True, timeout=60)
+
+    def test_it_records_for_a_while_and_writes(self, home: Path, start: Callable[..., int]) -> None:
+        said = self.ask(
+            home, start(TRAINING.replace('print("up"', f'{HISTORY}print("up"')), "--seconds", "0.3"
+        )
+        assert (said.returncode, said.stderr) == (0, "")
+        assert said.stdout.startswith(f"A memory snapshot was written to {home / 'run.pickle'}")
+        written = pickle.loads((home / "run.pickle").read_bytes())
+        assert written["device_traces"] == [[], ["recorded with all"]]
+        assert (home / "stopped").exists()
+
+    def test_one_that_records_already_goes_on_to(self, home: Path, start: Callable[..., int]) -> None:
+        begun = f'{HISTORY}torch.cuda.memory._record_memory_history("state")\nprint("up"'
+        said = self.ask(home, start(TRAINING.replace('print("up"', begun)), "--seconds", "30")
+        assert (said.returncode, said.stderr) == (0, "")
+        assert pickle.loads((home / "run.pickle").read_bytes())["device_traces"] == [
+            [],
+            ["recorded with state"],
+        ]
+        assert not (home / "stopped").exists()
+
+    def test_one_without_cuda(self, home: Path, start: Callable[..., int]) -> None:
+        said = self.ask(home, start(IDLE))
+        assert said.returncode == 2
+        assert said.stderr == "gpulint: it could not answer: CUDA has not been used in this process\n"
+        assert not (home / "run.pickle").exists()
+
+    def test_one_that_cannot_be_asked(self, home: Path, start: Callable[..., int]) -> None:
+        said = self.ask(home, start(IDLE, under_run=False))
+        assert (said.returncode, "start it with `gpulint run -- ...`" in said.stderr) == (2, True)
 
 
 class TestPython314:

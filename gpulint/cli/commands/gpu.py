@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from gpulint.cli._errors import say
+from gpulint.cli._options import can_be_written
 
 
 @click.group(invoke_without_command=True, short_help="Show cards, and the processes on them.")
@@ -155,6 +156,43 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
         return 2
     print(json.dumps(told.to_json(), indent=2) if as_json else "\n".join(told.lines()))
     return 0 if told.accounts or told.cards else 2
+
+
+@command.command("snapshot", short_help="A memory snapshot of a running process.")
+@click.argument("pid", metavar="PID", type=click.IntRange(min=1))
+@click.argument("file", metavar="FILE", callback=can_be_written)
+@click.option(
+    "--seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Record so long before it is written, unless the process records already.",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    show_default=True,
+    help="How long to wait for the process after that.",
+)
+def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:
+    """Have the process PID record its allocations for a while, and write torch's memory snapshot to FILE, for `gpulint
+    snapshot`.
+
+    The process goes on meanwhile. It must run under `gpulint run`, or it and this command on Python 3.14 or newer.
+
+    Exit status: 0, or 2 where no snapshot was written.
+    """
+    from gpulint.operator import accounting
+
+    try:
+        print(accounting.snapshot(pid, file, seconds, timeout))
+    except (accounting.NoProcess, accounting.NoAnswer, ValueError) as problem:
+        print(f"gpulint: {problem}", file=sys.stderr)
+        return 2
+    return 0
 
 
 @command.command("clear", short_help="Why one process cannot empty another's cache.")

@@ -1,23 +1,53 @@
-"""A process that was asked for its accounts from outside answers into a file."""
+"""A process that was asked from outside answers into a file: with its accounts, or with what became of a memory snapshot."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import threading
+import time
 from typing import Any
 
 
-def answer(path: str) -> None:
-    """Write the accounts of this process to `path`, whole or not at all. Starts neither torch nor CUDA."""
+def answer(path: str, request: str = "") -> None:
+    """Write the accounts of this process to `path`, whole or not at all. With a request, which is JSON with the `file` of a
+    snapshot and the `seconds` to record before it, the answer comes after these, from a thread of its own. Starts neither torch
+    nor CUDA."""
+    if request:
+        threading.Thread(target=_write, args=(path, request), name="gpulint-snapshot", daemon=True).start()
+    else:
+        _write(path, request)
+
+
+def _write(path: str, request: str) -> None:
     said: dict[str, Any] = {"executable": sys.executable}
     try:
-        from gpulint.memory.accounts.taking import accounts
-
-        said["accounts"] = [one.to_json() for one in accounts()]
+        said |= _recorded(**json.loads(request)) if request else _accounts()
     except Exception as error:  # the program must not notice, and the asker has to
         said["error"] = f"{type(error).__name__}: {error}"
     beside = f"{path}.{os.getpid()}"
     with open(beside, "w", encoding="utf-8") as file:
         json.dump(said, file)
     os.replace(beside, path)
+
+
+def _accounts() -> dict[str, Any]:
+    from gpulint.memory.accounts.taking import accounts
+
+    return {"accounts": [one.to_json() for one in accounts()]}
+
+
+def _recorded(file: str, seconds: float) -> dict[str, Any]:
+    """Record for so long, unless the program itself does, and write what torch has then."""
+    from gpulint.memory.accounts.taking import UNUSED
+    from gpulint.memory.device import cuda_started
+
+    if not cuda_started():
+        return {"error": UNUSED}
+    from gpulint.runtime.probes import history
+
+    with history.recorded() as begun:
+        if begun:
+            time.sleep(seconds)
+        return {"message": history.dump(file), "written": os.path.exists(file)}

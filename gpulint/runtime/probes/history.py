@@ -20,6 +20,20 @@ def record() -> None:
     torch.cuda.memory._record_memory_history("all", context="all", stacks="python", max_entries=ENTRIES)
 
 
+@contextlib.contextmanager
+def recorded() -> Iterator[bool]:
+    """Record meanwhile, unless somebody does so already: whether it is begun here."""
+    with without_inductor():
+        begun = not any(torch.cuda.memory._snapshot()["device_traces"])
+    if begun:
+        record()
+    try:
+        yield begun
+    finally:
+        if begun:
+            torch.cuda.memory._record_memory_history(None)
+
+
 def dump(path: str) -> str:
     """Write a snapshot to `path`, whole or not at all; what came of it, for people."""
     partial = f"{path}.{os.getpid()}.part"
