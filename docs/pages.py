@@ -323,17 +323,21 @@ def option_table(_: str = "") -> str:
 
 
 def commands(_: str = "") -> str:
-    """The help of every command, as an 80-column terminal shows it."""
-    return "\n".join(f"## `{' '.join(path)}`\n\n```text\n{text}```\n" for path, text in help_texts())
+    """The help of every command, as an 80-column terminal shows it, and for narrow screens as one of 44 does."""
+    narrow = dict(help_texts(44))
+    return "\n".join(
+        f"## `{' '.join(path)}`\n\n```{{ .text .wide }}\n{text}```\n\n```{{ .text .narrow }}\n{narrow[path]}```\n"
+        for path, text in help_texts()
+    )
 
 
-def help_texts() -> Iterator[tuple[tuple[str, ...], str]]:
+def help_texts(columns: int = 80) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every command's name in words, and its help."""
 
     def walk(
         command: click.Command, parent: click.Context | None, path: tuple[str, ...]
     ) -> Iterator[tuple[tuple[str, ...], str]]:
-        settings = dict(command.context_settings) | {"terminal_width": 80}
+        settings = dict(command.context_settings) | {"terminal_width": columns, "max_content_width": columns}
         context = click.Context(command, parent=parent, info_name=path[-1], **settings)
         yield path, command.get_help(context) + "\n"
         if isinstance(command, click.Group):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 _ALIAS = re.compile(r"(?<=\w\w), --[\w-]+")
-_NAMES = 26  # columns for an option's names; what is longer has its text on the next line
+_NAMES = 26  # columns for an option's names, a third of a narrow terminal; what is longer has its text on the next line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -38,11 +38,12 @@ class GroupedCommand(click.Command):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
                 sections.setdefault(getattr(parameter, "heading", "Help"), []).append(record)
+        most = min(_NAMES, formatter.width // 3)
         written = (len(names) for records in sections.values() for names, _ in records)
-        width = max((length for length in written if length <= _NAMES), default=0)
+        width = max((length for length in written if length <= most), default=0)
         for heading, records in sections.items():
             with formatter.section(heading):
-                formatter.write_dl([(names.ljust(width), text) for names, text in records], col_max=_NAMES)
+                formatter.write_dl([(names.ljust(width), text) for names, text in records], col_max=most)
 
 
 def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:

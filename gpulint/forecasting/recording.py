@@ -44,10 +44,10 @@ class Mark:
 @dataclass(slots=True)
 class Recording:
     """A run. `events` are allocations (number, bytes, site, operator, phase), frees (the number) and 0 for `empty_cache`;
-    `kinds` maps a kind to the numbers of the allocations known to be of it; `sites` are file, line, function."""
+    `kinds` maps a kind to the numbers of the allocations known to be of it, and `modules` a module's name to those of its weights; `sites` are file, line, function, and the module that was running."""
 
     events: list[Any]
-    sites: list[tuple[str, int, str]]
+    sites: list[tuple[str, int, str, str]]
     operators: list[str]
     marks: list[Mark]
     kinds: dict[str, list[int]]
@@ -60,6 +60,7 @@ class Recording:
     seconds: float
     traceback: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    modules: dict[str, list[int]] = field(default_factory=dict)
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Recording:

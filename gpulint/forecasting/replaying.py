@@ -22,12 +22,14 @@ _OF_PHASE = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of what is allocated at the peak: bytes of one kind from one line (file "" where none is known)."""
+    """Some of what is allocated at the peak: bytes of one kind from one line (file "" where none is known) and one module of the
+    network ("" outside of all)."""
 
     kind: str
     file: str
     line: int
     function: str
+    module: str
     operator: str
     nbytes: int
     count: int
@@ -118,21 +120,26 @@ def _parts(recording: Recording, until: int) -> list[Part]:
     """What is there after an event, by kind and line, the largest first."""
     live = _live(recording, until)
     known = {number: kind for kind, numbers in recording.kinds.items() for number in numbers}
-    sizes: Counter[tuple[str, int, int]] = Counter()
-    counts: Counter[tuple[str, int, int]] = Counter()
+    owners = {number: name for name, numbers in recording.modules.items() for number in numbers}
+    sizes: Counter[tuple[str, int, int, str]] = Counter()
+    counts: Counter[tuple[str, int, int, str]] = Counter()
     for number, index in live.items():
         _, nbytes, site, operator, phase = recording.events[index]
-        key = (known.get(number) or _OF_PHASE[Phase(phase)], site, operator)
+        running = (
+            "" if phase == Phase.LIBRARY else _site(recording, site)[3]
+        )  # whose libraries serve all of them
+        module = owners.get(number, running)
+        key = (known.get(number) or _OF_PHASE[Phase(phase)], site, operator, module)
         sizes[key] += -(-nbytes // 512) * 512
         counts[key] += 1
     return [
-        Part(kind, *_site(recording, site), recording.operators[operator], size, counts[kind, site, operator])
-        for (kind, site, operator), size in sizes.most_common()
+        Part(key[0], *_site(recording, key[1])[:3], key[3], recording.operators[key[2]], size, counts[key])
+        for key, size in sizes.most_common()
     ]
 
 
-def _site(recording: Recording, index: int) -> tuple[str, int, str]:
-    return recording.sites[index] if index < len(recording.sites) else ("", 0, "")
+def _site(recording: Recording, index: int) -> tuple[str, int, str, str]:
+    return recording.sites[index] if index < len(recording.sites) else ("", 0, "", "")
 
 
 def moment(recording: Recording, index: int) -> Moment:
@@ -145,7 +152,7 @@ def moment(recording: Recording, index: int) -> Moment:
             break
         ended[mark.kind] += 1
     event = recording.events[index] if recording.events else (0, 0, 0, 0, Phase.UNKNOWN)
-    file, line, _ = _site(recording, event[2]) if not isinstance(event, int) else ("", 0, "")
+    file, line, *_ = _site(recording, event[2]) if not isinstance(event, int) else ("", 0)
     phase = Phase(event[4]).name.lower() if not isinstance(event, int) else ""
     kind = following.kind if following is not None else "after"
     return Moment(ended["train"] + ended["explicit"], ended["eval"], kind, file, line, phase)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,6 +22,8 @@ KINDS: Final = (
     "temporaries",
     "workspaces",
 )
+
+_NUMBERS: Final = re.compile(r"\.\d+(?=\.|$)")  # in a module's name: "GPT.blocks.0.attention"
 
 # *unknown*: what was reached fits, and the program's text shows more.
 Fits = Literal["yes", "no", "open", "unknown"]
@@ -111,6 +114,18 @@ class Forecast:
         for part in self.parts:
             sizes[part.kind] += part.nbytes
         return {kind: sizes[kind] for kind in KINDS if sizes[kind]}
+
+    @property
+    def modules(self) -> list[tuple[str, int, int]]:
+        """Bytes at the peak by module of the network, and of how many modules, the largest first: those of one name that only numbers
+        tell apart, as the layers of a list, together; none where no module made any. What is outside of all is not in it."""
+        sizes: Counter[str] = Counter()
+        names: dict[str, set[str]] = {}
+        for part in self.parts:
+            alike = _NUMBERS.sub(".*", part.module)
+            sizes[alike] += part.nbytes
+            names.setdefault(alike, set()).add(part.module)
+        return [(name, size, len(names[name])) for name, size in sizes.most_common() if name]
 
     @property
     def lines(self) -> list[tuple[str, int, int, tuple[str, ...]]]:

@@ -45,10 +45,10 @@ def steps(count: int, hidden: int = 30 * MIB, late: bool = False) -> Recording:
     return Recording(
         events=events,
         sites=[
-            ("", 0, ""),
-            ("/p/train.py", 3, "main"),
-            ("/p/train.py", 5, "main"),
-            ("/p/train.py", 7, "main"),
+            ("", 0, "", ""),
+            ("/p/train.py", 3, "main", ""),
+            ("/p/train.py", 5, "main", ""),
+            ("/p/train.py", 7, "main", "Net.hidden"),
         ],
         operators=["", "aten.addmm.default", "aten.mm.default"],
         marks=marks,
@@ -78,6 +78,7 @@ def test_the_peak_is_told_by_kind_line_and_step() -> None:
         "inputs": 10 * MIB,
     }
     assert [(line, size // MIB) for _, line, size, _ in found.lines] == [(7, 130), (3, 100), (5, 10)]
+    assert found.modules == [("Net.hidden", 130 * MIB, 1)]
     assert (found.peak_at.train, found.peak_at.kind, found.peak_at.line, found.peak_at.phase) == (
         0,
         "train",

@@ -106,6 +106,43 @@ def test_the_backward_is_told_by_the_line_of_its_forward(tmp_path: Path) -> None
     assert by_operator["aten.pow.Tensor_Scalar"] == 7
 
 
+def test_the_peak_is_told_by_the_module_that_holds_it(tmp_path: Path) -> None:
+    found = forecast(
+        program(
+            tmp_path,
+            """
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.blocks = nn.ModuleList(nn.Linear(1024, 1024, bias=False) for _ in range(3))
+                    self.head = nn.Linear(1024, 256, bias=False)
+
+                def forward(self, x):
+                    for block in self.blocks:
+                        x = block(x).relu()
+                    return self.head(x)
+
+            net = Net().cuda()
+            optimizer = torch.optim.Adam(net.parameters(), foreach=False)
+            for _ in range(4):
+                optimizer.zero_grad()
+                net(torch.randn(512, 1024, device="cuda")).sum().backward()
+                optimizer.step()
+            """,
+        ),
+        H200,
+    )
+    sizes = {name: (size, number) for name, size, number in found.modules}
+    weights, head = 4 * 1024 * 1024, 4 * 1024 * 256
+    size, number = sizes["Net.blocks.*"]
+    assert number == 3
+    assert size >= 4 * 3 * weights  # with gradients and two states of Adam's
+    assert size < 4 * 3 * weights + 6 * 512 * 1024 * 4
+    assert 4 * head <= sizes["Net.head"][0] < 4 * head + 2 * 512 * 1024
+    whole = sum(size for size, _ in sizes.values()) + found.kinds["workspaces"]
+    assert whole <= found.allocated.value
+
+
 def test_values_from_the_host_go_along_where_they_decide(tmp_path: Path) -> None:
     found = run(
         tmp_path,

@@ -59,12 +59,13 @@ class Report:
         if tape is None or watch is None:
             return found
         found["events"] = list(tape.events)
-        found["sites"] = [[site.file, site.line, site.function] for site in tape.frames.sites]
+        found["sites"] = tape.sites
         found["operators"] = list(tape.operators)
         found["marks"] = [[mark.events, mark.kind] for mark in watch.marks]
         found["kinds"] = {
             kind: sorted(numbers) for kind, numbers in (*watch.kinds.items(), ("logits", tape.logits))
         }
+        found["modules"] = {name: sorted(numbers) for name, numbers in watch.modules.items()}
         found["doubts"] = [
             {"code": code, "file": file, "line": line, "count": count}
             for (code, file, line), count in tape.deciding.doubts.items()

@@ -11,6 +11,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, Final
 
 import torch
@@ -54,11 +55,15 @@ class Tape(TorchDispatchMode):
         self.phase = Phase.FORWARD  # or OPTIMIZER, set by who sees steps
         self.paused = False
         self.operator = ""
+        self.module = (
+            ""  # the innermost that is running, by its name in the network; set by who sees them called
+        )
+        self._places: dict[tuple[int, str], int] = {(0, ""): 0}  # site and module
         self._addresses: dict[int, int] = {}
         self._live: dict[int, tuple[weakref.ref[Any], int]] = {}  # storage -> its number
         self._count = 0
         self._said: set[str] = set()
-        self._forward_sites: dict[int, int] = {}  # autograd's sequence number -> site
+        self._forward_places: dict[int, int] = {}  # autograd's sequence number -> place
         self._last_sequence = -1
         self.step_peak = 0  # allocated at most since the step began
         self.most_reserved = 0
@@ -154,7 +159,7 @@ class Tape(TorchDispatchMode):
     def _allocate(self, nbytes: int, phase: Phase) -> int:
         self._count = number = self._count + 1
         operator = self.operators.setdefault(self.operator, len(self.operators))
-        self.events.append((number, nbytes, self._site(), operator, int(phase)))
+        self.events.append((number, nbytes, self._place(), operator, int(phase)))
         self._addresses[number] = self.model.malloc(nbytes)
         self.step_peak = max(self.step_peak, self.model.allocated)
         self.most_reserved = max(self.most_reserved, self.model.reserved)
@@ -210,22 +215,31 @@ class Tape(TorchDispatchMode):
 
     # -- lines -----------------------------------------------------------------------------------------------------
 
-    def _site(self) -> int:
-        """The line that is running; in the backward, where frames are the engine's, the line of the forward that made
+    @property
+    def sites(self) -> list[tuple[str, int, str, str]]:
+        """File, line, function and module of every place."""
+        known = self.frames.sites
+        return [(known[at].file, known[at].line, known[at].function, module) for at, module in self._places]
+
+    def _place_of(self, frame: FrameType) -> int:
+        return self._places.setdefault((self.frames.index(frame), self.module), len(self._places))
+
+    def _place(self) -> int:
+        """The line and the module that are running; in the backward, where frames are the engine's, the line of the forward that made
         its node."""
         if _graph_task() != -1:
             node = _node()
-            known = 0 if node is None else self._forward_sites.get(node._sequence_nr(), 0)
+            known = 0 if node is None else self._forward_places.get(node._sequence_nr(), 0)
             if known:
                 return known
-        return self.frames.index(sys._getframe(2))
+        return self._place_of(sys._getframe(2))
 
     def _note_node(self) -> None:
         number = _sequence()
         if number != self._last_sequence:
             self._last_sequence = number
             if _graph_task() == -1:
-                self._forward_sites[number - 1] = self.frames.index(sys._getframe(2))
+                self._forward_places[number - 1] = self._place_of(sys._getframe(2))
 
     # -- operators -------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -44,6 +45,13 @@ class Watch:
         self._trained = 0
         self._alike = 0
         self._last: tuple[int, int] = (-1, -1)
+        self.modules: defaultdict[str, set[int]] = defaultdict(
+            set
+        )  # name -> its weights', gradients' and states' numbers
+        self._names: dict[int, str] = {}  # of modules that are kept
+        self._owners: dict[
+            int, str
+        ] = {}  # of parameters and buffers: the name of the module that they stand in
         self._known: set[int] = set()
         self._kept: list[Any] = []
         self._epochs = 0  # that have ended after they had trained
@@ -103,10 +111,12 @@ class Watch:
             if self._depth == 0:
                 self._outermost(module)
             self._depth += 1
+            outer, self.tape.module = self.tape.module, self._names.get(id(module), self.tape.module)
             try:
                 return original(module, *args, **kwargs)
             finally:
                 self._depth -= 1
+                self.tape.module = outer
 
         torch.nn.Module.__call__ = __call__
 
@@ -115,22 +125,29 @@ class Watch:
         if id(module) not in self._known:
             self._known.add(id(module))
             self._kept.append(module)
-            for one in (*module.parameters(), *module.buffers()):
-                self._know(one)
+            for name, part in module.named_modules():
+                full = f"{type(module).__name__}.{name}" if name else type(module).__name__
+                self._names.setdefault(id(part), full)
+                for one in (*part.parameters(recurse=False), *part.buffers(recurse=False)):
+                    self._owners.setdefault(id(one), full)
+                    self._know(one)
 
     def _know(self, parameter: Any) -> None:
-        self._mark("parameters", parameter)
+        self._mark("parameters", parameter, parameter)
         if id(parameter) in self._known or not isinstance(parameter, torch.nn.Parameter):
             return
         self._known.add(id(parameter))
         self._kept.append(parameter)
         if parameter.requires_grad and parameter.is_leaf:
-            parameter.register_post_accumulate_grad_hook(lambda one: self._mark("gradients", one.grad))
+            parameter.register_post_accumulate_grad_hook(lambda one: self._mark("gradients", one.grad, one))
 
-    def _mark(self, kind: str, tensor: Any) -> None:
+    def _mark(self, kind: str, tensor: Any, parameter: Any) -> None:
+        """Say what a tensor is to a parameter, and so which module's it is."""
         number = self.tape.number_of(tensor)
         if number:
             self.kinds[kind].add(number)
+            if (owner := self._owners.get(id(parameter))) is not None:
+                self.modules[owner].add(number)
 
     # -- optimizers ------------------------------------------------------------------------------------------------
 
@@ -140,14 +157,14 @@ class Watch:
         def before(optimizer: Any, *_: Any) -> None:
             for parameter in _parameters(optimizer):
                 self._know(parameter)
-                self._mark("gradients", parameter.grad)
+                self._mark("gradients", parameter.grad, parameter)
             self.tape.phase = Phase.OPTIMIZER
 
         def after(optimizer: Any, *_: Any) -> None:
             self.tape.phase = Phase.FORWARD
-            for state in optimizer.state.values():
+            for parameter, state in optimizer.state.items():
                 for value in state.values() if isinstance(state, dict) else ():
-                    self._mark("optimizer state", value)
+                    self._mark("optimizer state", value, parameter)
             parameters = frozenset(id(one) for one in _parameters(optimizer))
             self.stepper.optimizer(parameters, id(optimizer))
 

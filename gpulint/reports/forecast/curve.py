@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from gpulint.forecasting.result import Forecast
+from gpulint.reports.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, amounts, below, x_of, y_of
 from gpulint.units import format_bytes
-
-WIDTH, HEIGHT = 960, 280
-LEFT, RIGHT, TOP, BOTTOM = 92, 14, 12, 30
-MOST_LABELS = 10
 
 
 def figure(forecast: Forecast) -> str:
@@ -27,7 +24,7 @@ def figure(forecast: Forecast) -> str:
         f"Memory over the run: at most {format_bytes(forecast.allocated.value)} allocated and "
         f"{format_bytes(forecast.reserved.value)} reserved; the tables have every figure"
     )
-    parts = [_bands(forecast, last), _grid(high)]
+    parts = [_bands(forecast, last), amounts(high)]
     parts += [_curve([(x, y) for x, _, y in points], "s-reserved", last, high)]
     parts += [_area([(x, y) for x, y, _ in points], last, high)]
     parts += [_curve([(x, y) for x, y, _ in points], "s-allocated", last, high)]
@@ -38,23 +35,15 @@ def figure(forecast: Forecast) -> str:
     )
 
 
-def _x(event: float, last: int) -> float:
-    return round(LEFT + (WIDTH - LEFT - RIGHT) * min(1.0, event / last), 1)
-
-
-def _y(value: float, high: int) -> float:
-    return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / high), 1)
-
-
 def _curve(points: Sequence[tuple[int, int]], style: str, last: int, high: int) -> str:
-    joined = " ".join(f"{_x(x, last)},{_y(y, high)}" for x, y in points)
+    joined = " ".join(f"{x_of(x / last)},{y_of(y, high)}" for x, y in points)
     return f'<polyline class="{style}" points="{joined}"/>'
 
 
 def _area(points: Sequence[tuple[int, int]], last: int, high: int) -> str:
-    floor = _y(0, high)
-    joined = " ".join(f"{_x(x, last)},{_y(y, high)}" for x, y in points)
-    first, final = _x(points[0][0], last), _x(points[-1][0], last)
+    floor = y_of(0, high)
+    joined = " ".join(f"{x_of(x / last)},{y_of(y, high)}" for x, y in points)
+    first, final = x_of(points[0][0] / last), x_of(points[-1][0] / last)
     return f'<polygon class="s-area" points="{first},{floor} {joined} {final},{floor}"/>'
 
 
@@ -64,7 +53,7 @@ def _bands(forecast: Forecast, last: int) -> str:
     parts = []
     for event, kind in forecast.steps:
         if kind == "eval" and forecast.evaluated:
-            left, right = _x(before, last), _x(event, last)
+            left, right = x_of(before / last), x_of(event / last)
             parts.append(
                 f'<rect class="eval" x="{left}" width="{max(0.0, right - left):.1f}" y="{TOP}" height="{HEIGHT - TOP - BOTTOM}"/>'
             )
@@ -72,31 +61,14 @@ def _bands(forecast: Forecast, last: int) -> str:
     return "".join(parts)
 
 
-def _grid(high: int) -> str:
-    parts = []
-    for number in range(5):
-        value = high * number / 4
-        y = _y(value, high)
-        parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        parts.append(
-            f'<text class="label" x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{format_bytes(value)}</text>'
-        )
-    return "".join(parts)
-
-
 def _steps(forecast: Forecast, last: int) -> str:
     """Where training steps end."""
     ends = [event for event, kind in forecast.steps if kind != "eval" or not forecast.evaluated]
-    every = max(1, -(-len(ends) // MOST_LABELS))
-    return "".join(
-        f'<text class="label" x="{_x(event, last)}" y="{HEIGHT - 8}" text-anchor="middle">step {number}</text>'
-        for number, event in enumerate(ends, 1)
-        if number % every == 0
-    )
+    return below([(event / last, f"step {number}") for number, event in enumerate(ends, 1)])
 
 
 def _end(room: int, high: int) -> str:
-    y = _y(room, high)
+    y = y_of(room, high)
     return f'<line class="s-peak" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
 
 

@@ -72,10 +72,21 @@ def _peak(forecast: Forecast) -> str:
          escape(", ".join(kinds))]
         for file, line, size, kinds in forecast.lines[:40]
     ]  # fmt: skip
+    modules = [
+        [
+            f'<span class="mono">{escape(name)}</span>',
+            format_bytes(size),
+            words.share(size, whole),
+            escape(more),
+        ]
+        for name, size, more in words.modules(forecast, 40)
+    ]
+    by_module = f"<section><h2>The peak by module</h2>{table(('Module', 'Size', 'Share', ''), modules, (1, 2))}</section>"
     return (
         f"<section><h2>What makes the peak</h2><p>It is reached {escape(words.moment(forecast.peak_at))}.</p>"
         f"{table(('Kind', 'Size', 'Share'), kinds, (1, 2))}"
         f"</section><section><h2>The peak by line</h2>{table(('Line', 'Size', 'Share', 'Kinds'), lines, (1, 2))}</section>"
+        + (by_module if modules else "")
     )
 
 

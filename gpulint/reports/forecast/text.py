@@ -40,6 +40,9 @@ def _lines(forecast: Forecast, columns: int) -> Iterator[Line]:
         left = sum(size for _, _, size, _ in shown[MOST_LINES:])
         rows.append((words.counted(len(shown) - MOST_LINES, "other line"), left, ""))
     yield from _table(rows, forecast.allocated.value)
+    if forecast.modules:
+        yield []
+        yield from _table(words.modules(forecast, MOST_LINES), forecast.allocated.value)
     yield from _search(forecast)
     yield from _changes(forecast)
     if forecast.doubts:

@@ -119,3 +119,13 @@ def search(found: Search) -> str:
     if found.bound:
         return f"{name} {found.largest} fits; larger ones were not tried"
     return f"the largest that fits is {name} {found.largest}"
+
+
+def modules(forecast: Forecast, most: int) -> list[tuple[str, int, str]]:
+    """Name, bytes at the peak, and how many there are of those that are alike; the largest first, the rest together."""
+    found = forecast.modules
+    rows = [(name, size, f"of {number} alike" if number > 1 else "") for name, size, number in found[:most]]
+    if len(found) > most:
+        left = sum(size for _, size, _ in found[most:])
+        rows.append((counted(len(found) - most, "other module"), left, ""))
+    return rows

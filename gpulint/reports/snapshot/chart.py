@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from gpulint.reports.verify.timeline import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, as_script_json
+from gpulint.reports.axes import BOTTOM, HEIGHT, TOP, WIDTH, amounts, below, x_of, y_of
+from gpulint.reports.verify.timeline import as_script_json
 from gpulint.snapshot.usage import Point, Usage
 from gpulint.units import format_bytes
-
-_MARKS = 8  # times under the axis
 
 
 class _Scale(NamedTuple):
@@ -20,10 +19,10 @@ class _Scale(NamedTuple):
     high: int
 
     def x(self, index: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * (index / max(1, self.number - 1)), 1)
+        return x_of(index / max(1, self.number - 1))
 
     def y(self, amount: float) -> float:
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - amount / self.high), 1)
+        return y_of(amount, self.high)
 
 
 def chart(usage: Usage) -> str:
@@ -35,7 +34,8 @@ def chart(usage: Usage) -> str:
     scale = _Scale(len(points), max(1, high + high // 12))
     allocated = [one.allocated for one in points]
     parts = [
-        _grid(points, scale),
+        amounts(scale.high),
+        _along(points),
         f'<polygon class="s-area" data-series="allocated" points="{_ring(allocated, scale)}"/>',
         _curve([one.reserved for one in points], scale, "reserved"),
         _curve(allocated, scale, "allocated"),
@@ -66,27 +66,12 @@ def _tip(point: Point) -> list[str]:
     ]
 
 
-def _grid(points: Sequence[Point], scale: _Scale) -> str:
-    parts = []
-    for number in range(5):
-        amount = scale.high * number / 4
-        y = scale.y(amount)
-        parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        parts.append(
-            f'<text class="label" x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{format_bytes(amount)}</text>'
-        )
-    timed = points[-1].after > 0
-    for number in range(_MARKS):
-        index = round(number * (len(points) - 1) / (_MARKS - 1))
-        said = f"{points[index].after:.2f} s" if timed else f"{points[index].event:,}"
-        parts.append(
-            f'<text class="label" x="{scale.x(index)}" y="{HEIGHT - 8}" text-anchor="{_anchor(number)}">{said}</text>'
-        )
-    return "".join(parts)
-
-
-def _anchor(number: int) -> str:
-    return "start" if number == 0 else "end" if number == _MARKS - 1 else "middle"
+def _along(points: Sequence[Point]) -> str:
+    """Times under the axis, or the numbers of events where the trace has none."""
+    timed, last = points[-1].after > 0, len(points) - 1
+    return below(
+        [(at / last, f"{one.after:.2f} s" if timed else f"{one.event:,}") for at, one in enumerate(points)]
+    )
 
 
 def _drawn(values: Sequence[int], scale: _Scale) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from gpulint.reports.axes import HEIGHT, WIDTH, amounts, below, x_of, y_of
 from gpulint.runtime.record.result import RankResult, RunResult, Sample
 from gpulint.units import format_bytes
 
-WIDTH, HEIGHT = 960, 280
-LEFT, RIGHT, TOP, BOTTOM = 92, 14, 12, 30
 _SERIES = (("peak", "peak within the step"), ("allocated", "allocated at the step's end"))
 
 
@@ -46,17 +45,9 @@ def _peak(samples: Sequence[Sample]) -> int:
     return max((s.peak or s.allocated or 0 for s in samples), default=0)
 
 
-def _x(index: float, number: int) -> float:
-    return round(LEFT + (WIDTH - LEFT - RIGHT) * index / max(1, number - 1), 1)
-
-
-def _y(value: float, high: int) -> float:
-    return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / high), 1)
-
-
 def _curve(samples: Sequence[Sample], name: str, style: str, number: int, high: int) -> str:
     points = [
-        f"{_x(index, number)},{_y(value, high)}"
+        f"{x_of(index / max(1, number - 1))},{y_of(value, high)}"
         for index, sample in enumerate(samples)
         if (value := getattr(sample, name)) is not None
     ]
@@ -68,23 +59,8 @@ def _curve(samples: Sequence[Sample], name: str, style: str, number: int, high: 
 
 
 def _axes(samples: Sequence[Sample], high: int) -> str:
-    parts = []
-    for number in range(5):
-        value = high * number / 4
-        y = _y(value, high)
-        parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        parts.append(
-            f'<text class="label" x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{format_bytes(value)}</text>'
-        )
-    count = min(8, len(samples))
-    for number in range(count):
-        index = round(number * (len(samples) - 1) / max(1, count - 1))
-        sample = samples[index]
-        parts.append(
-            f'<text class="label" x="{_x(index, len(samples))}" y="{HEIGHT - 8}" text-anchor="middle">'
-            f"{sample.kind} {sample.step}</text>"
-        )
-    return "".join(parts)
+    last = max(1, len(samples) - 1)
+    return amounts(high) + below([(at / last, f"{one.kind} {one.step}") for at, one in enumerate(samples)])
 
 
 def _legend() -> str:
