@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_words_below_are_few_and_stay_inside() -> None:
     drawn = below([(step / 100, f"step {step}") for step in range(1, 101)])
     placed = re.findall(r'x="([\d.]+)"[^>]*text-anchor="(\w+)">step (\d+)<', drawn)
     assert len(placed) <= MOST_LABELS
-    distances = {round(float(b[0]) - float(a[0])) for a, b in zip(placed, placed[1:], strict=False)}
+    distances = {round(float(b[0]) - float(a[0])) for a, b in pairwise(placed)}
     assert len(distances) == 1
     (end,) = re.findall(r'x="([\d.]+)"[^>]*text-anchor="(\w+)"', below([(1.0, "step 1")]))
     assert end == (str(float(WIDTH - RIGHT)), "end")

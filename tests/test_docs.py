@@ -227,7 +227,9 @@ def test_the_readme_shows_what_gpulint_prints() -> None:
     for rule in all_rules():
         assert f"[{rule.code}]({DOCS_URL}{rule.code}) {rule.name}" in text
     assert len(text.splitlines()) <= 150, "the rest belongs into docs/"
-    assert len(text.partition("## Rules")[0].split()) <= 800, "the rest belongs below the rules, or into docs/"
+    assert len(text.partition("## Rules")[0].split()) <= 800, (
+        "the rest belongs below the rules, or into docs/"
+    )
 
 
 def test_the_readmes_links_hold_everywhere() -> None:

@@ -85,7 +85,7 @@ def _counts_rounds(test: ir.Expr, changing: frozenset[str] | None) -> bool:
             return False
         if test.op == "or":  # `or i + 1 == len(loader)`: once more
             return all(isinstance(one, ir.Op) and one.op == "==" for one in others)
-        own = {part.path for part in ir.walk(periodic)}
+        own = _paths(periodic)
         return not any(_paths(one) & (changing or frozenset()) - own for one in others)
     if test.op not in ("not", "=="):
         return False
