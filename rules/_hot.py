@@ -67,13 +67,13 @@ class Habit:
         share = self.share(call)
         if call.every == 1:
             return self.cost
+        everywhere = f"in every step: {self.cost.measured}"
         if share is None:
             return Cost(
-                f"{self.cost.here}, divided by a number of steps that the code does not tell",
-                f"in every step {self.cost.measured}",
+                "a part of what it costs in every step: how large a part, the code does not tell", everywhere
             )
-        here = f"1/{call.every} of what it costs in every step: {100 * share:.1f} % of a step of a 4-layer language model"
-        return Cost(here, f"in every step {self.cost.measured}")
+        part = f"1/{call.every} of what it costs in every step"
+        return Cost(f"{part}: {100 * share:.1f} % of a step of a 4-layer language model", everywhere)
 
 
 def considered(facts: FileFacts, name: str, habit: Habit) -> Iterator[Considered]:

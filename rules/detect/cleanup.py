@@ -229,18 +229,18 @@ def _released_next(
     """The `del` that follows with nothing but cleaning in between, or else the run of the collector, unless the cache is emptied
     after it as well."""
     found: ir.Stmt | None = None
+    only_cleaning = True
     for statement in rest:
-        if isinstance(statement, ir.Delete) and not isinstance(found, ir.Delete):
-            found = statement
-        elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
-            call = statement.value
+        call = statement.value if isinstance(statement, ir.ExprStmt) else None
+        if isinstance(call, ir.Call):
             if _empties(file, function, call) or called(file, function, call) in helpers:
                 return None
-            if found is None and qualified(file, function, call.func.path) == "gc.collect":
+            if found is None and only_cleaning and qualified(file, function, call.func.path) == "gc.collect":
                 found = statement
-            elif found is None and not _is_cleaning(file, function, call):
-                return None
-        elif found is None:
+        if only_cleaning and isinstance(statement, ir.Delete):
+            found = statement
+        only_cleaning = only_cleaning and isinstance(call, ir.Call) and _is_cleaning(file, function, call)
+        if found is None and not only_cleaning:
             return None
     return found
 

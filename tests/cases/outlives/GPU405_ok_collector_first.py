@@ -25,6 +25,13 @@ def two_phases(model: nn.Module, loader, score):
     gc.collect()
 
 
+def long_after(model: nn.Module, loader, score):
+    gc.collect()
+    torch.cuda.empty_cache()
+    print(score(model, loader))
+    del model
+
+
 def either(device):
     if device == "cuda":
         torch.cuda.empty_cache()
