@@ -70,7 +70,7 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record parent child observing probes"),
     "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
-    REPORTS: of_ours("source config findings rule"),
+    REPORTS: of_ours("source config findings rule units"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
     f"{REPORTS}.verify": {REPORTS, f"{REPORTS}.lint"}
     | of_ours("source config findings units version")
