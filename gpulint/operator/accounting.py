@@ -146,9 +146,7 @@ def _said(process: processes.Process, timeout: float, request: str = "") -> dict
     if folder is not None and os.path.isdir(folder):
         path = Path(folder, f"{process.pid}.{agent.ANSWER}")
         with contextlib.suppress(OSError):
-            write_atomic(
-                os.path.join(folder, f"{process.pid}.{agent.ASKED}"), request.encode(), durable=False
-            )
+            write_atomic(os.path.join(folder, f"{process.pid}.{agent.ASKED}"), request.encode())
             return _answer(path, timeout)
     remote = getattr(sys, "remote_exec", None)
     if remote is None:
