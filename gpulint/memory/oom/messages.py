@@ -94,7 +94,9 @@ _OTHER = re.compile(rf"Process (?P<pid>\d{{1,9}}) has {_SIZE} memory in use")
 _HOST = (
     re.compile(r"you tried to allocate (?P<size>\d{1,18}) bytes"),
     re.compile(r"not enough memory: you tried to allocate (?P<size>\d{1,15} ?[KMGT]?B)"),
-    re.compile(r"MemoryError: Unable to allocate (?P<size>\d{1,15}(?:\.\d{1,9})? ?[KMGTPE]?i?B) for an array"),
+    re.compile(
+        r"MemoryError: Unable to allocate (?P<size>\d{1,15}(?:\.\d{1,9})? ?[KMGTPE]?i?B) for an array"
+    ),
 )
 _CUDA = re.compile(
     r"\b(?:CUDA|HIP|XPU)\b[\w ]{0,20}\berror\b[\w ():]{0,20}\bout of memory"
