@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from _measure import hardware, table  # noqa: E402
+from verify_fixtures import result_path  # noqa: E402
 
 import gpulint  # noqa: E402
 from gpulint.runtime.parent.verdict import Verification  # noqa: E402
@@ -289,6 +290,7 @@ class Outcome:
     unsettled: tuple[str, ...]
     end: str
     seconds: float
+    gpu: str
 
     @property
     def problem(self) -> str:
@@ -322,6 +324,7 @@ def run(program: Program, folder: Path, device: str) -> Outcome:
         tuple(one.text for one in found.harmless if one.label != "harmless"),
         found.run.end.message,
         round(found.run.seconds, 1),
+        (found.run.ranks[0].environment.device_name or "") if found.run.ranks else "",
     )
 
 
@@ -344,9 +347,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
     parser.add_argument(
-        "--only", default="", metavar="NAME", help="only programs whose names begin so; nothing is written"
+        "--only",
+        default="",
+        metavar="NAME",
+        help="only programs whose names begin so; written only with --out",
     )
-    parser.add_argument("--seed", type=int, default=SEED, help="draw other programs; nothing is written")
+    parser.add_argument("--seed", type=int, default=SEED, help="draw other programs")
+    parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
     parser.add_argument("--show", action="store_true", help="print the programs and run none")
     asked = parser.parse_args(arguments)
     chosen = [one for one in programs(asked.device, asked.seed) if one.name.startswith(asked.only)]
@@ -361,8 +368,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(_row(outcomes[-1]), flush=True)
     wrong = [one for one in outcomes if one.problem]
     print(table(("", "wrong", "of"), _counts(outcomes)))
-    if not asked.only and asked.seed == SEED:
-        _write(outcomes, asked.device)
+    if asked.out or not (asked.only or asked.seed != SEED):
+        _write(outcomes, asked.seed, asked.out)
     return int(bool(wrong))
 
 
@@ -381,17 +388,18 @@ def _counts(outcomes: Sequence[Outcome]) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _write(outcomes: Sequence[Outcome], device: str) -> None:
-    machine = hardware()
-    name = "cpu" if device == "cpu" else str(machine.get("gpu") or "cpu").lower().replace(" ", "-")
-    day = datetime.date.today().isoformat()
-    path = HERE / "results" / f"generated-windows-{name}-{day}.json"
-    data = {
-        "date": day,
+def _write(outcomes: Sequence[Outcome], seed: int, out: Path | None) -> None:
+    gpus = {one.gpu for one in outcomes if one.gpu}
+    environment = {"device": "cuda" if gpus else "cpu", "device_name": next(iter(gpus), "")}
+    data: dict[str, object] = {
+        "date": datetime.date.today().isoformat(),
         "version": gpulint.__version__,
-        "hardware": machine,
+        "hardware": hardware(),
+        "environment": environment,
+        "seed": seed,
         "programs": [{**asdict(one), "problem": one.problem} for one in outcomes],
     }
+    path = out or result_path("generated-windows", data)
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     print(f"written to {path}")
 
