@@ -39,7 +39,7 @@ WITH_TORCH = {
     "gpulint.runtime.observing.forwards.Forwards": ["_watch", "_pass", "_note"],
     "gpulint.runtime.observing.forwards": ["_follow"],
     "gpulint.runtime.probes.cuda.CudaProbe": (
-        "mark _snapshot _record settle blocks keys series allocated peak since_reset".split()
+        "mark _snapshot _record settle blocks keys series allocated peak begin_peak".split()
     ),
     "gpulint.runtime.holding.holders": ["find", "explore", "follow_graphs", "_group", "running_frames"],
 }

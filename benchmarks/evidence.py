@@ -84,10 +84,10 @@ class Meter:
         if self._probe is None:
             torch.cuda.reset_peak_memory_stats()
         else:
-            self._probe.peak(reset=True)
+            self._probe.begin_peak("line")
 
     def peak(self) -> int:
-        return torch.cuda.max_memory_allocated() if self._probe is None else int(self._probe.since_reset())
+        return torch.cuda.max_memory_allocated() if self._probe is None else int(self._probe.peak("line"))
 
     def reserved(self) -> int | None:
         return torch.cuda.max_memory_reserved() if self._probe is None else None

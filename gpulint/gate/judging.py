@@ -9,19 +9,12 @@ from dataclasses import replace
 
 from gpulint.gate import baselines
 from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
-from gpulint.runtime.record.gate import RUN, Check, Gate, Limits, LineAtPeak, PeakOfRank
-from gpulint.runtime.record.peaks import PeakLine, StretchPeak
+from gpulint.runtime.record.gate import Check, Gate, Limits, LineAtPeak, PeakOfRank
+from gpulint.runtime.record.peaks import STRETCHES, PeakLine, StretchPeak, main_of
 from gpulint.runtime.record.result import RankResult, RunResult
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 
-STRETCHES = {
-    "start": "the start, with warm-up",
-    "steps": "the sampled steps",
-    "evaluation": "the evaluation",
-    "later": "what came after the sampled steps",
-    RUN: "the whole run",
-}
 ON_GPU = "what torch's caching allocator has allocated"
 ON_CPU = "live tensor storages of a run on the CPU, as the allocator would round them"
 _MOST_CODE = 160
@@ -72,23 +65,22 @@ def unjudged(run: RunResult, limits: Limits) -> Gate:
 
 def peak_of(rank: RankResult, baseline: str = "") -> PeakOfRank:
     """The peaks of one process. Where no step was sampled its evaluations are what counts."""
-    by_stretch = {peak.stretch: peak for peak in rank.peaks}
-    main = next((name for name in ("steps", "evaluation", "start") if name in by_stretch), "later")
-    chosen = by_stretch[main]  # type: ignore[index]
-    reserved = [peak.reserved for peak in rank.peaks if peak.reserved is not None]
+    assert rank.peak is not None, "asked of processes that got to their steps"
+    main = main_of(rank.peaks)
+    others = [peak for peak in rank.peaks if peak is not main]
     environment = rank.environment
     return PeakOfRank(
         rank=rank.rank,
         card=(environment.device_name or "GPU") if environment.device == "cuda" else baselines.CPU,
         torch=baselines.torch_minor(environment.torch or ""),
-        main=main,
-        allocated=chosen.allocated,
-        others={peak.stretch: peak.allocated for peak in rank.peaks if peak.stretch != main},
-        run=max(peak.allocated for peak in rank.peaks),
-        reserved=max(reserved, default=None),
+        main=main.stretch,
+        allocated=main.allocated,
+        others={peak.stretch: peak.allocated for peak in others},
+        run=rank.peak.allocated,
+        reserved=rank.most_reserved,
         drift=sum(leak.bytes_per_step for leak in rank.leaks()),
-        lines=lines_of(chosen, baseline),
-        other_lines={peak.stretch: lines_of(peak, baseline) for peak in rank.peaks if peak.stretch != main},
+        lines=lines_of(main, baseline),
+        other_lines={peak.stretch: lines_of(peak, baseline) for peak in others},
     )
 
 
@@ -110,9 +102,9 @@ def _line(line: PeakLine, baseline: str, sources: Sources) -> LineAtPeak:
 
 def _held_against(measured: Sequence[PeakOfRank], run: RunResult, limit: int) -> tuple[Check, ...]:
     """The rank with the highest peak decides; the stretch in which that was is named."""
-    worst = max(measured, key=lambda peak: (peak.run, -peak.rank))
-    (rank,) = (rank for rank in run.ranks if rank.rank == worst.rank)
-    highest = max(rank.peaks, key=lambda peak: (peak.allocated, peak.stretch == worst.main))
+    assert run.highest is not None, "there are ranks with peaks"
+    number, highest = run.highest
+    (worst,) = (peak for peak in measured if peak.rank == number)
     who = _who(worst, measured)
     if worst.run <= limit:
         text = (

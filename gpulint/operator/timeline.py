@@ -17,6 +17,7 @@ from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
 from gpulint.memory.oom.messages import parse_message
 from gpulint.operator.launcher import Ended
 from gpulint.operator.oom_log import read_log
+from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.units import format_bytes
 
@@ -97,6 +98,9 @@ def to_result(command: Sequence[str], ended: Ended, processes: Sequence[ProcessN
 def _rank(notes: ProcessNotes, ended: Ended, number: int) -> RankResult:
     about = notes.about
     world = about.get("world")
+    samples = tuple(_samples(notes))
+    tops = [sample.peak for sample in samples if sample.peak is not None]
+    reserved = max((sample.reserved for sample in samples if sample.reserved is not None), default=None)
     return RankResult(
         rank=notes.rank if about.get("rank") is not None else number,
         world_size=int(world) if world else 1,
@@ -116,7 +120,8 @@ def _rank(notes: ProcessNotes, ended: Ended, number: int) -> RankResult:
         ),
         end=_end(ended, notes.error),
         boundary="none",
-        samples=tuple(_samples(notes)),
+        samples=samples,
+        peaks=(StretchPeak("steps", max(tops), reserved),) if tops else (),
         notes=tuple(_remarks(notes, ended)),
     )
 

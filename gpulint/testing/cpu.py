@@ -30,7 +30,7 @@ class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
         self._composition: dict[int, int] = {}
 
     def begin(self, limit: int | None, crossed: Crossed) -> None:
-        self.peak(reset=True)
+        self.begin_peak("line")
         self._limit, self._crossed = limit, crossed
         self._measuring, self._rising = True, True
         self._top, self._composed, self._composition = self.allocated(), 0, {}
@@ -138,7 +138,7 @@ class Cpu:
         self._running.begin(limit, crossed)
 
     def peaks(self) -> list[int]:
-        return [self._running.since_reset()]
+        return [self._running.peak("line")]
 
     def reserved(self) -> int | None:
         return None

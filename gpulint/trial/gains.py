@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpulint.runtime.record.result import KIND_NAMES, RankResult, RunResult, StepKind
@@ -45,8 +45,8 @@ def _costs(rank: RankResult) -> Iterator[Cost]:
         yield Cost(f"drift in {name}", "bytes a step", _sum(leaks, "device"))
         yield Cost(f"host drift in {name}", "bytes a step", _sum(leaks, "host"))
         yield from _levels(rank, kind, name)
-    if rank.recording is not None and rank.recording.peak is not None:
-        yield Cost("peak", "bytes", rank.recording.peak)
+    if rank.peak is not None:
+        yield Cost("peak", "bytes", rank.peak.allocated)
     yield Cost("graph nodes of earlier steps held", "nodes", sum(holder.nodes for holder in rank.holders))
     unused = [
         one.kept or 0 for one in rank.forwards if one.weights and one.grad and one.dead and not one.visited
@@ -60,14 +60,13 @@ def _sum(leaks: Sequence[object], place: str) -> float:
 
 def _levels(rank: RankResult, kind: StepKind, name: str) -> Iterator[Cost]:
     samples = [s for s in rank.samples if s.sampled and s.kind == kind]
-    figures: tuple[tuple[str, Callable[[object], int | None]], ...] = (
-        (f"peak in {name}", lambda s: s.peak),  # type: ignore[attr-defined]
-        (f"reserved in {name}", lambda s: s.reserved),  # type: ignore[attr-defined]
-    )
-    for label, read in figures:
-        values = [value for s in samples if (value := read(s)) is not None]
-        if values:
-            yield Cost(label, "bytes", max(values))
+    stretch = "evaluation" if kind == "eval" else "steps"
+    for peak in rank.peaks:
+        if peak.stretch == stretch:
+            yield Cost(f"peak in {name}", "bytes", peak.allocated)
+    reserved = [s.reserved for s in samples if s.reserved is not None]
+    if reserved:
+        yield Cost(f"reserved in {name}", "bytes", max(reserved))
     durations = tuple(s.duration for s in samples)
     if len(durations) >= FEWEST:
         yield Cost(f"step time in {name}", "seconds", statistics.median(durations), durations)

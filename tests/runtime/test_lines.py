@@ -172,13 +172,13 @@ def test_figures_of_a_line(tmp_path):
 
         now = 0
 
-        def peak(self, reset: bool = False) -> int:
+        def begin_peak(self, since: str) -> int:
             return self.now
 
         def allocated(self) -> int:
             return self.now
 
-        def since_reset(self) -> int:
+        def peak(self, since: str) -> int:
             return self.now + 50
 
     source = textwrap.dedent(

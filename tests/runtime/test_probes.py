@@ -80,6 +80,19 @@ def test_the_peak_of_a_step_starts_anew_at_each_mark(probe):
     assert probe.mark(True).peak == 0
 
 
+def test_the_highest_point_since_each_of_several_moments_is_known(probe):
+    probe.begin_peak("part")
+    big = torch.zeros(1 << 18)
+    del big
+    probe.begin_peak("line")
+    small = torch.zeros(1 << 16)
+    del small
+    assert probe.peak("line") == 1 << 18
+    assert probe.peak("part") == probe.peak() == 1 << 20
+    probe.mark(True)
+    assert (probe.peak("part"), probe.peak("line"), probe.peak()) == (1 << 20, 1 << 18, 0)
+
+
 def test_a_storage_that_grows_is_measured_again(probe):
     one = torch.zeros(128)
     one.resize_(1024)
@@ -260,6 +273,37 @@ def test_the_scripts_own_peak_figures_stay_true():
         watch.step()
     assert watch.result is not None
     assert [(sample.peak or 0) >= 256 << 20 for sample in watch.result.samples] == [True, False, False]
+
+
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "cuda",
+        marks=[
+            pytest.mark.gpu,
+            pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_each_backward_parts_a_step(device):
+    weight = torch.zeros(1 << 18, device=device, requires_grad=True)
+    with Watch(home=HERE, device=device) as watch:
+        for backwards in (1, 2, 3):
+            for _ in range(backwards):
+                (weight * 2).exp().sum().backward()
+            weight.grad = None
+            watch.step()
+    assert watch.result is not None
+    samples = watch.result.samples
+    assert [len(sample.parts) for sample in samples] == [0, 3, 4]  # one backward tells no more than the step
+    for sample in samples[1:]:
+        *parts, rest = sample.parts
+        assert all(part.peak >= part.allocated + (1 << 20) for part in parts)
+        assert max(part.peak for part in parts) == sample.peak
+        assert rest.allocated == sample.allocated < parts[-1].allocated == rest.peak
 
 
 @pytest.mark.gpu

@@ -189,3 +189,23 @@ for step in range(9):
     model(torch.randn(2, 4 if step < 6 else 7)).sum().backward()
     optimizer.step()
 """
+
+# Four micro-batches a step. The evaluation keeps what it makes, so that the run is highest at its end, which is not sampled.
+ACCUMULATING = """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 16))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(26):
+    for part in range(4):
+        loss = model(torch.randn(256, 64)).pow(2).mean() / 4
+        loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+model.eval()
+kept = []
+with torch.no_grad():
+    for batch in range(60):
+        kept.append(model(torch.randn(256, 64)))
+"""

@@ -13,6 +13,7 @@ from gpulint.claims import Claim
 from gpulint.findings import Confidence, Finding, Position, Related, Severity
 from gpulint.reports.verify.text import write
 from gpulint.runtime.parent.verdict import Verdict, Verification, verify
+from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import (
     CallFigures,
     Drift,
@@ -429,9 +430,9 @@ def test_allocator_settings_are_compared_with_what_was_read_back(tmp_path: Path)
         asked = replace(CLAIMS[code], options=("max_split_size_mb",))
         claim = finding(code, 1, filename=str(script), claim=asked)
         environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", "cuda", allocator=settings)
-        steps = tuple(replace(s, reserved=2200, peak=peak) for s in samples())
+        peaks = (StretchPeak("steps", peak, 2200),)
         line = LineFigures(str(script), 1, 1)
-        return judged(code, rank(environment=environment, samples=steps, lines=(line,), **more), claim)
+        return judged(code, rank(environment=environment, peaks=peaks, lines=(line,), **more), claim)
 
     in_force = "max_split_size_mb:128,expandable_segments:False"
     assert settled("GPU604", in_force).status == "inconclusive"

@@ -17,7 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from scripts import ABREAST, ASKING, BOUNDED, CLEAN, MISSHAPEN, VALIDATING
+from scripts import ABREAST, ACCUMULATING, ASKING, BOUNDED, CLEAN, MISSHAPEN, VALIDATING
 from test_verify_cli import verify
 
 from gpulint.reports.verify.html import write_page
@@ -33,6 +33,40 @@ def script(folder: Path, text: str, name: str = "train.py") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_micro_batches_are_seen_and_the_run_has_one_peak(tmp_path: Path) -> None:
+    script(tmp_path, ACCUMULATING)
+    limits = ("--device", "cpu", "--max-peak", "1GiB", "--baseline", "memory.json", "--write-baseline")
+    done = verify(tmp_path, *limits, "-q", "--output-format", "json", "train.py")
+    data = json.loads(done.stdout)
+    verification = Verification.from_json(
+        {name: value for name, value in data.items() if name not in ("phases", "schema", "version")}
+    )
+    rank = verification.run.ranks[0]
+    steps = [sample for sample in rank.samples if sample.kind == "train" and sample.sampled]
+    first, *others, rest = steps[-1].parts
+    assert (len(steps), {len(step.parts) for step in steps}) == (20, {5})
+    assert all(part.peak > part.allocated for part in (first, *others))
+    assert first.peak < others[0].peak == others[-1].peak  # the first one has no gradients beside it
+    assert steps[-1].peak == max(part.peak for part in steps[-1].parts)
+    assert steps[-1].allocated == rest.allocated
+
+    sampled = max(sample.peak or 0 for sample in rank.samples)
+    (check,) = data["gate"]["checks"]
+    (entry,) = json.loads((tmp_path / "memory.json").read_text())["peaks"]
+    assert check["now"] == max(entry["allocated"], *entry["others"].values()) > sampled
+    peak = format_bytes(check["now"])
+    terminal, page = io.StringIO(), write_page(verification)
+    write_text(verification, terminal)
+    assert f"\n  peak: {peak} (live tensor storages, in the evaluation)\n" in terminal.getvalue()
+    assert f"<dt>Peak</dt><dd>{peak}<small>live tensor storages, in the evaluation<" in page
+    assert f"{format_bytes(steps[-1].peak)} ┤" in terminal.getvalue()
+    assert f" training step {steps[-1].step}, through 4 backwards\n" in terminal.getvalue()
+    curve = re.search(r'data-series="allocated" points="([^"]*)"', page)
+    assert curve is not None
+    number = sum(2 * len(sample.parts) or 1 for sample in rank.samples[1:])
+    assert len(curve[1].split()) in (1 + number, 3 + number)  # the line; the area has two corners more
 
 
 def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.recording import Drawn, Position, Recording, Weight
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.trial.comparing import Baseline, relative
@@ -121,16 +122,20 @@ def steps(milliseconds: float, peak: int, number: int = 20) -> tuple[Sample, ...
     )
 
 
+def stepped(milliseconds: float, peak: int) -> RunResult:
+    return run(samples=steps(milliseconds, peak), peaks=(StretchPeak("steps", peak),))
+
+
 def test_a_peak_that_falls_pays_and_time_only_where_it_counts() -> None:
-    unchanged = [run(samples=steps(10, 1 << 20)), run(samples=steps(10.1, 1 << 20))]
-    smaller = gains_between(unchanged, run(samples=steps(10, 1 << 19)))
-    assert [gain.name for gain in smaller if gain.is_better] == ["peak in training"]
+    unchanged = [stepped(10, 1 << 20), stepped(10.1, 1 << 20)]
+    smaller = gains_between(unchanged, stepped(10, 1 << 19))
+    assert [gain.name for gain in smaller if gain.is_better] == ["peak in training", "peak"]
     assert pays(smaller)
-    faster = gains_between(unchanged, run(samples=steps(5, 1 << 20)))
+    faster = gains_between(unchanged, stepped(5, 1 << 20))
     assert [gain.name for gain in faster if gain.is_better] == ["step time in training"]
     assert pays(faster)
     assert not pays(faster, by_time=False)
-    slower = gains_between(unchanged, run(samples=steps(20, 1 << 20)))
+    slower = gains_between(unchanged, stepped(20, 1 << 20))
     assert [gain.name for gain in slower if gain.is_worse] == ["step time in training"]
-    hardly = gains_between(unchanged, run(samples=steps(9.9, (1 << 20) - 256)))
+    hardly = gains_between(unchanged, stepped(9.9, (1 << 20) - 256))
     assert not [gain for gain in hardly if gain.counts]

@@ -9,7 +9,7 @@ from gpulint.reports import plural
 from gpulint.reports.layout import Line, Span, printable, quoted
 from gpulint.reports.verify.notes import note, remark, source_line
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.record.gate import RUN, Check, Gate, LineAtPeak, Neighbour, PeakOfRank
+from gpulint.runtime.record.gate import Check, Gate, LineAtPeak, Neighbour, PeakOfRank
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 
@@ -18,7 +18,6 @@ STRETCHES = {
     "steps": "sampled steps",
     "evaluation": "evaluation",
     "later": "later",
-    RUN: "whole run",
 }
 _STYLES = {"exceeded": "error", "fell": "warning", "within": "good"}
 _MOST_RANKS = 16

@@ -15,7 +15,7 @@ from gpulint.reports.verify.standing import standing_section
 from gpulint.reports.verify.text import growth_text, ranks_text, wasted_title
 from gpulint.reports.verify.timeline import timeline
 from gpulint.runtime.parent.evidence import Evidence
-from gpulint.runtime.parent.growth import movement_text, phases
+from gpulint.runtime.parent.growth import SAID, movement_text, notes, peak_text, phases
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
 from gpulint.runtime.record.result import RankResult, Sample
 from gpulint.source.sources import Sources
@@ -120,9 +120,10 @@ def _conclusion(verification: Verification) -> tuple[str, str, str]:
 def _figures(verification: Verification, rank: RankResult | None) -> str:
     if rank is None:
         return ""
-    sampled = [s for s in rank.samples if s.sampled]
-    peak = max((s.peak for s in sampled if s.peak is not None), default=None)
-    reserved = max((s.reserved for s in sampled if s.reserved is not None), default=None)
+    peak, of = peak_text(verification.run) or ("not measured", "")
+    reserved = max(
+        (r.most_reserved for r in verification.run.ranks if r.most_reserved is not None), default=None
+    )
     middle = Evidence(rank).step_seconds()
     ours = [phase for phase in phases(rank) if phase.sampled]
     steps = [
@@ -133,15 +134,14 @@ def _figures(verification: Verification, rank: RankResult | None) -> str:
         *(steps or [("Steps sampled", "0", "")]),
         ("Drift", verification.said_drift, verification.where),
     ]
-    within = "within a step"
     spent = [
         ("Step time", f"{middle * 1000:.1f} ms" if middle is not None else "not measured", "median, watched")
     ]
     if _only_watched(verification):  # samples by time know nothing of steps
-        judged, spent, within = [("Samples", str(len(rank.samples)), "by time, not by step")], [], ""
+        judged, spent = [("Samples", str(len(rank.samples)), "by time, not by step")], []
     cells = [
         *judged,
-        ("Peak allocated", format_bytes(peak) if peak is not None else "not measured", within),
+        ("Peak", peak, of),
         ("Most reserved", format_bytes(reserved) if reserved is not None else "not measured", ""),
         *spent,
     ]
@@ -171,8 +171,7 @@ def _phases(rank: RankResult) -> str:
     for phase in phases(rank):
         name, _, said = phase.headline.partition(": ")
         moved = "".join(
-            f"<br>{'host (RSS)' if one.figure == 'rss' else one.figure} {escape(movement_text(one))}"
-            for one in phase.figures
+            f"<br>{SAID.get(one.figure, one.figure)} {escape(movement_text(one))}" for one in phase.figures
         )
         items.append(f"<dt>{escape(name.capitalize())}</dt><dd>{escape(said)}{moved}</dd>")
     return f'<dl class="facts">{"".join(items)}</dl>'
@@ -304,8 +303,7 @@ def _holders(verification: Verification) -> str:
 
 def _remarks(verification: Verification) -> str:
     said = [f"<p>{escape(t.reason)}. {escape(t.advice)}.</p>" for t in verification.fragmentation]
-    notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
-    said += [f'<p class="soft">{ticked(note)}</p>' for note in notes]
+    said += [f'<p class="soft">{ticked(note)}</p>' for note in notes(verification.run)]
     end = verification.run.end
     if end.traceback and verification.failed:
         said.append(f'<pre class="trace">{escape(end.traceback)}</pre>')

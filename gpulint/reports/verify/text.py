@@ -29,7 +29,16 @@ from gpulint.reports.verify.notes import note, remark, site_text, source_line
 from gpulint.reports.verify.plot import memory_plot
 from gpulint.reports.verify.standing import standing_lines, standing_words
 from gpulint.runtime.parent.evidence import Evidence
-from gpulint.runtime.parent.growth import Phase, growing_windows, movement_text, phases
+from gpulint.runtime.parent.growth import (
+    SAID,
+    Phase,
+    growing_windows,
+    movement_text,
+    notes,
+    parts_text,
+    peak_text,
+    phases,
+)
 from gpulint.runtime.parent.judging import nodes_text
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
 from gpulint.runtime.record.result import RankResult, Sample, WindowFigures
@@ -49,6 +58,7 @@ _STATUS = {
 _MOST_UNPREDICTED = 10
 _MOST_WASTED = 10
 _MOST_HARMLESS = 8
+_MOST_PARTS = 25  # of a step, so that each has its own columns
 
 
 def write(verification: Verification, out: TextIO, colour: bool = False, columns: int | None = None) -> None:
@@ -79,9 +89,9 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
         lines += note("advice", trend.advice, columns)
     lines += _accounted(verification, columns)
     lines += standing_lines(verification, sources, columns)
-    notes = dict.fromkeys(note for rank in verification.run.ranks for note in rank.notes)
-    lines += [[]] if notes else []
-    for said in notes:
+    told = notes(verification.run)
+    lines += [[]] if told else []
+    for said in told:
         lines += remark("note", "faint", said, columns, "faint")
     lines += gate_lines(verification, sources, columns)
     return [*lines, *([[]] if lines else []), closing(verification)]
@@ -105,7 +115,11 @@ def _opening(verification: Verification, rank: RankResult) -> list[Line]:
         f"{verification.run.seconds:.1f} s",
     ]
     said = ": " + ", ".join(part for part in parts if part)
-    return [[(printable(verification.target), "path"), (said, "")]]
+    lines: list[Line] = [[(printable(verification.target), "path"), (said, "")]]
+    peak = peak_text(verification.run)
+    if peak is not None:
+        lines.append([("  ", ""), ("peak", "strong"), (f": {peak[0]} ({peak[1]})", "")])
+    return lines
 
 
 def _telling(ranks: Sequence[RankResult]) -> list[RankResult]:
@@ -126,7 +140,7 @@ def _phase_lines(phase: Phase, rank: RankResult, columns: int | None, dots: bool
     name, colon, said = phase.headline.partition(":")
     lines: list[Line] = [[("  ", ""), (name, "strong"), (colon + said, "")]]
     for moved in phase.figures:
-        shown = "host (RSS)" if moved.figure == "rss" else moved.figure
+        shown = SAID.get(moved.figure, moved.figure)
         style = moved.figure if moved.figure in STYLES else ""
         text = f" {movement_text(moved, '→' if dots else '->')}"
         lines.append([("    ", ""), (f"{shown:<10}", style), (text, "")])
@@ -135,7 +149,25 @@ def _phase_lines(phase: Phase, rank: RankResult, columns: int | None, dots: bool
     reserved = [s.reserved for s in samples if s.reserved is not None]
     moves = len(set(allocated)) > 1 or len(set(reserved)) > 1
     plot = memory_plot(allocated, reserved or None, min(columns or 72, 80)) if dots and moves else []
-    return [*lines, *([[], *plot, _axis(plot, samples, phase), []] if plot else [])]
+    if plot:
+        last = f"{phase.name} step {samples[-1].step}"
+        lines += [[], *plot, _axis(plot, f"{samples[0].step}", last), []]
+    return [*lines, *(_parts_lines(samples, phase, columns) if dots else [])]
+
+
+def _parts_lines(samples: Sequence[Sample], phase: Phase, columns: int | None) -> list[Line]:
+    """Memory through the step with the highest peak, of those in which several backwards are."""
+    parted = [sample for sample in samples if sample.sampled and sample.parts]
+    if not parted:
+        return []
+    step = max(parted, key=lambda sample: (sample.peak or 0, sample.step))
+    shown = step.parts[-_MOST_PARTS:]
+    plot = memory_plot(
+        [size for part in shown for size in (part.peak, part.allocated)], None, min(columns or 72, 80)
+    )
+    of = f"the last {len(shown) - 1} of " if len(shown) < len(step.parts) else ""
+    said = f"{phase.name} step {step.step}, through {of}{parts_text(step.parts)}"
+    return [[], *plot, _axis(plot, said), []]
 
 
 def _window_lines(window: WindowFigures, arrow: str) -> list[Line]:
@@ -153,13 +185,11 @@ def _window_lines(window: WindowFigures, arrow: str) -> list[Line]:
     ]
 
 
-def _axis(plot: Sequence[Line], samples: Sequence[Sample], phase: Phase) -> Line:
-    """Step numbers below the plot."""
+def _axis(plot: Sequence[Line], first: str, last: str = "") -> Line:
+    """What stands below the ends of a plot."""
     margin = len(plot[0][0][0])
     width = sum(len(text) for text, _ in plot[0]) - margin - 1
-    last = f"{phase.name} step {samples[-1].step}"
-    first = f"{samples[0].step}"
-    gap = " " * max(1, width - len(first) - len(last))
+    gap = " " * max(1, width - len(first) - len(last)) if last else ""
     return [(" " * (margin + 1) + first + gap + last, "faint")]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from gpulint.runtime.parent.growth import parts_text
 from gpulint.runtime.record.result import RankResult, Sample
 from gpulint.units import format_bytes
 
@@ -23,7 +24,7 @@ class _Scale(NamedTuple):
     high: int
 
     def x(self, index: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * (index / max(1, self.number - 1)), 1)
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * (index / max(1, self.number - 1)), 2)
 
     def y(self, amount: float) -> float:
         part = (amount - self.low) / max(1, self.high - self.low)
@@ -92,6 +93,8 @@ def _tip(sample: Sample, events: Sequence[str], by_time: bool) -> list[str]:
         value = getattr(sample, name)
         if value is not None:
             lines.append(f"{name.replace('_', ' ').replace('rss', 'host (RSS)')}: {format_bytes(value)}")
+    if sample.parts:
+        lines.append(parts_text(sample.parts))
     if not by_time:
         lines.append(f"time: {sample.duration * 1000:.1f} ms")
     return [*lines, *events]
@@ -149,9 +152,21 @@ def _grid(samples: Sequence[Sample], scale: _Scale) -> str:
 
 
 def _points(samples: Sequence[Sample], scale: _Scale, name: str) -> list[tuple[float, float]]:
+    """Where the curve goes: that of allocated up to the peak of each part of a step, and down to what is left at its end."""
+    if name == "allocated":
+        return [
+            (scale.x(i - 1 + (j + 1) / len(heights)), scale.y(height))
+            for i, s in enumerate(samples)
+            for heights in [_heights(s)[0 if i else -1 :]]
+            for j, height in enumerate(heights)
+        ]
     return [
         (scale.x(i), scale.y(value)) for i, s in enumerate(samples) if (value := getattr(s, name)) is not None
     ]
+
+
+def _heights(sample: Sample) -> list[int]:
+    return [size for part in sample.parts for size in (part.peak, part.allocated)] or [sample.allocated or 0]
 
 
 def _curve(samples: Sequence[Sample], scale: _Scale, name: str) -> str:
@@ -180,7 +195,9 @@ def _marks(events: dict[int, list[str]], scale: _Scale) -> str:
 
 def _legend(samples: Sequence[Sample]) -> str:
     words = {
-        "allocated": "allocated at the step's end",
+        "allocated": "allocated, through each backward"
+        if any(s.parts for s in samples)
+        else "allocated at the step's end",
         "peak": "peak within the step",
         "reserved": "reserved",
     }

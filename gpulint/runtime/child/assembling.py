@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from gpulint.runtime.child.session import Session
@@ -116,11 +115,8 @@ def _recording(session: Session, end: End) -> Recording | None:
         return None
     session.looking = True
     try:
-        peaks = [mark.figures.peak for mark in session.marks if mark.figures is not None]
-        last = session.probe.peak() if session.probe is not None else None
         recording: Recording = session.recorder.recording()
-        known = [peak for peak in (*peaks, last) if peak is not None]
-        return replace(recording, peak=max(known, default=None))
+        return recording
     finally:
         session.looking = False
 

@@ -9,9 +9,10 @@ from typing import Any
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.holding import holders
 from gpulint.runtime.record.peaks import CardUse, PeakLine, Stretch, StretchPeak
-from gpulint.runtime.record.result import Holder
+from gpulint.runtime.record.result import Holder, Part
 
 MOST_LINES = 30  # of one peak that are told
+MOST_PARTS = 1000  # of one step; what comes then is of the last
 
 
 class Peaking:
@@ -25,6 +26,7 @@ class Peaking:
         self._stretch: Stretch = "start"
         self._sampling = False
         self._backwards = 0  # under way
+        self._parts: list[Part] = []  # those since the last reading, which ended with a backward
         self._at_step: int | None = None  # how high it was between the last reading and the end of a step
         self._turned: int | None = None  # the same, where an evaluation has begun since
         self._passed_over = False  # whether steps went by without a reading
@@ -64,8 +66,23 @@ class Peaking:
         """However it ended."""
         self._backwards -= 1
         probe = self._session.probe
-        if self._lines and not self._backwards and probe.crests is not None:
+        if self._backwards:
+            return
+        if self._session.lingering is None and len(self._parts) < MOST_PARTS:
+            self._parts.append(self._part())
+        if self._lines and probe.crests is not None:
             probe.crests.backward(0)
+
+    def _part(self) -> Part:
+        """The part that ends here; the next one begins."""
+        probe = self._session.probe
+        return Part(probe.peak("part"), probe.begin_peak("part"))
+
+    def parted(self) -> tuple[Part, ...]:
+        """The parts since the last reading; the next one is about to be taken."""
+        parts = (*self._parts, self._part())
+        self._parts.clear()
+        return parts
 
     def turn(self) -> None:
         """A reading will be taken. Where it finds an evaluation, that began when the last step had ended."""

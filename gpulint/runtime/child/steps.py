@@ -70,6 +70,7 @@ class Steps:
             self._device.check()
         if session.peaking is not None:
             session.peaking.turn()
+        parts = session.peaking.parted() if session.peaking is not None else ()
         number = self._marked = session.lines.mark = len(session.marks)
         figures = session.probe.mark(wanted()) if session.probe is not None else None
         if session.peaking is not None:
@@ -82,7 +83,7 @@ class Steps:
             with contextlib.suppress(AttributeError):
                 sequence = session.torch._C._autograd._get_sequence_nr()
         now = time.perf_counter() - self._begin - session.looked
-        session.marks.append(Mark(now, figures, self._memory.rss(), heap, sequence))
+        session.marks.append(Mark(now, figures, self._memory.rss(), heap, sequence, parts))
         return number
 
     def _wants_reading(self) -> bool:

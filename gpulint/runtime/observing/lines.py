@@ -215,7 +215,7 @@ class LineCounter:
         one.hits += 1
         if not self.sampling:
             if one.measured and one.hits <= EARLY_HITS and self.probe is not None:
-                self._inside[(id(frame), index)] = (self.probe.peak(reset=True), None)
+                self._inside[(id(frame), index)] = (self.probe.begin_peak("line"), None)
             return
         one.sampled += 1
         self._touched.add(index)
@@ -224,7 +224,7 @@ class LineCounter:
         if one.measured and one.taken < MEASURED_HITS and self.probe is not None:
             if one.tensors is None:
                 one.tensors = self._locals(frame)
-            now = self.probe.peak(reset=True)
+            now = self.probe.begin_peak("line")
             one.level = now if one.level is None else max(one.level, now)
             self._inside[(id(frame), index)] = (now, time.perf_counter())
 
@@ -234,7 +234,7 @@ class LineCounter:
             return
         one = self._lines[index]
         before, clock = begin
-        top = self.probe.since_reset()
+        top = self.probe.peak("line")
         if clock is None:
             if one.early is None or top - before > one.early:
                 one.early, one.left = top - before, self.probe.allocated() - before

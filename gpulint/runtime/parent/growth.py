@@ -16,13 +16,16 @@ from gpulint.findings import Finding
 from gpulint.runtime.parent.evidence import Evidence, Share, real
 from gpulint.runtime.parent.judgement import per, place, rate
 from gpulint.runtime.record import drift as drifts
+from gpulint.runtime.record.peaks import STRETCHES
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import (
     KIND_NAMES,
     Drift,
     Figure,
     Holder,
+    Part,
     RankResult,
+    RunResult,
     Sample,
     Site,
     StepKind,
@@ -34,7 +37,12 @@ from gpulint.runtime.record.result import (
 from gpulint.runtime.record.series import EVALUATION
 from gpulint.units import format_bytes
 
-SHOWN: tuple[Figure, ...] = ("allocated", "reserved", "rss")
+SHOWN: tuple[Figure, ...] = ("allocated", "reserved", "rss", "heap")
+SAID: dict[Figure, str] = {"rss": "host (RSS)", "heap": "host heap"}
+HOST = (
+    "Host memory is not counted as drift. RSS is all that the process has resident: live tensors on the host, the heap, and "
+    "what malloc keeps of what was freed. The heap is what is in use beside tensors: autograd nodes, Python's objects."
+)
 FEWEST = 5  # sampled steps below which no trend is told
 MOST_POINTS = 200  # of a series, for its slope: the slopes of all pairs are computed
 UNEXPLAINED = 0.25  # of the growth of a step: less is the measurement's
@@ -220,11 +228,34 @@ def movement_text(moved: Movement, arrow: str = "→") -> str:
 
 
 def _aside(moved: Movement) -> str:
-    if moved.figure == "rss" and moved.status == "growing":
-        return " (host memory: not counted as drift)"
     if moved.figure == "reserved" and moved.status == "growing":
         return " (cached by the allocator: not counted as drift)"
     return ""
+
+
+def notes(run: RunResult) -> list[str]:
+    """What the reader of the figures has to know, each once."""
+    moved = [one for rank in run.ranks for phase in phases(rank) for one in phase.figures]
+    grows = any(one.figure in SAID and one.status == "growing" for one in moved)
+    return [*dict.fromkeys(note for rank in run.ranks for note in rank.notes), *([HOST] if grows else [])]
+
+
+def peak_text(run: RunResult) -> tuple[str, str] | None:
+    """The peak of a run, and of what it is and when: `18.09 MiB`, `live tensor storages, in the evaluation`."""
+    if run.highest is None or not run.highest[1].allocated:
+        return None
+    number, peak = run.highest
+    on_gpu = any(rank.environment.device == "cuda" for rank in run.ranks)
+    what = "allocated" if on_gpu else "live tensor storages"
+    who = f" of rank {number}" if len(run.ranks) > 1 else ""
+    alone = len({one.stretch for rank in run.ranks for one in rank.peaks}) == 1
+    when = "" if alone else f", in {STRETCHES[peak.stretch]}"
+    return format_bytes(peak.allocated), what + when + who
+
+
+def parts_text(parts: Sequence[Part]) -> str:
+    """`4 backwards`: what parts a step, beside its end."""
+    return f"{len(parts) - 1} backwards"
 
 
 # -- what is harmless ----------------------------------------------------------------------------------------

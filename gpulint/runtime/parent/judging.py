@@ -99,9 +99,8 @@ def _confirmed_drift(
     if share.host:
         parts.append(f"{size(share.host)} a step of tensors on the host")
     if share.nodes:
-        grows = f", while host memory grows by {size(heap)} a step" if heap is not None else ""
         pile = "piles" if round(share.nodes) == 1 else "pile"
-        parts.append(f"{nodes_text(share.nodes)} a step {pile} up on the host{grows}")
+        parts.append(f"{nodes_text(share.nodes)} a step {pile} up on the host")
     sites = {held.site: held.bytes for holder in holders for held in holder.births}
     born = tuple(sorted(sites, key=lambda site: -sites[site])) or tuple(d.site for d in leaking)
     return Judgement(
@@ -430,11 +429,10 @@ def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     missing = [name for name in claim.options if name not in in_force]
     if missing:
         return Judgement("confirmed", f"the allocator runs without {', '.join(missing)}: {settings}")
-    reserved = max((s.reserved for s in evidence.rank.samples if s.reserved), default=0)
-    peak = max((s.peak for s in evidence.rank.samples if s.peak), default=0)
-    if claim.fragments and peak:
-        ratio = reserved / peak
-        text = f"reserved is {ratio:.2f} times the peak of allocated ({size(reserved)} for {size(peak)})"
+    reserved, peak = evidence.rank.most_reserved, evidence.rank.peak
+    if claim.fragments and reserved and peak is not None and peak.allocated:
+        ratio = reserved / peak.allocated
+        text = f"reserved is {ratio:.2f} times the peak of allocated ({size(reserved)} for {size(peak.allocated)})"
         if ratio > FRAGMENTED:
             return Judgement("confirmed", text)
         return Judgement("inconclusive", f"{text} in this run; what splits badly shows in longer ones")

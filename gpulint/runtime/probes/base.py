@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place
+
+# From when on a highest point counts: the last mark, where a line is entered that is measured, where a part of a step begins.
+Since = Literal["mark", "line", "part"]
+
+
+class Tops:
+    """What counters of a highest point had reached before they began anew. They can do so only for all purposes at once."""
+
+    def __init__(self) -> None:
+        self._reached: dict[Since, dict[int, int]] = {since: {} for since in get_args(Since)}
+
+    def keep(self, counter: int, reached: int) -> None:
+        """This counter is about to begin anew."""
+        for tops in self._reached.values():
+            tops[counter] = max(tops.get(counter, 0), reached)
+
+    def begin(self, since: Since) -> None:
+        """All counters have begun anew, and for this purpose it counts from here on."""
+        self._reached[since].clear()
+
+    def of(self, since: Since, counter: int, reached: int) -> int:
+        """How high it was, where the counter itself has `reached` so much since it began anew."""
+        return max(reached, self._reached[since].get(counter, 0))
 
 
 class Figures(NamedTuple):
@@ -62,9 +85,11 @@ class Probe(Protocol):
     def allocated(self) -> int:
         """Bytes allocated now; cheap."""
 
-    def peak(self, reset: bool = False) -> int:
-        """The highest `allocated` since the last mark or reset; `reset` begins anew without losing the step's
-        peak."""
+    def peak(self, since: Since = "mark") -> int:
+        """The highest `allocated` since the last mark, or the last `begin_peak` of this purpose."""
+
+    def begin_peak(self, since: Since) -> int:
+        """Begin anew for this purpose alone; what is allocated now."""
 
     def watch(self, closely: bool) -> None:
         """Whether what is born from here on will be attributed: only then need births be recorded with their lines."""

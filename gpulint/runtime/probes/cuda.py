@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from gpulint.runtime.probes import history
-from gpulint.runtime.probes.base import Block, Figures
+from gpulint.runtime.probes.base import Block, Figures, Since, Tops
 from gpulint.runtime.probes.crests import TRACED, CudaCrests
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
@@ -53,7 +53,7 @@ class CudaProbe:
         self._spent = 0.0
         self._last = 0.0
         self._clock: float | None = None  # when the marks that need no snapshot began
-        self._step_peak: dict[int, int] = {}
+        self._tops = Tops()
         self._user_peaks: dict[tuple[int, str], int] = {}
         self._notes: list[str] = []
         self.crests: CudaCrests | None = None  # where the lines of peaks are asked for
@@ -165,8 +165,9 @@ class CudaProbe:
             totals[3] += stats["inactive_split_bytes"]["all"]["current"]
             totals[4] += stats["num_alloc_retries"]
             totals[5] += stats["num_ooms"]
-            totals[6] += self._step_peak.pop(device, 0)
+            totals[6] += self._tops.of("mark", device, 0)
             torch._C._cuda_resetPeakMemoryStats(device)
+        self._tops.begin("mark")
         if wanted or self._affordable():
             self._snapshots.append((number, self._timed_snapshot()))
         return Figures(*totals)
@@ -304,18 +305,15 @@ class CudaProbe:
     def allocated(self) -> int:
         return sum(_current(device, "current") for device in self._in_use())
 
-    def peak(self, reset: bool = False) -> int:
-        total = 0
-        for device in self._in_use():
-            if reset:
-                self._keep_peaks(device, torch._C._cuda_memoryStats(device))
-                torch._C._cuda_resetPeakMemoryStats(device)
-            total += max(_current(device, "peak"), 0 if reset else self._step_peak.get(device, 0))
-        return total
+    def peak(self, since: Since = "mark") -> int:
+        return sum(self._tops.of(since, device, _current(device, "peak")) for device in self._in_use())
 
-    def since_reset(self) -> int:
-        """The highest `allocated` since the last `peak(reset=True)`."""
-        return sum(_current(device, "peak") for device in self._in_use())
+    def begin_peak(self, since: Since) -> int:
+        for device in self._in_use():
+            self._keep_peaks(device, torch._C._cuda_memoryStats(device))
+            torch._C._cuda_resetPeakMemoryStats(device)
+        self._tops.begin(since)
+        return self.allocated()
 
     def raw_bytes(self) -> int:
         return 0
@@ -327,9 +325,8 @@ class CudaProbe:
     # ----------------------------------------------------------------------
 
     def _keep_peaks(self, device: int, stats: Any) -> None:
-        """Remember the counters before they are reset, by us for a step or by the script for its own ends."""
-        peak = stats["allocated_bytes"]["all"]["peak"]
-        self._step_peak[device] = max(self._step_peak.get(device, 0), peak)
+        """Remember the counters before they are reset, by us or by the script for its own ends."""
+        self._tops.keep(device, stats["allocated_bytes"]["all"]["peak"])
         for figure in ("allocated_bytes", "reserved_bytes"):
             key = (device, figure)
             self._user_peaks[key] = max(self._user_peaks.get(key, 0), stats[figure]["all"]["peak"])

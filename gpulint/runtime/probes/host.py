@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
-from gpulint.runtime.probes.base import Block, Figures
+from gpulint.runtime.probes.base import Block, Figures, Since, Tops
 from gpulint.runtime.probes.crests import Crests
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
@@ -76,7 +76,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._site_places: dict[int, int] = {}
         self._live = [0, 0, 0]
         self._peaks = [0, 0]  # device alone, device with presumed
-        self._step_peaks = [0, 0]
+        self._tops = Tops()
         self._process = os.getpid()
         self._compiles = False  # whether the script asked for torch.compile
         self.crests: Crests | None = None  # where the lines of peaks are asked for
@@ -381,8 +381,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._series.append(totals)
         self._current = {}
         self._cells.append(self._current)
-        self._peaks = [self._live[0], self._live[0] + self._live[1]]
-        self._step_peaks = [0, 0]
+        self.begin_peak("mark")
         return figures
 
     def settle(self) -> None:
@@ -421,17 +420,16 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def allocated(self) -> int:
         return self._live[0] if self.transfers else self._live[0] + self._live[1]
 
-    def peak(self, reset: bool = False) -> int:
+    def peak(self, since: Since = "mark") -> int:
         which = 0 if self.transfers else 1
-        if reset:
-            self._step_peaks = [max(pair) for pair in zip(self._step_peaks, self._peaks, strict=True)]
-            self._peaks = [self._live[0], self._live[0] + self._live[1]]
-            return self._peaks[which]
-        return max(self._peaks[which], self._step_peaks[which])
+        return self._tops.of(since, which, self._peaks[which])
 
-    def since_reset(self) -> int:
-        """The highest `allocated` since the last `peak(reset=True)`."""
-        return self._peaks[0 if self.transfers else 1]
+    def begin_peak(self, since: Since) -> int:
+        for which, reached in enumerate(self._peaks):
+            self._tops.keep(which, reached)
+        self._tops.begin(since)
+        self._peaks = [self._live[0], self._live[0] + self._live[1]]
+        return self.allocated()
 
     def raw_bytes(self) -> int:
         """What the live storages take from malloc, near enough to subtract."""

@@ -7,8 +7,6 @@ from typing import Literal
 
 from gpulint.runtime.record.records import Record
 
-RUN = "run"  # the whole run, as the name of a stretch
-
 
 @dataclass(frozen=True, slots=True)
 class Limits(Record):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from gpulint.runtime.record.records import Record
 
-# The start with warm-up; the sampled steps; evaluation loops, whenever they run; what comes after the sampled steps besides.
-Stretch = Literal["start", "steps", "evaluation", "later"]
+# The sampled steps; evaluation loops, whenever they run; the start with warm-up; what comes after the sampled steps besides.
+Stretch = Literal["steps", "evaluation", "start", "later"]
+STRETCHES: dict[str, str] = {
+    "steps": "the sampled steps",
+    "evaluation": "the evaluation",
+    "start": "the start, with warm-up",
+    "later": "what came after the sampled steps",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,16 @@ class StretchPeak(Record):
     reserved: int | None = None
     traced: int | None = None
     lines: tuple[PeakLine, ...] = ()
+
+
+def main_of(peaks: Iterable[StretchPeak]) -> StretchPeak:
+    """That of the sampled steps; where there are none, of what counts next."""
+    return min(peaks, key=lambda peak: list(STRETCHES).index(peak.stretch))
+
+
+def highest_of(peaks: Iterable[StretchPeak]) -> StretchPeak | None:
+    """The peak of a whole run; of equals that of the stretch which counts most."""
+    return max(peaks, key=lambda peak: (peak.allocated, -list(STRETCHES).index(peak.stretch)), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Recording(Record):
     `losses` are the values that went backward, each backward's in order (of `autograd.grad` also what came of it), as sums; None
     for what could not be read. `norms` are the norms of what the optimizer optimizes, after each of its steps. Of both at most
     `MOST` are kept, `more` counts the others. `weights` are those at the end, of the optimizers and networks that were still
-    alive. `peak` is the highest `allocated` of the whole run.
+    alive.
     """
 
     position: Position
@@ -70,7 +70,6 @@ class Recording(Record):
     more: int = 0
     weights: tuple[Weight, ...] = ()
     drawn: tuple[Drawn, ...] = ()
-    peak: int | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpulint.runtime.record.besides import Besides, WorkerContext
-from gpulint.runtime.record.peaks import CardUse, StretchPeak
+from gpulint.runtime.record.peaks import CardUse, StretchPeak, highest_of
 from gpulint.runtime.record.recording import Recording, TrialOptions
 from gpulint.runtime.record.records import Record
 
@@ -93,6 +93,14 @@ class Environment(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Part(Record):
+    """A part of a step, in bytes: the highest `allocated` within it, and what is at its end."""
+
+    peak: int
+    allocated: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sample(Record):
     """The state at the end of one step.
 
@@ -100,7 +108,8 @@ class Sample(Record):
     start, `duration` is this step's own time. `peak` is the highest `allocated` within the step. `rss` is the
     process's resident memory, `heap` what malloc has handed out apart from tensors. On the CPU `allocated` is
     what would be on the GPU: live storages, rounded as the caching allocator rounds; `host_tensors` are the
-    others (batches, `.cpu()`).
+    others (batches, `.cpu()`). `parts` are there where several backwards are in the step, as those of the micro-batches
+    whose gradients are accumulated: one up to the end of each backward, and what comes after the last.
     """
 
     step: int
@@ -118,6 +127,7 @@ class Sample(Record):
     host_tensors: int | None = None
     rss: int | None = None
     heap: int | None = None
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +378,16 @@ class RankResult(Record):
     unjudged: tuple[str, ...] = ()
     schema: int = SCHEMA
 
+    @property
+    def peak(self) -> StretchPeak | None:
+        """The highest point of the whole run."""
+        return highest_of(self.peaks)
+
+    @property
+    def most_reserved(self) -> int | None:
+        """The most that torch's allocator had of the card at any point of the run; None without CUDA."""
+        return max((peak.reserved for peak in self.peaks if peak.reserved is not None), default=None)
+
     def steps(self, kind: StepKind | None = None) -> int:
         """How many steps were sampled, warm-up not counted."""
         return sum(s.sampled and kind in (None, s.kind) for s in self.samples)
@@ -397,6 +417,12 @@ class RunResult(Record):
     others: tuple[RankResult, ...] = ()
     contexts: tuple[WorkerContext, ...] = ()
     schema: int = SCHEMA
+
+    @property
+    def highest(self) -> tuple[int, StretchPeak] | None:
+        """The peak of the run, and the rank that has it, the first of equals; None where none is known."""
+        known = [(rank.rank, rank.peak) for rank in self.ranks if rank.peak is not None]
+        return max(known, key=lambda one: (one[1].allocated, -one[0]), default=None)
 
     def leaks(self, place: Place = "device") -> tuple[tuple[Drift, tuple[int, ...]], ...]:
         """Each leaking site once, as its worst rank measured it, with the ranks that leak there; largest

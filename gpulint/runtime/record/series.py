@@ -8,20 +8,21 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
-from gpulint.runtime.record.result import Drift, Holder, Place, Sample, Site, StepKind
+from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
 
 
 class Mark(NamedTuple):
-    """One reading of everything."""
+    """One reading of everything. `parts` are those since the reading before: each but the last ended with a backward."""
 
     seconds: float
     figures: Any  # probes.base.Figures
     rss: int | None
     heap: int | None
     sequence: int  # number of the next autograd node
+    parts: tuple[Part, ...] = ()
 
 
 class View(NamedTuple):
@@ -109,7 +110,8 @@ def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampl
     reading = marks[mark]
     begin = marks[previous].seconds if previous >= 0 else 0.0
     figures = reading.figures._asdict() if reading.figures is not None else {}
-    peaks = [one.figures.peak for one in marks[previous + 1 : mark + 1] if one.figures is not None]
+    within = marks[previous + 1 : mark + 1]
+    peaks = [one.figures.peak for one in within if one.figures is not None]
     if peaks and all(peak is not None for peak in peaks):
         figures["peak"] = max(peaks)
     return Sample(
@@ -120,8 +122,21 @@ def sample_of(marks: list[Mark], series: Series, previous: int, mark: int, sampl
         duration=reading.seconds - begin,
         rss=reading.rss,
         heap=reading.heap,
+        parts=_parts(within),
         **figures,
     )
+
+
+def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
+    """The parts of a step. Readings within it part nothing; one backward alone tells no more than the step."""
+    found: list[Part] = []
+    parted = True
+    for mark in marks:
+        for part in mark.parts:
+            found.append(part if parted else Part(max(found.pop().peak, part.peak), part.allocated))
+            parted = True
+        parted = not mark.parts
+    return tuple(found) if len(found) > 2 else ()
 
 
 def released(before: Window, now: Window, steps: int) -> Window:
