@@ -12,6 +12,7 @@ import contextlib
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 LONGEST = 64 * 1024 * 1024  # bytes of a trace that are read: more takes longer than the steps did
+_LEAVING = 0.05  # seconds; a few microseconds are what they take
 _ASKED = b' "name": "aten::is_set_to"'
 # Of a tensor in an operator's arguments: `[tensor, storage, offset, numel, itemsize, device]`. Read off the text: to decode it as
 # JSON takes three times as long.
@@ -84,9 +86,12 @@ class Trace:
 
     @staticmethod
     def _close() -> None:
+        """Autograd's threads may be about to leave their last operator, in the observer: it is switched off, they are given time
+        to get out of it, and only then it is taken away, or they would find its memory freed."""
         observers = torch._C._profiler
         with _unsaid():
             observers._disable_execution_trace_observer()
+            time.sleep(_LEAVING)
             observers._remove_execution_trace_observer()
 
     def _read(self) -> tuple[list[int], set[int]]:
