@@ -26,12 +26,14 @@ class SnapshotOnDevice(Rule):
     """
     ## What it does
     Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
-    clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
-    says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment, so handing it out
-    as the best, or loading it into the same model again, is of no use.
+    clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported, but for a list that
+    gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
+    the same model: that dict shows the weights of every later moment, so loading it is of no use. This is an error: the program
+    computes something else than it says.
 
-    With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that are made when the training is over, of whole
-    networks copied where they are, of copies that nobody runs, saves or puts back, as an average of the weights that is only kept up to date, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
+    With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that
+    are made when the training is over, of copies that are handed to whoever calls, and of whole networks that are copied where they are and only
+    saved, loaded, or kept up to date as an average. Where the code names no device but moves the network to one, it is a note.
 
     ## Why is this bad
     The copy lies idle on the GPU until it is loaded again, if ever. On the CPU it costs nothing there. An alias costs
