@@ -198,7 +198,9 @@ def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explaine
         for claim in claimed(file.looked, rule, options):
             considered = Considered(claim.at, claim.subject, claim.answers)
             report = reported(claim, rule) if considered.confidence is not None else None
-            yield _explained(rule, considered, report, (), file)
+            skipped = file.looked.asked.is_test and not rule.in_tests
+            more = (refuted(Question.REACHED, "it is test code"),) if skipped else ()
+            yield _explained(rule, considered, report, more, file)
         return
     facts = file.looked.facts
     reports = {id(origin_of(report.at)): report for report in found_by(rule, facts, options)}
