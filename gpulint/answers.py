@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from gpulint.findings import Confidence, Slight
+from gpulint.findings import Confidence, Severity, Slight
 
 if TYPE_CHECKING:
+    import ast
+
     import libcst as cst
 
     from gpulint.analysis.code import ir
+
+    Place = ir.Part | cst.CSTNode | ast.AST  # a piece of the lowered form, or a node of one of the two trees
 
 
 NO_FURTHER: Final = "gpulint looked no further: too much of the program calls, or is called from, here"
@@ -56,32 +60,38 @@ class Verdict(str, Enum):
 class Answer:
     """One question's answer: `clause` says why, `at` is the line that says so, where there is one beside the claim's. Where
     that stands in another file, `filename` is its path. `slight` is an open one that leaves the claim as it is, but for what
-    it costs."""
+    it costs. `minor` is one that says that it costs little, or that nothing shows that it matters: the claim is a note then."""
 
     question: Question
     verdict: Verdict
     clause: str
-    at: ir.Part | None = None
+    at: Place | None = None
     filename: str = ""
     slight: bool = False
+    minor: bool = False
 
 
-def proven(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
+def proven(question: Question, clause: str, at: Place | None = None, filename: str = "") -> Answer:
     """The claim holds, as far as this question goes."""
     return Answer(question, Verdict.PROVEN, clause, at, filename)
 
 
-def refuted(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
+def minor(question: Question, clause: str, at: Place | None = None, filename: str = "") -> Answer:
+    """The claim holds, as far as this question goes, and costs little, or nothing shows that it matters."""
+    return Answer(question, Verdict.PROVEN, clause, at, filename, minor=True)
+
+
+def refuted(question: Question, clause: str, at: Place | None = None, filename: str = "") -> Answer:
     """The claim does not hold."""
     return Answer(question, Verdict.REFUTED, clause, at, filename)
 
 
-def left_open(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
+def left_open(question: Question, clause: str, at: Place | None = None, filename: str = "") -> Answer:
     """The code does not say."""
     return Answer(question, Verdict.OPEN, clause, at, filename)
 
 
-def unweighed(question: Question, clause: str, at: ir.Part | None = None, filename: str = "") -> Answer:
+def unweighed(question: Question, clause: str, at: Place | None = None, filename: str = "") -> Answer:
     """The claim holds, as far as this question goes; what it costs the code does not say, nor that it is little."""
     return Answer(question, Verdict.OPEN, clause, at, filename, slight=True)
 
@@ -90,7 +100,7 @@ def unweighed(question: Question, clause: str, at: ir.Part | None = None, filena
 class Considered:
     """A claim that a rule has considered: what it is about, where, and what its questions were answered."""
 
-    at: ir.Part | cst.CSTNode
+    at: Place
     subject: str
     answers: tuple[Answer, ...]
 
@@ -116,6 +126,11 @@ def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
             return None
         given.append(answer)
     return Confidence.with_doubts(doubts_of(given))
+
+
+def severity_of(answers: Iterable[Answer], worst: Severity) -> Severity:
+    """How much a claim matters, the same for every rule: what its rule says of it, and a note where an answer says that it is minor."""
+    return Severity.INFO if any(answer.minor for answer in answers) else worst
 
 
 def doubts_of(answers: Iterable[Answer]) -> tuple[str, ...]:

@@ -16,11 +16,10 @@ from gpulint.findings import Applicability, Confidence, Severity
 if TYPE_CHECKING:
     import libcst as cst
 
+    from gpulint.analysis.asked import Asked
     from gpulint.analysis.code import ir
     from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
-
-    Place = ir.Part | cst.CSTNode  # a piece of the lowered form, or a node of libcst's tree
+    from gpulint.answers import Answer, Considered, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +146,28 @@ class Report:
         return Confidence.with_doubts(self.doubts)
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim of a rule that asks: what it is about, where, what its questions were answered, and what is reported of it unless one of
+    them refutes it. The report's doubts and its severity are the answers'."""
+
+    at: Place
+    subject: str
+    answers: tuple[Answer, ...]
+    report: Callable[[], Report]
+
+
 def node_of(place: Place) -> cst.CSTNode:
     """The node of a place, once libcst has read the file."""
-    node: cst.CSTNode = place.node if hasattr(place, "origin") else place  # type: ignore[union-attr]
+    found: Any = place
+    node: cst.CSTNode = found.node if hasattr(found, "origin") else getattr(found, "node_of_libcst", found)
     return node
+
+
+def row_of(place: Place) -> int:
+    """The row that a place of the lowered form, or of Python's own tree, begins in."""
+    found: int = getattr(place, "row", 0) or getattr(place, "lineno", 1)
+    return found
 
 
 def origin_of(place: Place) -> object:
@@ -211,6 +228,13 @@ class Rule:
     def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
         """What is wrong with an allocator setting; `{}` in it stands for what only a run can tell."""
         return iter(())
+
+    # Whether the rule asks the engine for its claims, instead of going through facts.
+    asks: ClassVar[bool] = False
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        """Every claim of a rule that asks, told or not."""
+        raise NotImplementedError
 
     def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
         """Every claim that the rule considers, told or not, with what its questions were answered: what `gpulint explain`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -12,6 +12,7 @@ from gpulint.answers import (
     Answer,
     Considered,
     Question,
+    Verdict,
     confidence_of,
     doubts_of,
     left_open,
@@ -25,6 +26,7 @@ from gpulint.rule import Cost, RelatedNode, Remove, Repair, Report
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.facts import HotCall
+    from gpulint.answers import Place
 
 _LOOKS = frozenset({"is_available", "device_count", "hasattr", "isinstance", "len"})
 _LEAST = 0.01  # of a step's time: a call that costs less is not told
@@ -40,39 +42,39 @@ class Habit:
     cost: Cost
     slowdown: float
 
-    def share(self, call: HotCall) -> float | None:
+    def share(self, every: int | None) -> float | None:
         """The part of a step's time that a call takes which is made in every so many; None where their number is not seen."""
-        return (self.slowdown - 1) / call.every if call.every else None
+        return (self.slowdown - 1) / every if every else None
+
+    def amortised(self, every: int | None, at: Place | None) -> Answer:
+        """What a call costs that is made in every so many steps of a loop; its answer is minor unless it is in every one."""
+        share, is_minor = self.share(every), every != 1
+        if share is None:
+            clause = "in every how many steps it is made, the code does not say"
+            return replace(unweighed(Question.REPEATS, clause, at), minor=True)
+        if share < _LEAST:
+            clause = f"it is made once in {every} steps, which is less than {100 * _LEAST:.0f} % of a step"
+            return refuted(Question.REPEATS, clause, at)
+        return replace(proven(Question.REPEATS, f"it is made {how_often(every)}", at), minor=is_minor)
 
     def answers(self, call: HotCall) -> tuple[Answer, ...]:
         """What is asked about a call: how often it is made, whether that costs anything, and what leaves that open."""
-        share, at = self.share(call), call.loops[-1].stmt if call.loops else None
-        if call.seldom:
-            return (refuted(Question.REPEATS, call.seldom, at),)
-        if share is None:
-            often = unweighed(
-                Question.REPEATS, "in every how many steps it is made, the code does not say", at
-            )
-        elif share < _LEAST:
-            clause = (
-                f"it is made once in {call.every} steps, which is less than {100 * _LEAST:.0f} % of a step"
-            )
-            return (refuted(Question.REPEATS, clause, at),)
-        else:
-            often = proven(Question.REPEATS, f"it is made {_often(call)}", at)
-        return (often, left_open(Question.MEANT, call.doubt)) if call.doubt else (often,)
+        at = call.loops[-1].stmt if call.loops else None
+        often = refuted(Question.REPEATS, call.seldom, at) if call.seldom else self.amortised(call.every, at)
+        doubted = call.doubt and often.verdict is not Verdict.REFUTED
+        return (often, left_open(Question.MEANT, call.doubt)) if doubted else (often,)
 
-    def cost_of(self, call: HotCall) -> Cost:
-        """What a call costs where it stands."""
-        share = self.share(call)
-        if call.every == 1:
+    def cost_of(self, every: int | None) -> Cost:
+        """What a call costs that is made in every so many steps."""
+        share = self.share(every)
+        if every == 1:
             return self.cost
         everywhere = f"in every step: {self.cost.measured}"
         if share is None:
             return Cost(
                 "a part of what it costs in every step: how large a part, the code does not tell", everywhere
             )
-        part = f"1/{call.every} of what it costs in every step"
+        part = f"1/{every} of what it costs in every step"
         return Cost(f"{part}: {100 * share:.1f} % of a step of a 4-layer language model", everywhere)
 
 
@@ -91,9 +93,9 @@ def reports(facts: FileFacts, calls: Iterable[HotCall], habit: Habit) -> Iterato
         what, related = named(facts, call)
         yield Report(
             call.call,
-            f"{what} {_often(call)} {habit.message}",
+            f"{what} {how_often(call.every)} {habit.message}",
             habit.reason,
-            habit.cost_of(call),
+            habit.cost_of(call.every),
             Severity.INFO if call.minor else None,
             repair=lambda call=call: removal(call),  # type: ignore[misc]
             doubts=doubts_of(answers),
@@ -102,8 +104,9 @@ def reports(facts: FileFacts, calls: Iterable[HotCall], habit: Habit) -> Iterato
         )
 
 
-def _often(call: HotCall) -> str:
-    return "in every step" if call.every == 1 else f"every {call.every or 'so many'} steps"
+def how_often(every: int | None) -> str:
+    """In words, in every how many steps something is done; None where their number is not seen."""
+    return "in every step" if every == 1 else f"every {every or 'so many'} steps"
 
 
 def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]]:

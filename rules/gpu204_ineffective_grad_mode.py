@@ -1,24 +1,45 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._no_grad import no_grad
-from gpulint.rules.detect.misuse import GradModeMisuse
-
-from gpulint.answers import doubts_of
+from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, consumers_of_definition
+from gpulint.analysis.queries.forwards import forwards
+from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import constant_index, dotted, keyword, last_name
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Change, Cost, RelatedNode, Remove, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import (
+    AddImport,
+    Change,
+    Claimed,
+    Cost,
+    RelatedNode,
+    Remove,
+    Repair,
+    Replace,
+    Report,
+    Rule,
+    Wrap,
+)
 
 if TYPE_CHECKING:
-    from gpulint.rules.detect.idle_freezing import IdleFreezing
-    from gpulint.rules.detect.lifetimes.suspicion import Suspicion
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Class, Function
+    from gpulint.analysis.syntax.flow import Block, Flow
 
-    from gpulint.analysis.code import ir
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
-
+_MODE_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
+_SWITCHES = frozenset(
+    "requires_grad require_grad requires_grads required_grad require_grads requires_gradient requires_gard".split()
+)
+_CLAUSE = "`.data[0]` fails from torch 0.5 on, and before 0.4 `volatile=True` switches grad off and there is no `no_grad`"
 _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 
 _WHY = {
@@ -94,104 +115,417 @@ class IneffectiveGradMode(Rule):
         ),
     )  # fmt: skip
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.idle_freezing import idle_freezings
-        from gpulint.rules.detect.lifetimes.suspicion import considered
+    asks = True
 
-        yield from considered(_frozen_in_name(facts, idle) for idle in facts.ask(idle_freezings))
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.idle_freezing import idle_freezings
-        from gpulint.rules.detect.lifetimes.suspicion import told
-        from gpulint.rules.detect.misuse import grad_mode_misuses
-
-        from gpulint.analysis.questions.grad.old_torch import predates_no_grad
-
-        old = doubts_of(facts.ask(predates_no_grad))
-        for misuse in facts.ask(grad_mode_misuses):
-            yield Report(
-                misuse.at,
-                _WHY[misuse.what].format(name=misuse.name),
-                "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
-                Cost(
-                    "every activation of what runs here, as without this line",
-                    "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
-                ),
-                unless_guarded=misuse.entries,
-                doubts=(*old, *misuse.doubts) if misuse.what == "volatile" else (),
-                related=tuple(RelatedNode("and so has this", other) for other in misuse.also),
-                subject=misuse.name,
-                repair=lambda misuse=misuse: _repair(facts, misuse),  # type: ignore[misc]
-            )
-        yield from told((_frozen_in_name(facts, idle) for idle in facts.ask(idle_freezings)), set())
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in (asked.file.body, *asked.file.functions):
+            if function.words & _MODE_WORDS:
+                yield from _in_blocks(asked, function)
+                yield from _asynchronous(asked, function)
+            if "volatile" in function.words:
+                yield from _volatile(asked, function)
+            if function.words & _SWITCHES:
+                yield from _frozen_in_name(asked, function)
+        for cls in asked.file.classes:
+            yield from _decorated_class(asked, cls)
 
 
-def _frozen_in_name(facts: FileFacts, idle: IdleFreezing) -> Suspicion:
-    from gpulint.rules.detect.lifetimes.suspicion import Suspicion
-
-    text = facts.source(idle.at)
-    why = (
-        "torch has no attribute of this name"
-        if idle.is_misspelt
-        else "a module has no attribute of this name"
+def _mode(asked: Asked, node: ast.AST, frame: Frame) -> str:
+    """The library's grad mode that an expression names or calls: `off` or `on`; empty where it is none."""
+    named = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(named, (ast.Name, ast.Attribute)):
+        return ""
+    value = asked.evaluator.value_of(named, frame)
+    row = (
+        asked.evaluator.table.function(value.ref)
+        if value.kind == "library" and isinstance(value.ref, str)
+        else None
     )
-    return Suspicion(
-        idle.at,
-        text,
+    return (
+        ("off" if row.mode == "off" else "on")
+        if row is not None and row.gives == "context" and row.mode
+        else ""
+    )
+
+
+def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
+    """Contexts that a statement makes and drops, names without calling, or chooses between."""
+    frame, flow = asked.root(function), function.flow
+    for statement, block in list(flow.blocks.items()):
+        if isinstance(statement, ast.Expr) and _is_bare(asked, statement.value, frame):
+            yield _claim(
+                asked,
+                "bare",
+                statement.value,
+                function,
+                _at_entry(asked, function),
+                _rest(block, statement, function),
+            )
+        for item in getattr(statement, "items", ()):
+            expr = item.context_expr
+            if not isinstance(expr, ast.Call) and _mode(asked, expr, frame):
+                yield _claim(asked, "uncalled", expr, function, _at_entry(asked, function))
+            elif isinstance(expr, ast.BoolOp) and all(isinstance(one, ast.Call) for one in expr.values):
+                dropped = expr.values[0 if isinstance(expr.op, ast.And) else 1]
+                if _mode(asked, dropped, frame):
+                    yield _claim(asked, "and", dropped, function, _at_entry(asked, function))
+
+
+def _is_bare(asked: Asked, node: ast.expr, frame: Frame) -> bool:
+    """A dropped `enable_grad()` costs nothing: where it is wanted, backward says so."""
+    if isinstance(node, ast.Call) and (
+        node.keywords or not all(isinstance(one, ast.Constant) for one in node.args)
+    ):
+        return False
+    return _mode(asked, node, frame) == "off"
+
+
+def _at_entry(asked: Asked, function: Function) -> Iterator[Answer]:
+    found = grad_at_entry(asked.evaluator, function)
+    if found.mode == "off":
+        yield refuted(Question.GRAD, "every caller switches grad off", found.by)
+    elif found.mode == "mixed" and not found.certain:
+        yield left_open(
+            Question.GRAD,
+            "some who call it switch grad off, and whose the others call is not shown",
+            found.by,
+        )
+    else:
+        yield proven(Question.GRAD, "grad is on here")
+
+
+def _asynchronous(asked: Asked, function: Function) -> Iterator[Claimed]:
+    if not isinstance(function.node, ast.AsyncFunctionDef) or function.flow.yields:
+        return
+    outer = asked.root(function.parent or asked.file.body)
+    for node in function.node.decorator_list:
+        if _mode(asked, node, outer) == "off":
+            runs = any(True for _ in forwards(asked.evaluator, function))
+            answer = (
+                proven(Question.GRAPH, "it runs a network")
+                if runs
+                else refuted(Question.GRAPH, "nothing in it makes a graph")
+            )
+            yield _claim(asked, "async", node, function, (answer,))
+
+
+def _decorated_class(asked: Asked, cls: Class) -> Iterator[Claimed]:
+    outer = asked.root(cls.parent or asked.file.body)
+    for node in cls.node.decorator_list:
+        if _mode(asked, node, outer) != "off":
+            continue
+        found = [one for method in cls.methods.values() for one in forwards(asked.evaluator, method)]
+        guarded = bool(found) and all(
+            grad_mode(asked.evaluator, one.call, one.frame).mode == "off" for one in found
+        )
+        answer = proven(Question.GRAD, "its methods run with grad on")
+        if guarded:
+            answer = refuted(Question.GRAD, "all its methods that run networks switch grad off themselves")
+        yield _claim(asked, "class", node, cls.body, (answer,), name=cls.name)
+
+
+# --- inputs of an old torch ------------------------------------------------------------------------------------------
+
+
+def _volatile(asked: Asked, function: Function) -> Iterator[Claimed]:
+    """Inputs that say `volatile=True`, those of one forward together."""
+    frame, flow = asked.root(function), function.flow
+    found: list[tuple[ast.Call, tuple[Use, ...]]] = []
+    for call in flow.calls.get("Variable", ()):
+        value = keyword(call, "volatile")
+        if isinstance(value, ast.Constant) and value.value is True:
+            target = asked.evaluator.value_of(call.func, frame)
+            if isinstance(target.ref, str) and target.ref.startswith("torch."):
+                found.append((call, tuple(consumers(asked.evaluator, call, frame, "graph"))))
+    runs = {flow.statement_of(one.call) for one in forwards(asked.evaluator, function)}
+    for together in _of_one_forward(flow, found, runs):
+        call, _ = together[0]
+        also = tuple(one for one, _ in together[1:])
+        answers = _of_volatile(
+            asked, function, call, tuple(use for _, several in together for use in several)
+        )
+        yield _claim(asked, "volatile", call, function, answers, _from_here_on(function, call), also)
+
+
+def _of_one_forward(flow: Flow, found: list[Any], runs: set[Any]) -> list[list[Any]]:
+    """Those that stand in one block, with no forward in between."""
+    groups: list[list[Any]] = []
+    for one in found:
+        statement = flow.statement_of(one[0])
+        before = flow.statement_of(groups[-1][-1][0]) if groups else None
+        together = before is not None and flow.blocks[before] is flow.blocks[statement]
+        if together and not any(
+            flow.order[before] <= flow.order[run] < flow.order[statement] for run in runs
+        ):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[Use, ...]) -> Iterator[Answer]:
+    frame = asked.root(function)
+    mode = grad_mode(asked.evaluator, call, frame)
+    if mode.mode == "off":
+        yield refuted(Question.GRAD, "grad is off here", mode.by)
+    if any(use.role == "backward" for use in uses):
+        yield refuted(Question.BACKWARD, "a backward goes through what it is part of")
+    fed = [use for use in uses if use.role == "fed"]
+    trains = any(one.work == "train" for one in asked.steps.of(function))
+    if not fed and (trains or function.name == "__init__"):
+        yield refuted(Question.GRAPH, "a target or a constant: no network keeps activations for it")
+    yield proven(Question.GRAD, "grad is on here")
+    if mode.mode == "mixed" and not mode.certain:
+        yield left_open(
+            Question.GRAD, "some who call it switch grad off, and whose the others call is not shown", mode.by
+        )
+    yield from _old_torch(asked)
+    yield from reached(asked.evaluator, function)
+    networks = [asked.evaluator.value_of(use.node.func, use.frame) for use in fed]
+    if networks and all(_unseen_package(asked, one) for one in networks):
+        yield left_open(Question.TRAINED, "the network is another package's, which may have frozen it")
+
+
+def _unseen_package(asked: Asked, network: Value) -> bool:
+    made = asked.evaluator.calling.made_by(network)
+    return (
+        bool(network.origins)
+        and made is None
+        and network.ref is None
+        and any(isinstance(node, ast.Call) for node, _ in network.origins)
+    )
+
+
+def _old_torch(asked: Asked) -> Iterator[Answer]:
+    """Numbers that are read by `loss.data[0]`, which raises in any torch that has `no_grad`."""
+    for function in (asked.file.body, *asked.file.functions):
+        if "data" not in function.words:
+            continue
+        for node in ast.walk(function.node):
+            if (
+                isinstance(node, ast.Subscript)
+                and constant_index(node.slice) == 0
+                and isinstance(node.value, ast.Attribute)
+                and node.value.attr == "data"
+            ):
+                if (
+                    node in function.flow.parents
+                    and asked.evaluator.value_of(node.value.value, asked.root(function)).size == "scalar"
+                ):
+                    yield left_open(Question.REACHED, _CLAUSE, node)
+                    return
+
+
+# --- frozen in name only ---------------------------------------------------------------------------------------------
+
+
+def _frozen_in_name(asked: Asked, function: Function) -> Iterator[Claimed]:
+    frame, flow = asked.root(function), function.flow
+    misspelt = asked.evaluator.table.knows("misspelt")
+    for several in flow.definitions.values():
+        for one in several:
+            target = one.node
+            if (
+                one.kind != "assign"
+                or not isinstance(target, ast.Attribute)
+                or not isinstance(one.value, ast.Constant)
+                or one.value.value is not False
+            ):
+                continue
+            if target.attr in _SWITCHES:
+                answers = until_refuted(_of_switch(asked, target, frame, target.attr in misspelt))
+                yield Claimed(
+                    target,
+                    ast.unparse(target),
+                    answers,
+                    partial(_idle_report, asked, target, target.attr in misspelt),
+                )
+
+
+def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool) -> Iterator[Answer]:
+    value = asked.evaluator.value_of(target.value, frame)
+    name = ast.unparse(target.value)
+    if any(target.attr in cls.methods for cls in asked.file.classes):
+        yield refuted(Question.MEANT, f"a class here has made `{target.attr}` for itself")
+    if value.kind == "module":
+        yield proven(Question.TRAINED, f"a module has no switch `{target.attr}`")
+    elif misspelt and value.kind == "parameter":
+        yield proven(Question.TRAINED, f"a parameter has no switch `{target.attr}`")
+    elif misspelt and value.kind == "unknown":
+        yield from _by_name(target.value, frame)
+    else:
+        yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
+    yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)
+    uses = [
+        use
+        for origin, where in value.origins
+        if where is not None and isinstance(origin, ast.AST)
+        for use in _uses_of(asked, origin, where)
+    ]
+    if any(use.row is not None and use.row.does == "requires grad" for use in uses) or any(
+        _switches_weights(use) for use in uses
+    ):
+        yield refuted(Question.TRAINED, f"`{name}` is frozen all the same")
+    ran = {grad_mode(asked.evaluator, use.node, use.frame).mode for use in uses if use.role == "called"}
+    if ran == {"off"}:
+        yield refuted(Question.GRAD, f"`{name}` only runs with grad switched off")
+    trains = any(
+        one.work == "train" for function in asked.file.functions for one in asked.steps.of(function)
+    ) or any("forward" in cls.methods for cls in asked.file.classes)
+    if "on" in ran and trains:
+        yield proven(Question.GRAD, f"`{name}` runs with grad on")
+    elif not trains:
+        yield left_open(
+            Question.GRAD, "nothing in the file goes backward or is the forward of a module with grad on"
+        )
+
+
+def _by_name(node: ast.expr, frame: Frame) -> Iterator[Answer]:
+    """A part of a network that a loop runs through: `for part in [model.encoder, model.attention]`."""
+    for one in frame.flow.reaching(node):
+        parts = getattr(one.value, "elts", ()) if one.kind == "loop" else ()
+        if parts and all(isinstance(part, ast.Attribute) for part in parts):
+            yield left_open(Question.TRAINED, "only its name says that it is a network")
+            return
+    yield refuted(Question.TRAINED, f"`{ast.unparse(node)}` is no network, as far as it is seen")
+
+
+def _uses_of(asked: Asked, node: Any, frame: Frame) -> list[Use]:
+    if isinstance(node, ast.arg):
+        return [
+            use
+            for one in frame.flow.definitions.get(node.arg, ())
+            if one.node is node
+            for use in consumers_of_definition(asked.evaluator, one, frame, "object")
+        ]
+    return consumers(asked.evaluator, node, frame, "object")
+
+
+def _switches_weights(use: Use) -> bool:
+    """`for p in net.parameters(): p.requires_grad = False`."""
+    return use.role == "set" and use.name == "requires_grad" and use.path[:1] == (PARAMETERS,)
+
+
+def _idle_report(asked: Asked, target: ast.Attribute, misspelt: bool) -> Report:
+    text = asked.source(target)
+    why = "torch has no attribute of this name" if misspelt else "a module has no attribute of this name"
+    return Report(
+        target,
         f"`{text} = False` freezes nothing: {why}, and the parameters require grad as before",
         "freeze with `.requires_grad_(False)`, which a module hands on to its parameters",
         Cost(
             "gradients of all the weights; where nothing before them wants a gradient the activations, and the optimizer's states",
             "162.32 MiB against 38.19 MiB at the peak for a head on 8 linear layers; H200, torch 2.11",
         ),
-        idle.answers,
+        subject=text,
     )
 
 
-def _repair(facts: FileFacts, misuse: GradModeMisuse) -> Repair | None:
+# --- reports and repairs ----------------------------------------------------------------------------------------------
+
+
+def _claim(
+    asked: Asked,
+    what: str,
+    at: ast.expr,
+    function: Function,
+    answers: Iterable[Answer],
+    rest: tuple[Any, ...] = (),
+    also: tuple[ast.Call, ...] = (),
+    name: str = "",
+) -> Claimed:
+    spelled = dotted(at.func if isinstance(at, ast.Call) else at) or asked.source(at)
+    name = name or (function.name if what == "async" else spelled)
+    return Claimed(
+        at, name, until_refuted(answers), partial(_report, asked, what, at, name, function, rest, also)
+    )
+
+
+def _report(
+    asked: Asked,
+    what: str,
+    at: ast.expr,
+    name: str,
+    function: Function,
+    rest: tuple[Any, ...],
+    also: tuple[ast.Call, ...],
+) -> Report:
+    return Report(
+        at,
+        _WHY[what].format(name=name),
+        "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
+        Cost(
+            "every activation of what runs here, as without this line",
+            "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
+        ),
+        related=tuple(RelatedNode("and so has this", other) for other in also),
+        subject=name,
+        repair=lambda: _repair(asked, what, at, name, function, rest),
+    )
+
+
+def _rest(block: Block, statement: Any, function: Function) -> tuple[Any, ...]:
+    """The statements after a bare one in its block, where a `with` could hold them."""
+    return () if function.is_module else tuple(block.statements[block.statements.index(statement) + 1 :])
+
+
+def _from_here_on(function: Function, call: ast.Call) -> tuple[Any, ...]:
+    """The statements from this one to the end of the function or of the loop's body that it stands in directly: under an
+    `if`, the input is volatile in one phase only, and what follows serves the other as well."""
+    statement = function.flow.statement_of(call)
+    block = function.flow.blocks[statement]
+    if function.is_module or function.flow.yields or not (block.is_rounds or block.owner is function.node):
+        return ()
+    return tuple(block.statements[block.statements.index(statement) :])
+
+
+def _repair(
+    asked: Asked, what: str, at: ast.expr, name: str, function: Function, rest: tuple[Any, ...]
+) -> Repair | None:
     import libcst as cst
 
     from gpulint.fix.nodes import no_grad_with
 
-    if misuse.what == "uncalled":
-        called = cst.Call(misuse.at.node)
-        why = "the code beneath has never run: what it raises is caught" if misuse.guarded else ""
-        return Repair.unless(why, "call it", (Replace(misuse.at.node, called),))
-    if not misuse.rest or misuse.stmt is None or _goes_back(misuse.rest):
+    node = asked.node(at)
+    if what == "uncalled":
+        guarded = any(
+            isinstance(block.owner, ast.Try) and block.arm == "body" for block in function.flow.around(at)
+        )
+        why = "the code beneath has never run: what it raises is caught" if guarded else ""
+        return Repair.unless(why, "call it", (Replace(node, cst.Call(node)),))  # type: ignore[arg-type]
+    if what not in ("volatile", "bare") or not rest or _goes_back(function, rest):
         return None
-    lines = tuple(statement.line for statement in misuse.rest)
-    why = _LOSES_GRAPH
-    changes: tuple[Change, ...]
-    if misuse.what == "volatile":
-        spelled = no_grad(facts)
-        if spelled is None:
+    lines = tuple(asked.line(statement) for statement in rest)
+    if what == "bare":
+        if not isinstance(node, cst.Call):
             return None
-        name, imports = spelled
-        changes = (*_volatile_arguments(misuse.rest), Wrap(lines, no_grad_with(name)), *imports)
-        why = f"{_LOSES_GRAPH}, and a torch that knows `volatile` has no `no_grad`"
-    elif misuse.what == "bare" and isinstance(misuse.at.node, cst.Call):
-        name = misuse.name
-        changes = (Remove(misuse.stmt.node), Wrap(lines, no_grad_with(name)))
-    else:
+        statement = asked.node(function.flow.statement_of(at))
+        changes: tuple[Change, ...] = (Remove(statement), Wrap(lines, no_grad_with(name)))
+        return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, _LOSES_GRAPH)
+    if any(True for _ in _old_torch(asked)):
         return None
+    name, missing = asked.no_grad()
+    imports = (AddImport(missing),) if missing else ()
+    changes = (*_volatile_arguments(asked, function, rest), Wrap(lines, no_grad_with(name)), *imports)
+    why = f"{_LOSES_GRAPH}, and a torch that knows `volatile` has no `no_grad`"
     return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, why)
 
 
-def _goes_back(block: tuple[ir.Stmt, ...]) -> bool:
-    from gpulint.analysis.code import ir
-    from gpulint.analysis.torch.backward import runs_backward
-
-    return any(runs_backward(call.method) for _, call in ir.calls(list(block)))
+def _calls_in(function: Function, statements: tuple[Any, ...]) -> Iterator[ast.Call]:
+    for statement in statements:
+        yield from (one for one in ast.walk(statement) if isinstance(one, ast.Call))
 
 
-def _volatile_arguments(block: tuple[ir.Stmt, ...]) -> tuple[Remove, ...]:
-    """Every `volatile=True` of the block: under no_grad none of them is left to say."""
-    from gpulint.analysis.code import ir
-
-    return tuple(
-        Remove(argument)
-        for _, call in ir.calls(list(block))
-        if call.keyword("volatile") is not None
-        for argument in call.node.args
-        if argument.keyword is not None and argument.keyword.value == "volatile"
+def _goes_back(function: Function, statements: tuple[Any, ...]) -> bool:
+    return any(
+        last_name(call.func) in ("backward", "manual_backward") for call in _calls_in(function, statements)
     )
+
+
+def _volatile_arguments(asked: Asked, function: Function, statements: tuple[Any, ...]) -> Iterator[Remove]:
+    """Every `volatile=True` of the block: under no_grad none of them is left to say."""
+    for call in _calls_in(function, statements):
+        if keyword(call, "volatile") is not None:
+            for argument in asked.node(call).args:  # type: ignore[attr-defined]
+                if argument.keyword is not None and argument.keyword.value == "volatile":
+                    yield Remove(argument)

@@ -1,31 +1,39 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.copies.snapshots import Snapshot
-
-from gpulint.analysis.code import ir
-from gpulint.answers import doubts_of
+from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, fate
+from gpulint.analysis.queries.placed import placed
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.weight import copy_matters
+from gpulint.analysis.syntax.nodes import LOOPS, key_of, last_name
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.syntax.flow import Flow
 
 
 class SnapshotOnDevice(Rule):
     """
     ## What it does
     Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
-    clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported. It also
-    says where `best = model.state_dict()` is taken for a copy: that dict shows the weights of every later moment, so handing it out
-    as the best, or loading it into the same model again, is of no use.
+    clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported, but for a list that
+    gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
+    the same model: that dict shows the weights of every later moment, so loading it is of no use. This is an error: the program
+    computes something else than it says.
 
-    With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that are made when the training is over, of whole
-    networks copied where they are, of copies that nobody runs, saves or puts back, as an average of the weights that is only kept up to date, and of lists or dicts of `state_dict()` that are kept as the best: they are the live weights.
+    With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that
+    are made when the training is over, of copies that are handed to whoever calls, and of whole networks that are copied where they are and only
+    saved, loaded, or kept up to date as an average. Where the code names no device but moves the network to one, it is a note.
 
     ## Why is this bad
     The copy lies idle on the GPU until it is loaded again, if ever. On the CPU it costs nothing there. An alias costs
@@ -86,89 +94,315 @@ class SnapshotOnDevice(Rule):
     runtime_claim = Claim("growth", device_only=True)
     triggers = ((b"state_dict()", b"deepcopy"), (b"deepcopy", b"clone()", b"load_state_dict"))
     doubts = True
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.copies.idle_copies import idle_copies
-        from gpulint.rules.detect.copies.live_states import live_states
-        from gpulint.rules.detect.lifetimes.network_copies import network_copies
-        from gpulint.rules.detect.lifetimes.suspicion import considered
-
-        yield from considered((*facts.ask(network_copies), *facts.ask(idle_copies), *facts.ask(live_states)))
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.copies.idle_copies import idle_copies
-        from gpulint.rules.detect.copies.live_states import live_states
-        from gpulint.rules.detect.copies.snapshots import snapshots
-        from gpulint.rules.detect.lifetimes.network_copies import network_copies
-        from gpulint.rules.detect.lifetimes.suspicion import told
-
-        rows: set[int] = set()
-        for snapshot in facts.ask(snapshots) if facts.on_gpu else ():
-            rows |= {snapshot.stmt.row, snapshot.copy.row}
-            yield _alias(facts, snapshot) if snapshot.what == "alias" else _copy(facts, snapshot)
-        idle = facts.ask(idle_copies) if facts.on_gpu else ()
-        yield from told((*facts.ask(network_copies), *idle, *facts.ask(live_states)), rows)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for copy in _last_of_each(copies(asked.evaluator, asked.file)):
+            what = fate(asked.evaluator, copy)
+            if copy.what == "alias":
+                answers = until_refuted(_of_alias(asked, copy, what))
+                report = partial(_alias, asked, copy, what)
+            else:
+                answers = until_refuted(_of_copy(asked, copy, what))
+                report = partial(_copy, asked, copy, what)
+            yield Claimed(copy.node, _holder(asked, copy, what), answers, report)
 
 
-def _copy(facts: FileFacts, snapshot: Snapshot) -> Report:
+def _last_of_each(found: Iterable[Copy]) -> list[Copy]:
+    """Of the state dicts that one name is given in a function, the last: what is put back is one mistake."""
+    last: dict[object, Copy] = {}
+    for copy in found:
+        statement = copy.frame.flow.statement_of(copy.node)
+        key = (
+            ast.unparse(statement.targets[0])
+            if copy.what == "alias" and isinstance(statement, ast.Assign)
+            else id(copy)
+        )
+        last[copy.frame.function, key] = copy
+    return list(last.values())
+
+
+def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
+    """On what it stands that a copy waits on the GPU for nothing, the cheap questions first."""
+    yield from _lasts(copy, what)
+    in_list = what.many and any(_container(one) == "list" for one in what.kept)
+    if what.read is not None and not in_list:
+        yield refuted(Question.READS, "it is computed with, changed or run", what.read.node)
+    if what.unseen is not None and not what.many:
+        yield refuted(Question.READS, "who gets it may compute with it", what.unseen.node)
+    if what.returned is not None and not what.many:
+        yield left_open(Question.READS, "who gets it may compute with it", what.returned.node)
+    if copy.what == "network":
+        yield from _of_network(copy, what)
+    else:
+        yield proven(Question.READS, "nothing computes with it")
+        yield from _seen(copy)
+    yield _on_device(asked, copy)
+    if not (what.many and copy.what != "network"):
+        yield copy_matters(asked.evaluator, copy.network)
+    yield from reached(asked.evaluator, copy.frame.function)
+
+
+def _seen(copy: Copy) -> Iterator[Answer]:
+    """What leaves it open whether a state dict is a network's."""
+    if copy.network.kind != "module":
+        yield left_open(Question.TENSOR, f"what `{ast.unparse(copy.source)}` is, the code does not show")
+    yield from (left_open(Question.TENSOR, one.clause) for one in copy.network.assumptions)
+
+
+def _of_network(copy: Copy, what: Fate) -> Iterator[Answer]:
+    """What becomes of a whole network that is copied: who only saves it, or loads it, needs its weights alone."""
+    if any(one.role == "written" for one in what.uses) and (what.saved or what.loaded):
+        yield refuted(Question.READS, "it is an average of the weights, which is used")
+    elif what.saved or what.loaded:
+        yield left_open(
+            Question.READS, "the whole network is copied: perhaps it is run where that is not seen"
+        )
+    elif any(isinstance(one.owner, tuple) for one in what.kept) or not what.uses:
+        yield refuted(Question.READS, "what is kept may be run where that is not seen")
+    else:
+        yield proven(Question.READS, "nobody runs it, saves it or puts it back")
+
+
+def _lasts(copy: Copy, what: Fate) -> Iterator[Answer]:
+    """Whether a copy outlives the statement, and the step, that makes it."""
+    flow = copy.frame.flow
+    statement = flow.statement_of(copy.node)
+    if not what.kept and not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)):
+        yield refuted(Question.OUTLIVES, "it is used up in its own statement")
+    in_loop = [one for one in what.kept if _container(one) == "dict" and flow.loops(copy.node)]
+    if in_loop and not what.many:
+        yield refuted(
+            Question.OUTLIVES, "a few of them are kept, one in the place of another", in_loop[0].node
+        )
+    own = [one for one in what.uses if one.frame is copy.frame and one.role not in ("dropped",)]
+    block = flow.blocks[statement]
+    if not what.kept and what.uses and len(own) == len(what.uses) and what.returned is None:
+        last = max(flow.order.get(flow.statement_of(one.node), 0) for one in own)
+        together = all(flow.blocks[flow.statement_of(one.node)] is block for one in own)
+        if together and not _works_between(flow, statement, last):
+            yield refuted(Question.OUTLIVES, "it is used right after, and waits for nothing")
+        if together and what.deleted is not None and block.is_rounds:
+            yield left_open(
+                Question.OUTLIVES, "it lives for one step, and is needed at once", what.deleted.node
+            )
+    if not what.uses and isinstance(statement, ast.Assign):
+        yield left_open(Question.READS, "nothing is seen to read it")
+    if not flow.loops(copy.node) and _after_training(flow, statement) and not what.kept:
+        yield left_open(Question.OUTLIVES, "no step runs while it is there")
+
+
+def _container(use: Use) -> str:
+    """The kind of container that a copy is stored in; empty where it is none."""
+    owner = use.owner
+    return getattr(owner[1], "kind", "") if isinstance(owner, tuple) else ""
+
+
+def _works_between(flow: Flow, statement: Any, last: int) -> bool:
+    """Whether anything is called between a copy and its last use that may be a step."""
+    first = flow.order[statement]
+    for name, calls in flow.calls.items():
+        if name in ("load_state_dict", "save", "print", "append", "state_dict", "deepcopy"):
+            continue
+        for call in calls:
+            if first < flow.order.get(flow.statement_of(call), 0) < last:
+                return True
+    return False
+
+
+def _after_training(flow: Flow, statement: Any) -> bool:
+    """Whether a statement in no loop comes after the last of the loops that train."""
+    at = flow.order[statement]
+    loops = [one for one in flow.blocks if isinstance(one, LOOPS)]
+    trains = [
+        loop
+        for loop in loops
+        for name in ("backward", "step")
+        for call in flow.calls.get(name, ())
+        if loop in flow.loops(call)
+    ]
+    return bool(trains) and all(flow.order[loop] < at for loop in loops)
+
+
+def _on_device(asked: Asked, copy: Copy) -> Answer:
+    where = placed(asked.evaluator, copy.source, copy.frame)
+    name = ast.unparse(copy.source)
+    if where.device == "host":
+        return refuted(Question.DEVICE, f"`{name}` is on the host then", _here(asked, where.at))
+    if where.device == "cuda":
+        return proven(Question.DEVICE, f"`{name}` is on the GPU", _here(asked, where.at))
+    if where.how == "moved":
+        return minor(
+            Question.DEVICE,
+            f"`{name}` is moved to a device, which the code does not name",
+            _here(asked, where.at),
+        )
+    if copy.frame.function.cls is not None or copy.frame.function.parent is not None:
+        return left_open(
+            Question.DEVICE,
+            f"`{name}` is given from outside, and whether it is on a GPU by then is not shown",
+        )
+    return refuted(Question.DEVICE, f"nothing shows that `{name}` is on a GPU")
+
+
+def _here(asked: Asked, node: Any) -> Any:
+    """A node of this file; None of others."""
+    return node if any(node in one.flow.parents for one in (asked.file.body, *asked.file.functions)) else None
+
+
+def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
+    """On what it stands that a state dict is taken for a copy: it is put back into the very network that it shows."""
+    flow = copy.frame.flow
+    statement = flow.statement_of(copy.node)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)):
+        yield refuted(Question.OUTLIVES, "it is used up in its own statement")
+    if what.read is not None:
+        yield refuted(Question.READS, "its entries are replaced or read one by one", what.read.node)
+    if what.unseen is not None:
+        yield refuted(Question.READS, "who gets it may replace its entries", what.unseen.node)
+    back = [one for one in what.loaded if _is_same(asked, copy, one)]
+    if not back:
+        yield refuted(Question.READS, "it is not put back into the network that it is of")
+    if back[0].frame.function is copy.frame.function and not flow.loops(copy.node):
+        order = flow.order.get(flow.statement_of(back[0].node), 0)
+        if not _works_between(flow, statement, order) and order == flow.order[statement] + 1:
+            yield refuted(Question.OUTLIVES, "it is put back at once")
+    yield proven(
+        Question.READS,
+        "it is put back into the very network whose weights it shows",
+        back[0].node if asked.is_here(back[0].frame) else None,
+    )
+    other = changed_between(copy)
+    if other is not None:
+        yield refuted(Question.MEANT, "another network takes the place in between", other)
+    yield from _moved_after(asked, copy)
+    yield from reached(asked.evaluator, copy.frame.function)
+
+
+def _moved_after(asked: Asked, copy: Copy) -> Iterator[Answer]:
+    """A network that is moved afterwards has other tensors then: what its state dict shows are the old ones."""
+    flow = copy.frame.flow
+    at = flow.order[flow.statement_of(copy.node)]
+    for name in ("cuda", "to", "cpu"):
+        for call in flow.calls.get(name, ()):
+            if (
+                isinstance(call.func, ast.Attribute)
+                and key_of(call.func.value) == key_of(copy.source)
+                and flow.order[flow.statement_of(call)] > at
+            ):
+                yield refuted(
+                    Question.MEANT,
+                    "the network is moved in between, and keeps other tensors from then on",
+                    call,
+                )
+    where = placed(asked.evaluator, copy.source, copy.frame)
+    if where.device == "?" and copy.frame.function.name == "__init__":
+        yield left_open(
+            Question.DEVICE,
+            "the constructor is given the network: moved later, it keeps other tensors from then on",
+        )
+
+
+def _is_same(asked: Asked, copy: Copy, use: Use) -> bool:
+    """Whether a state dict is loaded into the network that it is of."""
+    base = (
+        use.node.func.value
+        if isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
+        else None
+    )
+    if base is None:
+        return False
+    key, own = key_of(base), key_of(copy.source)
+    same_function = use.frame.function is copy.frame.function
+    same_class = "." in (own or "") and use.frame.function.cls is copy.frame.function.cls
+    if key is not None and key == own and (same_function or same_class):
+        return True
+    run, other = _run_through(base, use.frame), _run_through(copy.source, copy.frame)
+    if (
+        run is not None
+        and run == other
+        and (same_function or ("." in run and use.frame.function.cls is copy.frame.function.cls))
+    ):
+        return True
+    return bool(asked.evaluator.value_of(base, use.frame).origins & copy.network.origins)
+
+
+def _run_through(node: ast.AST, frame: Frame) -> str | None:
+    """The key of what a loop runs through that binds a name: `self.members` of `for member, weights in zip(self.members, taken)`."""
+    if not isinstance(node, ast.Name):
+        return None
+    for one in frame.flow.reaching(node):
+        iterated = one.value if one.kind == "loop" else None
+        if isinstance(iterated, ast.Call) and one.path and last_name(iterated.func) in ("zip", "enumerate"):
+            position = one.path[0] if last_name(iterated.func) == "zip" else 0
+            iterated = (
+                iterated.args[position]
+                if isinstance(position, int) and position < len(iterated.args)
+                else None
+            )
+        if (
+            isinstance(iterated, ast.Call)
+            and last_name(iterated.func) in ("values", "items")
+            and isinstance(iterated.func, ast.Attribute)
+        ):
+            iterated = iterated.func.value
+        return key_of(iterated) if iterated is not None else None
+    return None
+
+
+def _holder(asked: Asked, copy: Copy, what: Fate) -> str:
+    """What keeps a copy, as the code spells it."""
+    statement = copy.frame.flow.statement_of(copy.node)
+    if isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        return ast.unparse(target)
+    return next((one.name for one in what.kept if one.name), ast.unparse(copy.source))
+
+
+def _copy(asked: Asked, copy: Copy, what: Fate) -> Report:
+    holder = _holder(asked, copy, what)
+    source = asked.source(copy.state or copy.source)
     return Report(
-        snapshot.copy,
-        f"`{snapshot.holder}` keeps a copy of the weights of `{facts.source(snapshot.source)}` on the GPU",
-        "all of them stay, whichever is needed: the others can wait on the CPU"
-        if snapshot.computed
-        else "nothing computes with the copy; on the CPU it waits as well",
+        copy.node,
+        f"`{holder}` keeps a copy of the weights of `{source}` on the GPU",
+        "nothing computes with the copy; on the CPU it waits as well",
         Cost("one model on the GPU", "173 MiB for a 4-layer language model; H200, torch 2.11"),
-        None if snapshot.certain else Severity.INFO,
-        repair=lambda: _repair(facts, snapshot),
-        doubts=_doubts(facts, snapshot),
-        subject=snapshot.holder,
+        repair=lambda: _repair(asked, copy, what),
+        subject=holder,
     )
 
 
-def _doubts(facts: FileFacts, snapshot: Snapshot) -> tuple[str, ...]:
-    from gpulint.analysis.questions.outlives.one_step import lives_one_step, made_at_the_end
-    from gpulint.analysis.questions.size.states import copy_doubts
-
-    if snapshot.many:
-        return ()
-    func = snapshot.source.func
-    owner = func.base.path if isinstance(func, ir.Attr) else None
-    found = [*doubts_of(copy_doubts(facts.ask, snapshot.function, owner or ""))]
-    if snapshot.unplaced:
-        found.append("the constructor is given the network, and whether it is on a GPU by then is not shown")
-    if lives_one_step(snapshot.function, snapshot.stmt, snapshot.holder):
-        found.append("it lives for one step, and is needed at once")
-    elif made_at_the_end(snapshot.function, snapshot.stmt):
-        found.append("no step runs while it is there")
-    return tuple(found)
-
-
-def _alias(facts: FileFacts, snapshot: Snapshot) -> Report:
+def _alias(asked: Asked, copy: Copy, what: Fate) -> Report:
+    holder = _holder(asked, copy, what)
     return Report(
-        snapshot.copy,
-        f"`{snapshot.holder}` is no copy: it changes with every step of training, so loading it changes nothing",
+        copy.node,
+        f"`{holder}` is no copy: it changes with every step of training, so loading it changes nothing",
         "`state_dict()` gives the tensors of the model themselves",
         "no memory, but the weights that were meant to be kept",
-        Severity.INFO,
-        repair=lambda: _repair(facts, snapshot),
-        subject=snapshot.holder,
+        Severity.ERROR,
+        repair=lambda: _repair(asked, copy, what),
+        subject=holder,
         claim=Claim("alias", device_only=True),
     )
 
 
-def _repair(facts: FileFacts, snapshot: Snapshot) -> Repair | None:
+def _repair(asked: Asked, copy: Copy, what: Fate) -> Repair | None:
     from gpulint.fix.nodes import expression, method_chain
 
-    if snapshot.computed:
-        return None  # beside weights on the GPU a copy on the CPU raises
+    if copy.what == "network" or what.read is not None:
+        return None
     why_unsafe = ""
-    if snapshot.what == "alias":
+    if copy.what == "alias":
         why_unsafe = "other weights are loaded than before: those of the moment of the copy"
-    elif not snapshot.restored_only:
+    elif not what.restored_only or what.many:
         why_unsafe = "what else reads the copy gets its tensors on the CPU"
-    if snapshot.cloned is not None:
-        on_cpu = Replace(snapshot.cloned.node, method_chain(snapshot.cloned.node, ("cpu",)))
+    if copy.cloned is not None:
+        cloned = asked.node(copy.cloned)
+        on_cpu = Replace(cloned, method_chain(cloned, ("cpu",)))
         return Repair.unless(why_unsafe, "keep the copy on the CPU: `.cpu()`", (on_cpu,))
-    source = facts.source(snapshot.source, 200)
-    new = expression(f"{{key: value.detach().cpu().clone() for key, value in {source}.items()}}")
-    return Repair.unless(why_unsafe, "keep a copy on the CPU", (Replace(snapshot.copy.node, new),))
+    new = expression(
+        f"{{key: value.detach().cpu().clone() for key, value in {asked.source(copy.state, 200)}.items()}}"
+    )
+    return Repair.unless(why_unsafe, "keep a copy on the CPU", (Replace(asked.node(copy.node), new),))

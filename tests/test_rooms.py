@@ -25,7 +25,13 @@ RULES = "gpulint.rules"
 DETECT = f"{RULES}.detect"
 RUNTIME = "gpulint.runtime"
 REPORTS = "gpulint.reports"
-READING = {f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow", "questions")}
+# the engine that is asked, from the floor up
+ASKED = tuple(
+    f"{ANALYSIS}.{room}" for room in ("syntax", "project", "domain", "models", "evaluate", "queries")
+)
+READING = {f"{ANALYSIS}.{room}" for room in ("torch", "code", "values", "file", "flow", "questions")} | {
+    *ASKED
+}
 
 
 def of_ours(names: str) -> set[str]:
@@ -46,6 +52,12 @@ FLOORS: dict[str, set[str]] = {
     f"{ANALYSIS}.file": below(ANALYSIS, "torch code values") | of_ours("answers bounds config source"),
     f"{ANALYSIS}.flow": below(ANALYSIS, "torch code values file"),
     QUESTIONS: below(ANALYSIS, "torch code values file flow") | of_ours("answers"),
+    f"{ANALYSIS}.syntax": set(),
+    f"{ANALYSIS}.project": below(ANALYSIS, "syntax") | of_ours("source"),
+    f"{ANALYSIS}.domain": set(),
+    f"{ANALYSIS}.models": set(),
+    f"{ANALYSIS}.evaluate": below(ANALYSIS, "syntax project domain models"),
+    f"{ANALYSIS}.queries": below(ANALYSIS, "syntax project domain models evaluate") | of_ours("answers"),
     ANALYSIS: READING,
     "gpulint.fix": of_ours("source findings atomic rule"),
     DETECT: {ANALYSIS, *READING} | of_ours("answers findings rule"),
@@ -94,6 +106,20 @@ FLOORS: dict[str, set[str]] = {
     )
     | below(RUNTIME, "record"),
 }
+
+# The most lines of code, comments and docstrings left out, that a room of the engine may have, and those that it is to take the
+# place of: theirs only go down.
+BUDGETS = {
+    f"{ANALYSIS}.syntax": 2_000,
+    f"{ANALYSIS}.project": 2_400,
+    f"{ANALYSIS}.domain": 1_000,
+    f"{ANALYSIS}.evaluate": 3_800,
+    f"{ANALYSIS}.models": 300,
+    f"{ANALYSIS}.queries": 1_900,
+}
+MOVED = ("gpu204", "gpu404", "gpu501")  # the rules that ask the engine
+MOST_OF_MOVED = 1_500
+OLD_ENGINE = 33_569  # lines of code of the rooms that the engine takes the place of
 
 
 @cache
@@ -200,3 +226,41 @@ def test_no_record_of_the_analysis_has_more_fields_than_can_be_overlooked() -> N
         if (count := sum(isinstance(statement, ast.AnnAssign) for statement in node.body)) > MOST_FIELDS
     }
     assert wide == {}
+
+
+def lines_of_code(path: Path) -> int:
+    """The lines with code of a file: blank ones, comments and docstrings left out."""
+    text = path.read_text(encoding="utf-8")
+    documented: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            documented |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    rows = enumerate(text.splitlines(), 1)
+    return sum(
+        1
+        for row, line in rows
+        if line.strip() and not line.lstrip().startswith("#") and row not in documented
+    )
+
+
+@pytest.mark.parametrize("room", BUDGETS)
+def test_a_room_keeps_within_its_budget(room: str) -> None:
+    lines = sum(lines_of_code(path) for module, path in modules().items() if room_of(module) == room)
+    assert lines <= BUDGETS[room], f"{room} has {lines} lines of code: share or delete something"
+
+
+def test_the_rules_that_ask_keep_within_their_budget() -> None:
+    paths = [path for module, path in modules().items() if path.name.startswith(MOVED)]
+    assert sum(map(lines_of_code, paths)) <= MOST_OF_MOVED
+
+
+def test_what_is_replaced_only_goes_down() -> None:
+    old = READING - {*ASKED}
+    lines = sum(
+        lines_of_code(path) for module, path in modules().items() if room_of(module) in {*old, DETECT}
+    )
+    assert lines <= OLD_ENGINE

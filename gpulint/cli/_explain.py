@@ -141,7 +141,9 @@ def _paragraph(one: Explained, columns: int | None) -> Iterator[Line]:
 
 
 def _nothing(location: str, rules: RuleSet) -> str:
-    silent = ", ".join(rule.code for rule in rules.rules if rule.considers is Rule.considers)
+    silent = ", ".join(
+        rule.code for rule in rules.rules if not rule.asks and rule.considers is Rule.considers
+    )
     others = (
         f" These tell what they find, not what they reject, and found nothing: {silent}." if silent else ""
     )

@@ -182,7 +182,7 @@ class Checker:
             return self.in_force(self._settings(text, task), task), 0
         rules = self.selection(task.config).rules_for(task.path)
         found = linted(text, task.path, rules, self.project)
-        found.facts.analysis.release()
+        found.text.release()
         return self.in_force(found.findings, task), found.doubtful
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,16 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import Answer, Considered, LookedNoFurther, Question, Verdict, as_far, refuted
 from gpulint.findings import Confidence, Finding
-from gpulint.lint.linter import found_by, linted, project_of, said_by_callers, said_by_program
+from gpulint.lint.linter import (
+    Text,
+    claimed,
+    found_by,
+    linted,
+    project_of,
+    reported,
+    said_by_callers,
+    said_by_program,
+)
 from gpulint.lint.trees import SourceError, deep_stack
-from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of
+from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of, row_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
+    from gpulint.answers import Place
     from gpulint.lint.cells import Places
-    from gpulint.rule import Place
     from gpulint.source.positions import Spans
 
 TOLD, SILENCED, SILENT = "told", "silenced by a comment", "not told"
@@ -148,20 +158,20 @@ def explain_module(
 
     project = project or project_of(filename)
     given = linted(text, filename, replace(rules, confidence=Confidence.LOW), project)
-    facts, found = given.facts, given.findings
+    looked, found = given.text, given.findings
     try:
         with deep_stack():
-            file = _File(facts, Spans(facts.tree, text), filename, project, found)
+            file = _File(looked, Spans(looked.tree, text), filename, project, found)
             claims = [one for rule in rules.rules for one in _of_rule(rule, rules, file)]
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
-    facts.analysis.release()
+    looked.release()
     return sorted(claims, key=lambda one: (one.row, one.column, one.code)), found
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    facts: FileFacts
+    looked: Text
     spans: Spans
     filename: str
     project: Project | None
@@ -171,16 +181,30 @@ class _File:
         """An answer with its line; `otherwise` is the claim's own."""
         if answer.at is None:
             return Because(answer, otherwise)
-        if answer.filename:  # libcst has not read that file
-            return Because(answer, answer.at.row, filename=os.path.relpath(answer.filename))
-        return Because(answer, self.spans.of(answer.at.node)[0].row)
+        filename = answer.filename
+        if isinstance(answer.at, ast.AST) and not hasattr(answer.at, "node_of_libcst"):
+            filename = filename or self.looked.asked.path_of(answer.at)
+            if not filename:
+                return Because(answer, row_of(answer.at))
+        if filename:  # libcst has not read that file
+            return Because(answer, row_of(answer.at), filename=os.path.relpath(filename))
+        return Because(answer, self.spans.of(node_of(answer.at))[0].row)
 
 
 def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explained]:
     """Each claim of a rule's."""
     options = rules.options.get(rule.code, {})
-    reports = {id(origin_of(report.at)): report for report in found_by(rule, file.facts, options)}
-    for considered in _considered(rule, file.facts, options):
+    if rule.asks:
+        for claim in claimed(file.looked, rule, options):
+            considered = Considered(claim.at, claim.subject, claim.answers)
+            report = reported(claim, rule) if considered.confidence is not None else None
+            skipped = file.looked.asked.is_test and not rule.in_tests
+            more = (refuted(Question.REACHED, "it is test code"),) if skipped else ()
+            yield _explained(rule, considered, report, more, file)
+        return
+    facts = file.looked.facts
+    reports = {id(origin_of(report.at)): report for report in found_by(rule, facts, options)}
+    for considered in _considered(rule, facts, options):
         yield _claim(rule, considered, reports.pop(id(origin_of(considered.at)), None), file)
     for report in reports.values():
         yield _claim(rule, Considered(report.at, "", ()), report, file)
@@ -194,15 +218,22 @@ def _considered(rule: type[Rule], facts: FileFacts, options: Mapping[str, Any]) 
 
 
 def _claim(rule: type[Rule], considered: Considered, report: Report | None, file: _File) -> Explained:
-    start, end = file.spans.of(node_of(considered.at))
     more = (
         *(
-            as_far(said_by_program(file.facts, rule, considered.at))
+            as_far(said_by_program(file.looked.facts, rule, considered.at))
             if considered.confidence or report
             else ()
         ),
         *_taken_back(considered.at, report, rule, file),
     )
+    return _explained(rule, considered, report, more, file)
+
+
+def _explained(
+    rule: type[Rule], considered: Considered, report: Report | None, more: tuple[Answer, ...], file: _File
+) -> Explained:
+    """A claim with all that was answered, and what became of it."""
+    start, end = file.spans.of(node_of(considered.at))
     answers = (*considered.answers, *more)
     finding = next(
         (f for f in file.findings if (f.code, f.line, f.column) == (rule.code, start.row, start.column)), None
@@ -230,7 +261,8 @@ def _claim(rule: type[Rule], considered: Considered, report: Report | None, file
 
 def _taken_back(at: Place, report: Report | None, rule: type[Rule], file: _File) -> Iterator[Answer]:
     """What is known only after a rule has spoken: tests, and callers in other files."""
-    if (file.facts.is_test or file.facts.passes_over(at)) and not rule.in_tests:
+    facts = file.looked.facts
+    if (facts.is_test or facts.passes_over(at)) and not rule.in_tests:
         yield refuted(Question.REACHED, "it is test code, or computes with another framework")
     if report is not None:
         yield from as_far(said_by_callers(report, file.filename, file.project))

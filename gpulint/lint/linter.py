@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import (
@@ -18,20 +20,23 @@ from gpulint.answers import (
     doubts_of,
     left_open,
     refuted,
+    severity_of,
 )
-from gpulint.findings import Confidence, Finding, Fix, Position, Related, decisive
+from gpulint.findings import Confidence, Finding, Fix, Position, Related, decisive, weight
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
-from gpulint.rule import Cost, Report, Rule, RuleSet, node_of
+from gpulint.rule import Claimed, Cost, Report, Rule, RuleSet, node_of
 from gpulint.source.files import MAX_TEXT
 from gpulint.source.program import top_of
 
 if TYPE_CHECKING:
     import libcst as cst
 
+    from gpulint.analysis.asked import Asked
     from gpulint.analysis.file.asking import FileFacts
     from gpulint.analysis.file.project import Project
-    from gpulint.rule import Place, Repair
+    from gpulint.answers import Place
+    from gpulint.rule import Repair
     from gpulint.source.positions import Spans
 
 
@@ -44,7 +49,7 @@ def lint_text(text: str, filename: str, rules: RuleSet, project: Project | None 
     Raises `SourceError` where the text does not parse or is nested too deep.
     """
     found = linted(text, filename, rules, project or project_of(filename))
-    found.facts.analysis.release()
+    found.text.release()
     return found.findings
 
 
@@ -57,18 +62,57 @@ def project_of(filename: str) -> Project | None:
     return Project(top=top_of([filename]))
 
 
+class Text:
+    """A text that rules look at, each in its own way: what none of them asks for is never made."""
+
+    def __init__(self, text: str, filename: str, project: Project | None) -> None:
+        if len(text) > MAX_TEXT:
+            size = f"{len(text) / 1e6:.1f} MB, more than {MAX_TEXT / 1e6:g}"
+            raise SourceError(f"has {size} of Python: gpulint does not analyse this file")
+        self.trees, self.filename, self.project = Trees(text), filename, project
+        self.unread_cell = unread_cell(text)
+
+    @cached_property
+    def facts(self) -> FileFacts:
+        """The facts of the file. Raises RecursionError where it is nested too deep."""
+        from gpulint.analysis.code.lower import lower
+        from gpulint.analysis.driver import analyse
+
+        facts = analyse(lower(self.trees.tree), self.filename, self.project)
+        facts.trees, facts.unread_cell = self.trees, self.unread_cell
+        return facts
+
+    @cached_property
+    def asked(self) -> Asked:
+        """The engine for the file, of which nothing is worked out yet."""
+        from gpulint.analysis.asked import Asked
+
+        return Asked(self.trees, self.filename, self.project, self.unread_cell)
+
+    @property
+    def tree(self) -> cst.Module:
+        """The file as libcst reads it. Raises `SourceError` where libcst refuses the text."""
+        return self.trees.module
+
+    def release(self) -> None:
+        """Let go of what is known."""
+        if "facts" in self.__dict__:
+            self.facts.analysis.release()
+        if "asked" in self.__dict__:
+            self.asked.release()
+
+
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What a file gave: its findings, how many more there are that are less certain than asked for, and the facts that they
-    rest on."""
+    """What a file gave: its findings, how many more there are that are less certain than asked for, and what they rest on."""
 
-    facts: FileFacts
+    text: Text
     findings: list[Finding]
     doubtful: int
 
 
 def linted(text: str, filename: str, rules: RuleSet, project: Project | None) -> Linted:
-    """What `lint_text` gives, and more of it. `facts.analysis.release()` lets go of the analysis."""
+    """What `lint_text` gives, and more of it. `text.release()` lets go of the analysis."""
     from gpulint.lint.suppressions import MARKER, suppressed
 
     least = rules.confidence
@@ -76,52 +120,67 @@ def linted(text: str, filename: str, rules: RuleSet, project: Project | None) ->
         rules = replace(rules, confidence=Confidence.LOW)
     if project is not None:
         project.begin()
-    facts, findings, doubtful = _findings(text, filename, rules, project)
+    looked, findings, doubtful = _findings(text, filename, rules, project)
     codes = frozenset(rule.code for rule in rules.rules)
-    left = suppressed(text, findings, _StatementRows(facts), filename, codes, rules.known)
+    left = suppressed(text, findings, _StatementRows(looked.trees), filename, codes, rules.known)
     told = [finding for finding in left if finding.confidence.reaches(least)]
-    return Linted(facts, told, doubtful + len(left) - len(told))
-
-
-def analysed(text: str, filename: str, project: Project | None) -> FileFacts:
-    """The facts of a text. Raises `SourceError` where it does not parse."""
-    from gpulint.analysis.code.lower import lower
-    from gpulint.analysis.driver import analyse
-
-    if len(text) > MAX_TEXT:
-        size = f"{len(text) / 1e6:.1f} MB, more than {MAX_TEXT / 1e6:g}"
-        raise SourceError(f"has {size} of Python: gpulint does not analyse this file")
-    trees = Trees(text)
-    try:
-        with deep_stack():
-            facts = analyse(lower(trees.tree), filename, project)
-    except RecursionError:
-        raise SourceError("the file is nested too deeply to be analysed") from None
-    facts.trees, facts.unread_cell = trees, unread_cell(text)
-    return facts
+    return Linted(looked, told, doubtful + len(left) - len(told))
 
 
 def _findings(
     text: str, filename: str, rules: RuleSet, project: Project | None
-) -> tuple[FileFacts, list[Finding], int]:
+) -> tuple[Text, list[Finding], int]:
     """Most files end after the analysis. libcst parses only those that a rule has something to say about, once. The number
-    is that of what is not certain enough to be told."""
-    facts = analysed(text, filename, project)
+    is that of what is not certain enough to be told. Raises `SourceError` where the text does not parse."""
+    looked = Text(text, filename, project)
     try:
         with deep_stack():
-            found = list(_reports(facts, filename, rules, project))
+            found = list(_reports(looked, rules))
             told = [one for one in found if one[1].confidence.reaches(rules.confidence)]
-            placed = _placed(told, facts.tree, text, filename) if told else []
-            return facts, placed, len(found) - len(told)
+            placed = _placed(told, looked.tree, text, filename) if told else []
+            return looked, placed, len(found) - len(told)
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
 
 
-def _reports(
-    facts: FileFacts, filename: str, rules: RuleSet, project: Project | None
-) -> Iterator[tuple[type[Rule], Report]]:
+def claimed(looked: Text, rule: type[Rule], options: Mapping[str, Any]) -> list[Claimed]:
+    """The claims of a rule that asks, each place once: with what speaks most for it."""
+    found: dict[object, Claimed] = {}
+    for claim in rule().claims(looked.asked, options):
+        before = found.get(claim.at)
+        if before is None or _rank(claim) < _rank(before):
+            found[claim.at] = claim
+    return list(found.values())
+
+
+def _rank(claim: Claimed) -> tuple[bool, int, bool]:
+    """The surest claim first, and of such the one that matters most."""
+    refuted = any(answer.verdict is Verdict.REFUTED for answer in claim.answers)
+    return refuted, weight(doubts_of(claim.answers)), any(answer.minor for answer in claim.answers)
+
+
+def _asked_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
+    for claim in claimed(looked, rule, rules.options.get(rule.code, {})):
+        if not any(answer.verdict is Verdict.REFUTED for answer in claim.answers):
+            yield reported(claim, rule)
+
+
+def reported(claim: Claimed, rule: type[Rule]) -> Report:
+    """The report of a claim, with the doubts and the severity that its answers leave."""
+    report = claim.report()
+    worst = report.severity or rule.severity
+    doubts = (*report.doubts, *doubts_of(claim.answers))
+    return replace(report, doubts=doubts, severity=severity_of(claim.answers, worst))
+
+
+def _reports(looked: Text, rules: RuleSet) -> Iterator[tuple[type[Rule], Report]]:
     """What the rules have to say about a file, certain or not, without what its tests or its callers excuse."""
     for rule in rules.rules:
+        if rule.asks:
+            if rule.in_tests or not looked.asked.is_test:
+                yield from ((rule, report) for report in _asked_reports(looked, rule, rules))
+            continue
+        facts, filename, project = looked.facts, looked.filename, looked.project
         if facts.is_test and not rule.in_tests:
             continue
         for report in found_by(rule, facts, rules.options.get(rule.code, {})):
@@ -241,8 +300,8 @@ def _repair(report: Report) -> Repair | None:
 class _StatementRows:
     """First row of the innermost statement around a row: suppression comments may stand there."""
 
-    def __init__(self, facts: FileFacts) -> None:
-        self._facts = facts
+    def __init__(self, trees: Trees) -> None:
+        self._trees = trees
         self._rows: list[int] | None = None
 
     def __call__(self, row: int) -> int:
@@ -252,8 +311,4 @@ class _StatementRows:
         return self._rows[position] if position >= 0 else row
 
     def _collect(self) -> list[int]:
-        from gpulint.analysis.code import ir
-
-        module = self._facts.module
-        rows = {one.row for function in module.functions for one in ir.statements(function.body)}
-        return sorted(rows | {cls.row for cls in module.classes.values()})
+        return sorted({node.lineno for node in ast.walk(self._trees.tree) if isinstance(node, ast.stmt)})

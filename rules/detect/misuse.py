@@ -10,43 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import is_periodic, targets
-from gpulint.analysis.questions.grad.weights import weights_in_doubt
+from gpulint.analysis.code.assignments import is_periodic
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.names import ENABLE_GRAD, NO_GRAD
-from gpulint.analysis.values.values import Grad
-from gpulint.answers import Question, doubts_of, left_open
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from gpulint.analysis.file.facts import FunctionFacts
     from gpulint.analysis.file.program import FileAnalysis
 
 _MODES = NO_GRAD | ENABLE_GRAD
 _MODE_WORDS = frozenset(name.rsplit(".", 1)[-1] for name in _MODES)
 # A captured graph replays into the same gradient tensors: there they must stay where they are.
 _CAPTURING = re.compile(r"cuda_?graph|graphed|capture_begin", re.IGNORECASE)
-
-
-@dataclass(slots=True)
-class GradModeMisuse:
-    """A grad mode without effect. `what` is "bare", "uncalled", "and", "class", "async" or "volatile".
-
-    `rest` are the statements after a bare one in its block, where a `with` could hold them; of "volatile" those from
-    its own to the end of the function or of the loop's body. `guarded`: something catches what an "uncalled" one raises.
-    """
-
-    what: str
-    at: ir.Expr
-    name: str
-    stmt: ir.Stmt | None = None
-    rest: tuple[ir.Stmt, ...] = ()
-    call: ir.Call | None = None
-    guarded: bool = False
-    entries: tuple[ir.Function, ...] = ()  # where other files come in, if grad may be off by them
-    also: tuple[ir.Call, ...] = ()  # more inputs of the same forwards that say it
-    doubts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,151 +49,6 @@ class KeptGradients:
             if argument.keyword is None or argument.keyword.value == "set_to_none":
                 return argument  # type: ignore[no-any-return]
         return None
-
-
-# --- grad modes ----------------------------------------------------------------------------------------------------
-
-
-def grad_mode_misuses(file: FileAnalysis) -> list[GradModeMisuse]:
-    """Every grad mode of the file that changes nothing."""
-    found: list[GradModeMisuse] = []
-    for function in file.module.functions:
-        evidence = file.evidence[function]
-        if evidence.words & _MODE_WORDS and file.grad_at_entry(function) is not Grad.DISABLED:
-            found += _in_block(file, function, function.body, False)
-        if "Variable" in evidence.called:
-            found += _volatile(file, function)
-        if function.is_async and not function.is_generator and _runs_network(file, function):
-            found += [
-                GradModeMisuse("async", item, function.name)
-                for item in function.decorators
-                if _mode(file, item) in NO_GRAD
-            ]
-    for cls in file.module.classes.values():
-        marked = [item for item in cls.decorators if _mode(file, item) in NO_GRAD]
-        if marked and not _guards_each_forward(file, cls):
-            found += [GradModeMisuse("class", item, cls.name) for item in marked]
-    return found
-
-
-def _guards_each_forward(file: FileAnalysis, cls: ir.Class) -> bool:
-    """Whether whatever the methods of a class run of networks, and that is something, they run with grad switched off."""
-    methods = [file.facts.get(method) for method in cls.methods.values()]
-    forwards = [forward for facts in methods if facts is not None for forward in facts.forwards]
-    return bool(forwards) and all(forward.mode.grad is Grad.DISABLED for forward in forwards)
-
-
-def _in_block(
-    file: FileAnalysis, function: ir.Function, block: list[ir.Stmt], guarded: bool
-) -> Iterator[GradModeMisuse]:
-    for position, statement in enumerate(block):
-        if isinstance(statement, ir.ExprStmt) and _is_bare(file, statement.value):
-            rest = () if function is file.module.body else tuple(block[position + 1 :])
-            name = _path(statement.value)
-            yield GradModeMisuse("bare", statement.value, name, statement, rest)
-        elif isinstance(statement, ir.With):
-            for expr, _ in statement.items:
-                if not isinstance(expr, ir.Call) and _mode(file, expr) in _MODES:
-                    yield GradModeMisuse("uncalled", expr, _path(expr), statement, guarded=guarded)
-                elif isinstance(expr, ir.Op) and expr.op in ("and", "or"):
-                    dropped = expr.operands[0] if expr.op == "and" else expr.operands[1]
-                    if isinstance(dropped, ir.Call) and _mode(file, dropped) in _MODES and _is_object(expr):
-                        yield GradModeMisuse("and", dropped, _path(dropped), statement)
-        for inner in statement.blocks():
-            caught = isinstance(statement, ir.Try) and bool(statement.handlers)
-            yield from _in_block(file, function, inner, guarded or caught)
-
-
-def _is_object(expr: ir.Op) -> bool:
-    """Whether both operands are calls: two contexts, of which `and` and `or` choose one."""
-    return all(isinstance(operand, ir.Call) for operand in expr.operands)
-
-
-def _is_bare(file: FileAnalysis, expr: ir.Expr) -> bool:
-    if isinstance(expr, ir.Call) and (
-        expr.keywords or not all(isinstance(arg, ir.Const) for arg in expr.args)
-    ):
-        return False
-    return (
-        _mode(file, expr) in NO_GRAD
-    )  # a dropped enable_grad() costs nothing: where it is wanted, backward says so
-
-
-def _mode(file: FileAnalysis, expr: ir.Expr) -> str:
-    path = _path(expr)
-    return (file.names.qualify(path) if path else None) or ""
-
-
-def _path(expr: ir.Expr) -> str:
-    return (expr.func.path if isinstance(expr, ir.Call) else expr.path) or ""
-
-
-def _runs_network(file: FileAnalysis, function: ir.Function) -> bool:
-    """Whether grad matters in a function: weights that are only sent around have no graph."""
-    facts = file.facts.get(function)
-    return facts is not None and bool(facts.forwards)
-
-
-def _volatile(file: FileAnalysis, function: ir.Function) -> Iterator[GradModeMisuse]:
-    facts = file.facts.get(function)
-    if file.guards_itself(function) or (facts is not None and facts.grad_at_entry is Grad.DISABLED):
-        return  # dead text: what it was meant for is done
-    if facts is not None and facts.forwards and all(forward.module.frozen for forward in facts.forwards):
-        return  # nothing that it goes through has a graph
-    entries = facts.role.entries if facts is not None else (function,)
-    forwards = facts.forwards if facts is not None else []
-    given = [(one, {part.path for part in ir.walk(one.call) if part.path is not None}) for one in forwards]
-    found: list[tuple[ir.Stmt, ir.Call]] = []
-    for statement, call in ir.calls(function.body):
-        value = call.keyword("volatile") if call.method == "Variable" else None
-        bound = {target.path for target in targets(statement)}
-        trains = facts is not None and facts.has_backward
-        fed = [forward for forward, paths in given if bound & paths]
-        if bound and not fed and (trains or function.name == "__init__"):
-            continue  # a target or a constant: no network keeps activations for it
-        if fed and all(forward.result.freed for forward in fed):
-            continue  # a backward goes through what it is part of, which never was to be without grad
-        if isinstance(value, ir.Const) and value.value is True and _mode(file, call).startswith("torch."):
-            found.append((statement, call))
-    doubts = _trained_doubts(file, facts) if found and facts is not None else ()
-    for (statement, call), *others in _of_one_forward(function, found, {id(one.stmt) for one in forwards}):
-        rest = () if function.is_generator else _from_here_on(file, function, statement)
-        also = tuple(other for _, other in others)
-        yield GradModeMisuse(
-            "volatile", call, _path(call), statement, rest, call, entries=entries, also=also, doubts=doubts
-        )
-
-
-def _of_one_forward(
-    function: ir.Function, found: list[tuple[ir.Stmt, ir.Call]], forwards: set[int]
-) -> Iterator[list[tuple[ir.Stmt, ir.Call]]]:
-    """The volatile inputs that stand side by side in a block, with no forward in between: one mistake, told once."""
-    for block in ir.every_block(function.body):
-        together: list[tuple[ir.Stmt, ir.Call]] = []
-        for statement in block:
-            together += [one for one in found if one[0] is statement]
-            if together and any(id(inner) in forwards for inner in ir.statements([statement])):
-                yield together
-                together = []
-        if together:
-            yield together
-
-
-def _trained_doubts(file: FileAnalysis, facts: FunctionFacts) -> tuple[str, ...]:
-    """Why no network that a function runs may have weights that require grad; empty where one is not in doubt."""
-    found = [weights_in_doubt(file, forward.module.network) for forward in facts.forwards]
-    return doubts_of(left_open(Question.TRAINED, why) for why in dict.fromkeys(found)) if all(found) else ()
-
-
-def _from_here_on(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> tuple[ir.Stmt, ...]:
-    """The statements from this one to the end of the function or of the loop's body that it stands in directly: under an
-    `if`, the input is volatile in one phase only, and what follows serves the other as well."""
-    blocks = [] if function is file.module.body else [function.body]
-    blocks += [inner.body for inner in ir.statements(function.body) if isinstance(inner, (ir.For, ir.While))]
-    for block in blocks:
-        if statement in block:
-            return tuple(block[block.index(statement) :])
-    return ()
 
 
 # --- graphs of gradients -------------------------------------------------------------------------------------------

@@ -128,12 +128,12 @@ class FileFacts:
                     found |= _as_values(root, names, local, imports)
         return frozenset(found)
 
-    def function_at(self, place: ir.Part | cst.CSTNode) -> ir.Function | None:
+    def function_at(self, place: Any) -> ir.Function | None:
         """The innermost function that a piece of the lowered form stands in; None for what is no such piece."""
         function, _ = self.place_of(place)
         return function
 
-    def place_of(self, place: ir.Part | cst.CSTNode) -> tuple[ir.Function | None, ir.Stmt | None]:
+    def place_of(self, place: Any) -> tuple[ir.Function | None, ir.Stmt | None]:
         """The same with the statement that it stands in; None for that of a decorator."""
         nowhere = (None, None)
         return (
@@ -153,7 +153,7 @@ class FileFacts:
             found.update((id(decorator.origin), (function, None)) for decorator in function.decorators)
         return found
 
-    def passes_over(self, place: ir.Part | cst.CSTNode) -> bool:
+    def passes_over(self, place: Any) -> bool:
         """Whether nothing is said about what stands at a place."""
         return isinstance(place, ir.Part) and id(place.origin) in self._passed_over
 

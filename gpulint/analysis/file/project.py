@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.command_line import agreeing, read_defaults
@@ -57,6 +57,7 @@ class Project:
 
     def __init__(self, buffers: Mapping[str, bytes] | None = None, top: Top = UNKNOWN_TOP) -> None:
         self._top = top
+        self.parsed: dict[str, tuple[bytes, Any]] = {}  # files that the engine has read, with their bytes
         self._buffers = {} if buffers is None else buffers
         self._importing = Importing(top, self._raw)
         self.effort = Effort()
@@ -69,6 +70,7 @@ class Project:
         self._looked_up = 0
         self._tree_hashes: dict[str, str] = {}
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
+        self._with_word: dict[str, list[tuple[str, bytes]]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
         self._read: dict[str, tuple[bytes, Mentions]] = {}
         self._command_lines: dict[str, Mapping[str, object]] = {}
@@ -470,6 +472,7 @@ class Project:
         """The Python files of the project below a folder, as far as the limits allow."""
         if root not in self._trees:
             self._tree_hashes = {}
+            self._with_word = {}
             self._trees = {root: list(python_files(root))}
             self._calls = {}
             self._read = {}
@@ -481,6 +484,36 @@ class Project:
         if not self._buffers:
             return self._trees[root]
         return [(path, self._buffers.get(path, raw)) for path, raw in self._trees[root]]
+
+    # --- for the engine that is asked: `gpulint.analysis.project.program.Sources` ----------------------------------------
+
+    def locate(self, origin: str, qualified: str) -> tuple[Path, list[str]] | None:
+        """The module file that a dotted name starts with, and the rest of the name."""
+        return self._importing.locate(origin, qualified)
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file of the project, whose findings then depend on it; None where it is too long, or cannot be read."""
+        raw = self._raw(Path(path))
+        if raw is None or len(raw) > MAX_SIZE:
+            return None
+        self._used[path] = content_hash(raw)
+        return raw
+
+    def files_with(self, origin: str, word: str) -> list[tuple[str, bytes]]:
+        """The Python files of a file's project whose text has a word: on all of them its findings then depend."""
+        if not os.path.isfile(origin):
+            return []
+        wanted = word.encode()
+        files = self.neighbours(self.root(origin))
+        if self._buffers:  # what is typed changes without a word
+            return [(path, raw) for path, raw in files if wanted in raw]
+        if word not in self._with_word:
+            self._with_word[word] = [(path, raw) for path, raw in files if wanted in raw]
+        return self._with_word[word]
+
+    def is_test_file(self, origin: str, path: str, raw: bytes) -> bool:
+        """Whether a file of the project is one of its tests."""
+        return self.is_test(path, raw, self.root(origin))
 
     # --- modules -------------------------------------------------------------------------------------------------
 

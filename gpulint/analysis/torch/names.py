@@ -26,16 +26,6 @@ HOST_ATTRS = frozenset(
     ).split()
 )
 
-# What switches gradients on and off, and what is written in its place.
-SWITCH = "requires_grad"
-SWITCHES_MISSPELT = frozenset(
-    "require_grad requires_grads require_grads required_grad requires_gradient require_gradient requires_gard".split()
-)
-
-# Parts of the networks that libraries make, by which programs take them to pieces: modules themselves.
-PARTS_OF_MODELS = frozenset(
-    "features classifier fc layer1 layer2 layer3 layer4 encoder decoder backbone embeddings head".split()
-)
 
 # Attributes of a tensor that are tensors with its graph, and what a pair, as `max` gives it, has of one.
 TENSOR_FIELDS = frozenset("T mT H real imag values".split())

@@ -14,7 +14,7 @@ def run(model, train_loader, val_loader, opt, epochs, save_every):
             step += 1
             if step % save_every == 0:
                 torch.save(model.state_dict(), f"step{step}.pt")
-                torch.cuda.empty_cache()
+                torch.cuda.empty_cache()  # maybe: GPU501
         model.eval()
         hits = 0
         with torch.no_grad():

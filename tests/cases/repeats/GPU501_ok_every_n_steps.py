@@ -9,6 +9,6 @@ def train(model, loader, opt, clear_every=100):
         loss.backward()
         opt.step()
         if step % clear_every == 0:
-            torch.cuda.empty_cache()
+            torch.cuda.empty_cache()  # maybe: GPU501
         if step == 0:
             torch.cuda.empty_cache()

@@ -6,9 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import assigned
 from gpulint.analysis.code.following import ends_at_once
-from gpulint.analysis.code.loaded import Chain
 from gpulint.analysis.code.reading import origins
 from gpulint.analysis.torch import frameworks
 
@@ -17,30 +15,6 @@ if TYPE_CHECKING:
 
 _COUNTING = frozenset("range trange count enumerate".split())
 _THROUGH = frozenset("tqdm track list".split())
-
-
-def one_each_round(guards: tuple[ir.Stmt, ...], statement: ir.Stmt, source: ir.Call) -> bool:
-    """Whether each round of a counting loop adds a copy of one and the same model under a key of its own.
-
-    A model that each round makes, chooses or loads anew is one of several, as the clients of federated learning have
-    them: their copies are there to be computed with.
-    """
-    loop = next((guard for guard in reversed(guards) if isinstance(guard, (ir.For, ir.While))), None)
-    target = statement.targets[0] if isinstance(statement, ir.Assign) else None
-    if not isinstance(loop, ir.For) or not isinstance(target, ir.Sub) or not isinstance(source.func, ir.Attr):
-        return False
-    if sum(isinstance(guard, (ir.For, ir.While)) for guard in guards) != 1:
-        return False  # an outer loop's next round writes over the same keys
-    counters = _counters(loop)
-    if not any(isinstance(part, ir.Name) and part.id in counters for part in ir.walk(target.index)):
-        return False
-    if any(isinstance(part, ir.Op) and part.op == "%" for part in ir.walk(target.index)):
-        return False  # a ring: only so many
-    model = source.func.base.path or ""
-    bound = assigned(loop.body) | {part.path for part in ir.walk(loop.target)}
-    if model in bound or model.partition(".")[0] in bound or target.base.path in bound:
-        return False
-    return not any(call.method == "load_state_dict" for _, call in ir.calls(loop.body))
 
 
 def _counters(loop: ir.For) -> set[str]:
@@ -54,48 +28,6 @@ def _counters(loop: ir.For) -> set[str]:
     if iterable.method == "enumerate":
         target = target.items[0] if isinstance(target, ir.Seq) and target.items else target
     return {target.id} if isinstance(target, ir.Name) else set()
-
-
-def only_loads(statement: ir.Stmt, chain: Chain) -> bool:
-    """`net.load_state_dict(states[best])`, `torch.save(states[0], path)`, and loops over the copies that do no more."""
-    for outer in chain[1:]:  # the copy itself is handed over, as it is or in a display
-        if isinstance(outer, ir.Call) and outer.method in ("load_state_dict", "save"):
-            return isinstance(chain[0], ir.Sub)
-        if not isinstance(outer, (ir.Seq, ir.DictDisplay)):
-            break
-    around = chain[0] if chain else None
-    if isinstance(around, ir.Attr) and around.attr == "keys":
-        return True
-    if not isinstance(statement, ir.For) or not _gives_copies(statement, chain):
-        return False
-    target = statement.target.items[-1] if isinstance(statement.target, ir.Seq) else statement.target
-    return isinstance(target, ir.Name) and _goes_to_models(statement, target.id)
-
-
-def _gives_copies(loop: ir.For, chain: Chain) -> bool:
-    """Whether a loop goes through what is inside of these expressions: a list, `enumerate(states)`, `states.items()`."""
-    if not chain:
-        return True
-    around = chain[0]
-    if isinstance(around, ir.Attr):
-        return around.attr in ("items", "values") and len(chain) == 2 and chain[1] is loop.iterable
-    counted = isinstance(around, ir.Call) and around.method in ("enumerate", "reversed", "tqdm")
-    return counted and around is loop.iterable
-
-
-def _goes_to_models(loop: ir.For, name: str) -> bool:
-    loaded = {
-        id(argument)
-        for _, call in ir.calls(loop.body)
-        if call.method in ("load_state_dict", "save")
-        for argument in call.args
-    }
-    return all(
-        id(part) in loaded
-        for statement in ir.statements(loop.body)
-        for part in ir.own_parts(statement)
-        if isinstance(part, ir.Name) and part.id == name
-    )
 
 
 def counts_micro_batches(hold: Hold) -> bool:

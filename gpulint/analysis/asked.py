@@ -1,0 +1,145 @@
+"""What a rule asks: one file, and the engine that answers for it. Nothing is worked out before somebody asks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.program import Program, Sources
+from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.syntax.nodes import dotted
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+_RUNNERS: Final = re.compile(
+    r"^[ \t]*(?:import|from)[ \t]+(?:pytest|unittest|nose|hypothesis)\b", re.MULTILINE
+)
+_TEST_FILE: Final = re.compile(r"(?:^|/)(?:conftest\.py|tests/.*|test_utils/.*)$")
+_NAMED_TEST: Final = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+
+
+class Parsed(Protocol):
+    """The text's two trees."""
+
+    text: str
+    tree: ast.Module
+
+    @property
+    def module(self) -> cst.Module:
+        """libcst's, whose nodes those of the other have from then on."""
+
+
+class Surrounding(Sources, Protocol):
+    """The project around a file."""
+
+    parsed: dict[str, tuple[bytes, File | None]]
+
+    def within(self, filename: str) -> str:
+        """A file's path in its project."""
+
+
+class Asked:
+    """The engine for one file."""
+
+    def __init__(
+        self, trees: Parsed, filename: str, project: Surrounding | None, unread_cell: int | None = None
+    ) -> None:
+        self._trees, self.filename, self.unread_cell = trees, filename, unread_cell
+        self._project = project
+        self.file = File(filename, trees.text, trees.tree)
+        kept = project.parsed if project is not None else {}
+        self.program = Program(self.file, project, kept)
+        self.evaluator = Evaluator(self.program)
+        self.steps = Steps(self.evaluator)
+        self.multiplicity = Multiplicity(self.evaluator, self.steps)
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether the file is one of tests: what a test costs, it costs once."""
+        within = self._project.within(self.filename) if self._project is not None else self.filename
+        within = within.replace("\\", "/")
+        if _TEST_FILE.search(within):
+            return True
+        return bool(
+            _NAMED_TEST.search(within)
+            and (
+                _RUNNERS.search(self.file.text)
+                or re.search(r"^def test_|^class Test\w*\(\w*TestCase", self.file.text, re.MULTILINE)
+            )
+        )
+
+    def root(self, function: Function) -> Frame:
+        """The frame of a function that stands for all calls."""
+        return self.evaluator.root(function)
+
+    def is_here(self, frame: Frame) -> bool:
+        """Whether a frame's function stands in the file."""
+        return frame.function.file is self.file
+
+    def path_of(self, node: ast.AST) -> str:
+        """The other file that a node stands in; empty where it is this one's."""
+        for file in self.program.files:
+            if file is not self.file and any(
+                "flow" in one.__dict__ and (node in one.flow.parents or node in one.flow.blocks)
+                for one in (file.body, *file.functions)
+            ):
+                return file.path
+        return ""
+
+    def source(self, node: ast.AST, limit: int = 40) -> str:
+        """The code of an expression on one line, shortened for messages."""
+        text = ast.get_source_segment(self.file.text.removeprefix("\ufeff"), node) or ""
+        text = " ".join(text.split())
+        return text if len(text) <= limit else text[: limit - 1] + "…"
+
+    def called(self, call: ast.Call) -> str:
+        """The function that a call names, as the code spells it."""
+        return dotted(call.func) or self.source(call.func, 200)
+
+    @property
+    def tree(self) -> cst.Module:
+        """The file as libcst reads it: from then on nodes have `node_of_libcst`."""
+        return self._trees.module
+
+    def node(self, place: Any) -> cst.CSTNode:
+        """libcst's node of one of Python's."""
+        self.tree  # noqa: B018
+        return place.node_of_libcst  # type: ignore[no-any-return]
+
+    def line(self, statement: Any) -> cst.CSTNode:
+        """The line that a statement stands in."""
+        self.tree  # noqa: B018
+        return getattr(statement, "line_of_libcst", None) or statement.node_of_libcst  # type: ignore[no-any-return]
+
+    def no_grad(self) -> tuple[str, str]:
+        """What the file calls `torch.no_grad`, and the module that it has to import for it; empty where it does already."""
+        for key, definitions in self.file.body.flow.definitions.items():
+            for one in definitions:
+                if one.kind == "import" and one.value == "torch.no_grad":
+                    return key, ""
+                if one.kind == "import" and one.value == "torch":
+                    return f"{key}.no_grad", ""
+        return "torch.no_grad", "torch"
+
+    def imports(self, *packages: str) -> str:
+        """Which of these packages the file imports first; empty where none."""
+        for definitions in self.file.body.flow.definitions.values():
+            for one in definitions:
+                if one.kind == "import" and str(one.value).partition(".")[0] in packages:
+                    return str(one.value).partition(".")[0]
+        return ""
+
+    def release(self) -> None:
+        """Let go of everything: frames and values name each other, and so do environments and the loops that they are of."""
+        self.evaluator.release()
+        for one in (self.file.body, *self.file.functions):
+            if "flow" in one.__dict__:
+                one.flow.__dict__.clear()
+        self.__dict__.clear()

@@ -1,0 +1,145 @@
+"""The value of an expression, and what two of them have in common.
+
+Nothing is "unknown, the end": what is not seen is a value too, which may carry the graph of what went into it, with an assumption
+that says so. Confidence is arithmetic over the assumptions of what a claim rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final, Literal
+
+Kind = Literal[
+    "bottom", "unknown", "none", "number", "text", "tensor", "parameter", "array", "module", "optimizer", "scheduler", "scaler",
+    "accelerator", "list", "dict", "set", "tuple", "state", "parameters", "modules", "loader", "loaded", "object", "class", "function",
+    "library", "context", "device", "logger", "handle", "copy",
+]  # fmt: skip
+Device = Literal["?", "host", "cuda"]
+Size = Literal["?", "scalar", "batch"]
+
+MOST_ASSUMPTIONS: Final = 3
+
+
+class Graph(IntEnum):
+    """Whether gradients may flow back through a value."""
+
+    NONE = 0
+    MAY = 1
+    LIVE = 2
+
+
+class _Unset:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = _Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What is taken for so where the code does not show it: in one clause, with the node that it is about. `slight`: only what it
+    costs is left open by it."""
+
+    clause: str
+    at: Any = None
+    slight: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`origins` are the places where a thing was made, each a node and its frame: of a tensor with a graph the forwards; of a
+    network, a container or an instance the call or the parameter. `parts` are those of a tuple, or of a dict by key; `ref` is a
+    class, a function, or a library's name."""
+
+    kind: Kind = "unknown"
+    graph: Graph = Graph.NONE
+    device: Device = "?"
+    size: Size = "?"
+    const: Any = UNSET
+    origins: frozenset[Any] = frozenset()
+    parts: tuple[Any, ...] | None = None
+    ref: Any = None
+    receiver: Any = None
+    assumptions: tuple[Assumption, ...] = ()
+
+    def but(self, **changes: Any) -> Value:
+        return replace(self, **changes)
+
+    def assuming(self, *more: Assumption) -> Value:
+        """The same, resting on more."""
+        new = tuple(one for one in more if one not in self.assumptions)
+        return replace(self, assumptions=(*self.assumptions, *new)[:MOST_ASSUMPTIONS]) if new else self
+
+    @property
+    def is_known(self) -> bool:
+        return self.kind not in ("unknown", "bottom")
+
+
+BOTTOM: Final = Value("bottom")  # nothing yet: what is worked out right now
+UNKNOWN: Final = Value()
+NONE: Final = Value("none", const=None)
+NUMBER: Final = Value("number", device="host", size="scalar")
+TEXT: Final = Value("text")
+
+# Kinds that say more than others, where ways differ: what may be None is what it is else.
+_SAYS_LEAST: Final = ("bottom", "none", "unknown", "number", "text", "context", "library")
+
+
+def join(values: Iterable[Value]) -> Value:
+    """What holds whichever of the values it is; of the kinds the one that says most."""
+    found = BOTTOM
+    for one in values:
+        found = _joined(found, one)
+    return found
+
+
+def _joined(a: Value, b: Value) -> Value:
+    if a is b or b.kind == "bottom":
+        return a
+    if a.kind == "bottom":
+        return b
+    first, second = (a, b) if _says(a) >= _says(b) else (b, a)
+    same = a.kind == b.kind
+    if second.kind == "none":
+        return first if first.const is UNSET else first.but(const=UNSET)
+    parts = first.parts
+    if same and a.parts != b.parts:
+        parts = _joined_parts(a, b)
+    return Value(
+        first.kind,
+        max(a.graph, b.graph),
+        a.device if a.device == b.device else "?" if same else first.device,
+        a.size if a.size == b.size else "?" if same else first.size,
+        a.const if same and type(a.const) is type(b.const) and a.const == b.const else UNSET,
+        a.origins | b.origins
+        if same or (a.graph and b.graph)
+        else first.origins | (second.origins if second.graph else frozenset()),
+        parts,
+        first.ref if not same or a.ref == b.ref else (a.ref or b.ref),
+        first.receiver,
+        tuple(dict.fromkeys((*first.assumptions, *second.assumptions)))[:MOST_ASSUMPTIONS]
+        if same or second.graph
+        else first.assumptions,
+    )
+
+
+def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
+    if a.parts is None or b.parts is None:
+        return a.parts or b.parts if a.kind in ("dict", "list") else None
+    if a.kind == "tuple" and len(a.parts) == len(b.parts):
+        return tuple(join((one, other)) for one, other in zip(a.parts, b.parts, strict=True))
+    if a.kind == "dict":
+        found = dict(a.parts)
+        for key, value in b.parts:
+            found[key] = join((found[key], value)) if key in found else value
+        return tuple(found.items())
+    return None
+
+
+def _says(value: Value) -> int:
+    return _SAYS_LEAST.index(value.kind) if value.kind in _SAYS_LEAST else len(_SAYS_LEAST) + int(value.graph)

@@ -1,0 +1,1 @@
+"""What an expression gives, worked out when somebody asks, and remembered."""

@@ -1,0 +1,655 @@
+"""What calls give: functions of the project by what they return, library functions by the table, all else by what goes in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from gpulint.analysis.domain.values import (
+    NONE,
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    UNSET,
+    Assumption,
+    Device,
+    Graph,
+    Size,
+    Value,
+    join,
+)
+from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.models.table import Row
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.syntax.nodes import argument, key_of, keyword
+
+_STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
+_EXTENDING = frozenset({"extend", "update", "extendleft"})
+# Kinds whose methods the table knows as they are.
+_TABLED = frozenset("optimizer scheduler scaler accelerator logger list dict set state array text".split())
+
+
+class Calling:
+    """Evaluates calls for an evaluator."""
+
+    def __init__(self, evaluator: Evaluating) -> None:
+        self._evaluator = evaluator
+        self._contents: dict[Any, Value | None] = {}
+
+    def call(self, node: ast.Call, frame: Frame) -> Value:
+        """What a call gives."""
+        func = node.func
+        if isinstance(func, ast.Name) and func.id == "super":
+            return self._base_of(frame)
+        if isinstance(func, ast.Attribute):
+            base = self._evaluator.value_of(func.value, frame)
+            found = self._method(base, func.attr, node, frame)
+            if found is not None:
+                return found
+        target = self._evaluator.value_of(func, frame)
+        return self.of(target, node, frame)
+
+    def of(self, target: Value, node: ast.Call, frame: Frame) -> Value:
+        """What calling a value gives."""
+        kind = target.kind
+        if kind == "function" and target.ref is not None:
+            return self.project(target.ref, node, frame, target.receiver)
+        if kind == "class":
+            return self._made(target.ref, node, frame)
+        if kind == "module":
+            return self.forward(target, node, frame)
+        if kind == "object" and isinstance(target.ref, Class):
+            method = self._evaluator.method(target.ref, "__call__")
+            if method is not None:
+                return self.project(method, node, frame, target)
+        if kind == "library" and isinstance(target.ref, str):
+            return self._library(target.ref, node, frame)
+        return self._unseen(node, frame, target)
+
+    def _base_of(self, frame: Frame) -> Value:
+        cls = frame.function.cls
+        bases = (
+            [one for one in self._evaluator.program.bases(cls) if isinstance(one, Class)]
+            if cls is not None
+            else []
+        )
+        if not bases:
+            return UNKNOWN
+        receiver = frame.receiver
+        found = Value("object", ref=bases[0]) if receiver is None else receiver.but(ref=bases[0])
+        return found
+
+    # -- the project's
+
+    def project(self, function: Function, node: ast.Call, frame: Frame, receiver: Value | None) -> Value:
+        """What a function of the project gives for one call."""
+        if "contextmanager" in [one.rpartition(".")[2] for one in function.decorators]:
+            return self._managed(function)
+        inner = self._evaluator.enter(function, node, frame, receiver)
+        if inner is None:
+            inner = self._evaluator.root(function)
+            if inner.function is frame.function:
+                return UNKNOWN.assuming(Assumption(f"`{function.name}` calls itself", node))
+        return self._evaluator.returned(inner)
+
+    def _managed(self, function: Function) -> Value:
+        """A context manager of the project: it switches grad off where the statement that yields stands under a guard."""
+        frame = self._evaluator.root(function)
+        for one in function.flow.yields:
+            if self._evaluator.grad_is_off(one, frame):
+                return Value("context", ref="off")
+        return Value("context")
+
+    def _made(self, cls: Class, node: ast.Call, frame: Frame) -> Value:
+        found = self._evaluator.instance(cls).but(origins=frozenset({(node, frame)}))
+        for one in self._evaluator.program.lineage(cls):
+            if isinstance(one, str) and "." in one:
+                row = self._evaluator.table.function(one)
+                if row is not None and row.gives in ("optimizer", "loader", "scheduler"):
+                    return found.but(kind=row.gives)
+        return found
+
+    def forward(self, target: Value, node: Any, frame: Frame) -> Value:
+        """What a network gives for what it is given."""
+        site = frozenset({(node, frame)})
+        off = self._evaluator.grad_is_off(node, frame)
+        if isinstance(target.ref, Class):
+            method = self._evaluator.method(target.ref, "forward") or self._evaluator.method(
+                target.ref, "__call__"
+            )
+            if method is not None and isinstance(node, ast.Call):
+                found = self.project(method, node, frame, target)
+                if found.is_known:
+                    return (
+                        found.but(origins=site)
+                        if found.graph is Graph.LIVE and found.kind == "tensor"
+                        else found
+                    )
+        given = self._given(node, frame)
+        row = self.made_by(target)
+        if row is not None and row.weights == "none":
+            size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
+            return Value(
+                "tensor",
+                graph=given.graph,
+                device=given.device,
+                size=size,
+                origins=given.origins,
+                assumptions=given.assumptions,
+            )
+        graph = Graph.NONE if off else Graph.LIVE
+        return Value(
+            "tensor",
+            graph=graph,
+            size="batch",
+            origins=site | given.origins if not off else given.origins,
+            assumptions=target.assumptions,
+        )
+
+    def _reduces(self, target: Value) -> bool:
+        """Whether a loss gives one number."""
+        return all(not isinstance(node, ast.Call) or _reduction(node) for node, _ in target.origins)
+
+    def made_by(self, target: Value) -> Row | None:
+        """The row of the library's constructor that made a network, where one did."""
+        for node, frame in target.origins:
+            if isinstance(node, ast.Call) and frame is not None:
+                made = self._evaluator.value_of(node.func, frame)
+                if made.kind == "library" and isinstance(made.ref, str):
+                    return self._evaluator.table.function(made.ref)
+        return None
+
+    # -- methods
+
+    def _method(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value | None:
+        kind = base.kind
+        if kind in ("module", "object") and isinstance(base.ref, Class):
+            method = self._evaluator.method(base.ref, name)
+            if method is not None:
+                return self.project(method, node, frame, base)
+            if kind == "object":
+                return None
+        if kind in ("tensor", "parameter"):
+            return self._of_tensor(base, name, node, frame)
+        if kind == "module":
+            return self._of_module(base, name, node, frame)
+        if kind == "library" and isinstance(base.ref, str):
+            row = self._evaluator.table.own("class.methods", name)
+            if row is not None and base.ref.rpartition(".")[2][:1].isupper():
+                return (
+                    Value("module", origins=frozenset({(node, frame)})) if not _is_tool(base.ref) else UNKNOWN
+                )
+            return None
+        if kind in _TABLED:
+            row = self._evaluator.table.method(kind, name)
+            return self._by_row(row, base, node, frame) if row is not None else UNKNOWN
+        if kind == "loaded":
+            return base if name in ("get", "items", "values", "pop", "to", "cuda") else None
+        row = self._evaluator.table.own("tensor", name)
+        if row is not None and kind in ("unknown", "bottom"):
+            return self._as_tensor(base, name, row, node, frame)
+        return None
+
+    def _as_tensor(self, base: Value, name: str, row: Row, node: ast.Call, frame: Frame) -> Value | None:
+        """A method of tensors on what is not seen: a cut is one whatever it is of."""
+        if row.gives == "number" or row.reads:
+            return NUMBER if row.gives == "number" else Value("array")
+        if name in ("cuda", "cpu", "to", "float", "half", "double", "type", "eval", "train"):
+            return (
+                base.but(device=self._placed(row, node, frame, base), const=UNSET)
+                if base.kind != "bottom"
+                else base
+            )
+        if row.graph == "cuts" and name in ("detach", "detach_", "argmax", "argmin"):
+            return Value("tensor", device=base.device, size=base.size, assumptions=base.assumptions)
+        return (
+            base.but(const=UNSET, graph=Graph.NONE if row.graph != "keeps" else base.graph)
+            if base.graph
+            else None
+        )
+
+    def _of_tensor(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value:
+        row = self._evaluator.table.method("tensor", name)
+        if row is None:
+            return base
+        if row.gives == "number":
+            return NUMBER
+        if row.gives == "array":
+            return Value("array", device="host")
+        if row.gives in ("none", "handle"):
+            return NONE if row.gives == "none" else Value("handle")
+        if row.does == "requires grad":
+            off = node.args and self._evaluator.value_of(node.args[0], frame).const is False
+            return base.but(
+                graph=Graph.NONE
+                if off
+                else max(base.graph, Graph.LIVE if name == "requires_grad_" else Graph.NONE),
+                kind="tensor",
+            )
+        return self._transferred(row, base, node, frame)
+
+    def _transferred(
+        self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
+    ) -> Value:
+        """The value that an operation makes of a tensor, and of what else it is given."""
+        given = self._given(node, frame)
+        graph = max(base.graph, given.graph) if row.graph == "keeps" else Graph.NONE
+        origins = base.origins | (given.origins if given.graph else frozenset()) if graph else frozenset()
+        size = base.size
+        if row.size != "same" and _gives_one(row, node, is_method):
+            size = "scalar"
+        device = self._placed(row, node, frame, base)
+        found = Value(
+            "tensor", graph=graph, device=device, size=size, origins=origins, assumptions=base.assumptions
+        )
+        if row.gives == "pair" and (node.args or node.keywords):
+            return Value(
+                "tuple", parts=(found, found.but(graph=Graph.NONE, origins=frozenset())), graph=graph
+            )
+        return found
+
+    def _placed(self, row: Row, node: ast.Call, frame: Frame, base: Value) -> Device:
+        if row.device == "argument":
+            return self.device(node, frame) or base.device
+        if row.device == "keyword":
+            where = keyword(node, "device")
+            return self.device_of(where, frame) if where is not None else "host"
+        return row.device if row.device in ("host", "cuda") else base.device  # type: ignore[return-value]
+
+    def device(self, node: ast.Call, frame: Frame) -> Device | None:
+        """Where `x.to(…)` moves to; None where it only changes the type."""
+        where = argument(node, 0, "device")
+        if where is None:
+            return None
+        found = self._evaluator.value_of(where, frame)
+        if found.kind == "library" and isinstance(found.ref, str) and found.ref.startswith("torch."):
+            return None  # a type
+        return self.device_of(where, frame)
+
+    def device_of(self, node: Any, frame: Frame) -> Device:
+        """The place that an expression names."""
+        return self._named_device(self._evaluator.value_of(node, frame), node)
+
+    def _named_device(self, value: Value, node: Any) -> Device:
+        if isinstance(value.const, str) and value.kind in ("text", "device"):
+            return "host" if value.const == "cpu" else "cuda" if value.const.startswith("cuda") else "?"
+        if isinstance(value.const, int) and value.kind == "number":
+            return "cuda"
+        if value.kind == "device":
+            return value.device
+        return "?"
+
+    def _of_module(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value:
+        row = self._evaluator.table.own("module", name)
+        if row is None:
+            if name.startswith(("save", "log", "set_", "load", "add_", "get_", "init")):
+                return UNKNOWN
+            return self.forward(base.but(ref=None), node, frame)
+        if row.gives == "forward":
+            return self.forward(base, node, frame)
+        if row.gives == "receiver":
+            return base if row.device == "same" else base.but(device=self._placed(row, node, frame, base))
+        if row.gives == "fresh":
+            return Value("tensor")
+        if row.gives in ("parameters", "modules", "module", "state"):
+            named = name.startswith("named_")
+            found = Value(row.gives, origins=base.origins)  # type: ignore[arg-type]
+            return (
+                Value("list", receiver=Value("tuple", parts=(TEXT, self._evaluator.element(found))))
+                if named
+                else found
+            )
+        return NONE if row.gives == "none" else Value("handle")
+
+    # -- libraries
+
+    def _library(self, full: str, node: ast.Call, frame: Frame) -> Value:
+        row = (
+            self._evaluator.table.function(full)
+            if "." in full
+            else self._evaluator.table.own("builtins", full)
+        )
+        if row is None:
+            return self._unseen(node, frame, Value("library", ref=full))
+        return self._by_row(row, self._given(node, frame), node, frame)
+
+    def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""
+        method = _GIVES.get(row.gives)
+        if method is not None:
+            return method(self, row, base, node, frame)  # type: ignore[no-any-return]
+        if row.gives in (
+            "module",
+            "optimizer",
+            "scheduler",
+            "scaler",
+            "loader",
+            "accelerator",
+            "handle",
+            "logger",
+            "loaded",
+        ):
+            device = (
+                self._mapped(node, frame)
+                if row.device == "map_location"
+                else "host"
+                if row.gives == "loader"
+                else "?"
+            )
+            return Value(row.gives, origins=frozenset({(node, frame)}), device=device)  # type: ignore[arg-type]
+        return UNKNOWN
+
+    def _mapped(self, node: ast.Call, frame: Frame) -> Device:
+        where = argument(node, 1, "map_location")
+        return self.device_of(where, frame) if where is not None else "?"
+
+    def _gives_tensor(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if row.graph != "keeps" or row.gives == "pair":
+            return self._transferred(row, base.but(kind="tensor"), node, frame, False)
+        first = self._evaluator.value_of(node.args[0], frame) if node.args else base
+        inner = self._evaluator.element(first) if first.kind in ("list", "tuple") else first
+        return self._transferred(row, inner, node, frame, False)
+
+    def _gives_fresh(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        wanted = keyword(node, "requires_grad")
+        live = wanted is not None and self._evaluator.value_of(wanted, frame).const is True
+        return Value(
+            "tensor",
+            graph=Graph.LIVE if live else Graph.NONE,
+            device=self._placed(row, node, frame, UNKNOWN),
+            origins=frozenset({(node, frame)}) if live else frozenset(),
+        )
+
+    def _gives_parameter(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return Value("parameter", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
+
+    def _gives_number(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return NUMBER
+
+    def _gives_none(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return NONE
+
+    def _gives_text(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return TEXT
+
+    def _gives_array(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return Value("array", device="host")
+
+    def _gives_device(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        named = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
+        return Value("device", device=self._named_device(named, node), const=named.const)
+
+    def _gives_context(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if row.mode == "argument":
+            given = argument(node, 0, "mode")
+            return Value(
+                "context",
+                ref="argument",
+                const=self._evaluator.value_of(given, frame).const if given is not None else UNSET,
+            )
+        if row.mode == "off":
+            given = argument(node, 0, "mode")
+            if given is not None and self._evaluator.value_of(given, frame).const is False:
+                return Value("context", ref="on")
+            if node.args and self._evaluator.value_of(node.args[0], frame).kind == "function":
+                return self._evaluator.value_of(node.args[0], frame)  # `no_grad()(function)`
+        return Value("context", ref=row.mode)
+
+    def _gives_receiver(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return base
+
+    def _gives_argument(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return self._evaluator.value_of(node.args[0], frame).but(const=UNSET) if node.args else UNKNOWN
+
+    def _gives_arguments(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if len(node.args) == 1:
+            return self._gives_argument(row, base, node, frame)
+        return Value("tuple", parts=tuple(self._evaluator.value_of(one, frame) for one in node.args))
+
+    def _gives_copy(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if not node.args:
+            return UNKNOWN
+        value = self._evaluator.value_of(node.args[0], frame)
+        return value.but(origins=frozenset({(node, frame)}), const=UNSET)
+
+    def _gives_container(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if not node.args:
+            return Value(
+                "dict" if key_of(node.func) == "dict" else "list",
+                origins=frozenset({(node, frame)}),
+                parts=None,
+            )
+        value = self._evaluator.value_of(node.args[0], frame)
+        if value.kind in ("loader", "unknown", "modules", "parameters", "dict", "module"):
+            return value
+        element = self._evaluator.element(value)
+        return Value("list", origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
+
+    def _gives_empty_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return Value("dict", origins=frozenset({(node, frame)}))
+
+    def _gives_empty_list(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return Value("list", origins=frozenset({(node, frame)}))
+
+    def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return (
+            self._evaluator.element(self._evaluator.value_of(node.args[0], frame)).but(const=UNSET)
+            if node.args
+            else NUMBER
+        )
+
+    def _gives_element(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if isinstance(node.func, ast.Attribute):
+            index = self._evaluator.value_of(node.args[0], frame).const if node.args else None
+            return self._evaluator.element(base, index if isinstance(index, (int, str)) else None)
+        values = [self._evaluator.value_of(one, frame) for one in node.args]
+        return (
+            self._evaluator.element(values[0])
+            if values and (len(values) == 1 or values[1].kind == "none")
+            else join(values)
+        )
+
+    def _gives_elements(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if base.kind == "dict" and base.parts:
+            return Value(
+                "list",
+                receiver=join((*(one for _, one in base.parts), self._contained(base))),
+                origins=base.origins,
+            )
+        element = self._evaluator.element(base)
+        return Value("list", receiver=element, origins=base.origins, graph=element.graph)
+
+    def _contained(self, base: Value) -> Value:
+        return self._evaluator.element(base.but(parts=None))
+
+    def _gives_pairs(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        inner = self._gives_elements(row, base, node, frame)
+        return Value("list", receiver=Value("tuple", parts=(TEXT, inner.receiver)), graph=inner.graph)
+
+    def _gives_zip(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if any(isinstance(one, ast.Starred) for one in node.args):
+            return UNKNOWN
+        parts = tuple(self._evaluator.element(self._evaluator.value_of(one, frame)) for one in node.args)
+        return Value("list", receiver=Value("tuple", parts=parts))
+
+    def _gives_enumerate(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        element = (
+            self._evaluator.element(self._evaluator.value_of(node.args[0], frame)) if node.args else UNKNOWN
+        )
+        return Value("list", receiver=Value("tuple", parts=(NUMBER, element)))
+
+    def _gives_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return Value("dict", origins=frozenset({(node, frame)}), receiver=UNKNOWN)
+
+    def _gives_tool(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        parts = (Value("module", origins=frozenset({(node, frame)})), UNKNOWN, UNKNOWN)
+        return Value("tuple", parts=parts[: 3 if "transforms" in (key_of(node.func) or "") else 2])
+
+    def _gives_called(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """`checkpoint(function, *args)`."""
+        if not node.args:
+            return UNKNOWN
+        target = self._evaluator.value_of(node.args[0], frame)
+        return (
+            self.forward(target, node, frame) if target.kind == "module" else Value("tensor", graph=Graph.MAY)
+        )
+
+    def _gives_unknown(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return UNKNOWN
+
+    def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
+        """What code gives that is not seen: perhaps what it was given, with its graph."""
+        given = self._given(node, frame)
+        if given.graph is Graph.NONE:
+            return Value("unknown", origins=frozenset({(node, frame)}))
+        guess = Assumption(f"what `{_spelled(node.func)}` gives is not seen", node)
+        return Value(
+            "unknown", graph=Graph.MAY, origins=given.origins, assumptions=given.assumptions
+        ).assuming(guess)
+
+    def _given(self, node: Any, frame: Frame) -> Value:
+        """What the arguments of a call have in common: the graph of any."""
+        if not isinstance(node, ast.Call):
+            return UNKNOWN
+        values = [self._flat(self._evaluator.value_of(one, frame)) for one in _arguments(node)]
+        with_graph = [one for one in values if one.graph]
+        if with_graph:
+            return join(with_graph)
+        tensors = [one for one in values if one.kind in ("tensor", "parameter")]
+        return tensors[0] if tensors else UNKNOWN
+
+    def _flat(self, value: Value) -> Value:
+        """A value, or what is in it where it is a list of values."""
+        if value.kind in ("tuple", "list", "dict") and not value.graph:
+            element = self._evaluator.element(value.but(parts=value.parts if value.kind == "tuple" else None))
+            return element if element.kind not in ("list", "dict", "tuple") else UNKNOWN
+        return value
+
+    # -- containers
+
+    def contents(self, value: Value, index: Any) -> Value:
+        """What is in a list or dict: what its displays name, and what is stored in it, by whatever method of its class."""
+        return join(self._stored_in(origin) for origin in value.origins) if value.origins else UNKNOWN
+
+    def _stored_in(self, origin: Any) -> Value:
+        if origin in self._contents:
+            return self._contents[origin] or UNKNOWN.but(kind="bottom")
+        self._contents[origin] = None
+        node, frame = origin
+        if frame is None:
+            return UNKNOWN
+        found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
+        if isinstance(node, ast.Dict):
+            found += [self._evaluator.value_of(one, frame) for one in node.values]
+        for key, where in self._keys_of(node, frame):
+            found += self._put_in(key, where)
+        value = join(found) if found else UNKNOWN
+        self._contents[origin] = value
+        return value
+
+    def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
+        """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""
+        flow = frame.flow
+        given = [one.key for one in flow.given.get(node, ()) if not one.path]
+        if not given:
+            given = [
+                key for key, several in flow.definitions.items() if any(one.node is node for one in several)
+            ]
+        for key in given:
+            yield key, frame
+            own, _, name = key.partition(".")
+            function = frame.function
+            if name and function.cls is not None and own == function.self_name:
+                for cls in self._evaluator.program.lineage(function.cls):
+                    for method in cls.methods.values() if isinstance(cls, Class) else ():
+                        if name in method.words and method is not function and method.takes_self:
+                            yield f"{method.self_name}.{name}", self._evaluator.root(method)
+
+    def _put_in(self, key: str, frame: Frame) -> Iterator[Value]:
+        flow = frame.flow
+        for store in flow.stores:
+            if key_of(store.target.value) == key:
+                yield self._evaluator.value_of(store.value, frame)
+        for use in flow.uses.get(key, ()):
+            above = flow.parents.get(use)
+            if not isinstance(above, ast.Attribute):
+                continue
+            call = flow.parents.get(above)
+            if not isinstance(call, ast.Call) or call.func is not above:
+                continue
+            position = _STORING.get(above.attr)
+            if position is not None and position < len(call.args):
+                yield self._evaluator.value_of(call.args[position], frame)
+            elif above.attr in _EXTENDING and call.args:
+                yield self._evaluator.element(self._evaluator.value_of(call.args[0], frame))
+
+    def entered_context(self, value: Value, node: Any, frame: Frame) -> Value:
+        """What `with … as x` binds."""
+        if value.kind == "object" and isinstance(value.ref, Class):
+            method = self._evaluator.method(value.ref, "__enter__")
+            if method is not None:
+                return self._evaluator.returned(self._evaluator.root(method))
+        return value if value.kind != "context" else UNKNOWN
+
+
+def _arguments(node: ast.Call) -> Iterator[Any]:
+    for one in node.args:
+        yield one.value if isinstance(one, ast.Starred) else one
+    for named in node.keywords:
+        yield named.value
+
+
+def _gives_one(row: Row, node: ast.Call, is_method: bool) -> bool:
+    """Whether a reduction gives one number: `x.mean()`, and neither `x.mean(1)` nor `torch.mean(x, 1)`."""
+    if row.size == "loss":
+        return _reduction(node)
+    dims = keyword(node, "dim") or keyword(node, "axis") or keyword(node, "keepdim")
+    return dims is None and len(node.args) <= (0 if is_method else 1)
+
+
+def _reduction(node: ast.Call) -> bool:
+    wanted = keyword(node, "reduction")
+    return not (isinstance(wanted, ast.Constant) and wanted.value == "none")
+
+
+def _is_tool(full: str) -> bool:
+    """Whether a class of a library prepares data: tokenizers and their like are no networks."""
+    last = full.rpartition(".")[2]
+    return any(word in last for word in ("Tokenizer", "Processor", "Config", "FeatureExtractor", "Scheduler"))
+
+
+def _spelled(node: Any) -> str:
+    key = key_of(node)
+    return key if key is not None else getattr(node, "attr", "the call")
+
+
+_GIVES: dict[str, Any] = {
+    "tensor": Calling._gives_tensor,
+    "pair": Calling._gives_tensor,
+    "fresh": Calling._gives_fresh,
+    "parameter": Calling._gives_parameter,
+    "number": Calling._gives_number,
+    "none": Calling._gives_none,
+    "text": Calling._gives_text,
+    "array": Calling._gives_array,
+    "device": Calling._gives_device,
+    "context": Calling._gives_context,
+    "receiver": Calling._gives_receiver,
+    "argument": Calling._gives_argument,
+    "arguments": Calling._gives_arguments,
+    "copy": Calling._gives_copy,
+    "container": Calling._gives_container,
+    "empty dict": Calling._gives_empty_dict,
+    "empty list": Calling._gives_empty_list,
+    "sum": Calling._gives_sum,
+    "element": Calling._gives_element,
+    "elements": Calling._gives_elements,
+    "pairs": Calling._gives_pairs,
+    "zip": Calling._gives_zip,
+    "enumerate": Calling._gives_enumerate,
+    "dict": Calling._gives_dict,
+    "module and transform": Calling._gives_tool,
+    "called": Calling._gives_called,
+    "unknown": Calling._gives_unknown,
+}

@@ -1,0 +1,800 @@
+"""Who uses a value, and how: a worklist over the edges that the flow has made, in the frames of the calls that it goes through.
+
+Forwards it is the same table that the evaluator uses backwards: what an operation does to a value decides whether its result is still
+that value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame, parameter_for
+from gpulint.analysis.models.table import Row
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.syntax.flow import ENTRY, Definition
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of, keyword
+
+MOST_STEPS: Final = 600  # places that one value is followed to
+ANY: Final = "*"
+PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
+
+# `graph`: what gradients flow through; `object`: one and the same thing, under whatever name.
+Track = Literal["graph", "object"]
+Role = Literal[
+    "reads", "cuts", "backward", "called", "method", "attribute", "set", "given", "stored", "returned", "optimized", "tested",
+    "deleted", "written", "dropped", "too much", "saved", "copied", "computed", "fed",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use: what is done at `node`, by what name; `path` leads to the value from what is used there. `owner` is the container
+    or object that it is stored in."""
+
+    role: Role
+    node: Any
+    frame: Frame
+    name: str = ""
+    path: tuple[Any, ...] = ()
+    owner: Any = None
+    row: Row | None = None
+
+
+def consumers(
+    evaluator: Evaluator, node: Any, frame: Frame, track: Track, path: tuple[Any, ...] = ()
+) -> list[Use]:
+    """The uses of what an expression gives, in the order in which they are found."""
+    worklist = _Worklist(evaluator, track)
+    worklist.push(node, frame, path)
+    return worklist.run()
+
+
+def consumers_of_definition(
+    evaluator: Evaluator, definition: Definition, frame: Frame, track: Track
+) -> list[Use]:
+    """The same of what a definition gives its key: a parameter, an attribute."""
+    worklist = _Worklist(evaluator, track)
+    worklist.definition(definition, frame, ())
+    return worklist.run()
+
+
+class _Worklist:
+    def __init__(self, evaluator: Evaluator, track: Track) -> None:
+        self.evaluator, self.track = evaluator, track
+        self.found: list[Use] = []
+        self.queue: list[tuple[Any, Frame, tuple[Any, ...]]] = []
+        self.seen: set[Any] = set()
+
+    def run(self) -> list[Use]:
+        for at in self.queue:  # grows while it is gone through
+            if len(self.queue) > MOST_STEPS:
+                self.use("too much", *at)
+                break
+            self.step(*at)
+        return self.found
+
+    def push(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        at = (node, frame, path)
+        if at not in self.seen and len(path) <= 3:
+            self.seen.add(at)
+            self.queue.append(at)
+
+    def use(
+        self,
+        role: Role,
+        node: Any,
+        frame: Frame,
+        path: tuple[Any, ...],
+        name: str = "",
+        owner: Any = None,
+        row: Row | None = None,
+    ) -> None:
+        self.found.append(Use(role, node, frame, name, path, owner, row))
+
+    def step(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        if self.evaluator.is_dead(node, frame):
+            return
+        above = frame.flow.parents.get(node)
+        method = _STEPS.get(above.__class__)
+        if method is not None:
+            method(self, node, above, frame, path)
+        elif isinstance(above, COMPREHENSIONS):
+            self.push(above, frame, (ANY, *path))
+        elif isinstance(above, ast.stmt):
+            self.use("tested", node, frame, path)
+        else:
+            self.use("given", node, frame, path, type(above).__name__)
+
+    # -- definitions
+
+    def definitions(self, value: Any, frame: Frame, path: tuple[Any, ...], kinds: tuple[str, ...]) -> None:
+        for one in frame.flow.given.get(value, ()):
+            if one.kind not in kinds or (one.kind == "loop" and not path and self.track == "object"):
+                continue  # what is in it, not itself
+            rest = _unpacked(path[1:] if one.kind == "loop" and path[:1] != (PARAMETERS,) else path, one.path)
+            if rest is not None:
+                self.definition(one, frame, rest)
+
+    def definition(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
+        """Go on with the uses of a key that a definition reaches, in closures and other methods too."""
+        key, flow = definition.key, frame.flow
+        for use in flow.uses_of(definition):
+            self.push(use, frame, path)
+        own, dot, name = key.partition(".")
+        function = frame.function
+        if dot and function.cls is not None and own == function.self_name and "." not in name:
+            self.use("stored", definition.node, frame, path, key, owner=(function.cls, name))
+            self.attribute(function, name, path)
+        elif dot or "[" in key:
+            self.use("stored", definition.node, frame, path, key, owner=key)
+        else:
+            self.closures(key, frame, path)
+
+    def attribute(self, function: Function, name: str, path: tuple[Any, ...]) -> None:
+        """The uses of an attribute in all methods of its class and of those that derive from it."""
+        cls = function.cls
+        assert cls is not None
+        program = self.evaluator.program
+        classes = [one for one in program.lineage(cls) if isinstance(one, Class)]
+        for one in (*classes, *program.subclasses(cls)):
+            for method in one.methods.values():
+                if name in method.words and method.takes_self:
+                    key = f"{method.self_name}.{name}"
+                    frame = self.evaluator.root(method)
+                    for use in method.flow.uses.get(key, ()):
+                        if ENTRY in method.flow.reaching(use) or method.name == function.name:
+                            self.push(use, frame, path)
+        self.from_outside(cls, name, path)
+
+    def from_outside(self, cls: Class, name: str, path: tuple[Any, ...]) -> None:
+        """The uses of an attribute by others: `trainer.losses`."""
+        for function in (cls.file.body, *cls.file.functions):
+            if function.cls is cls or name not in function.words:
+                continue
+            frame = self.evaluator.root(function)
+            for key, uses in function.flow.uses.items():
+                if key.endswith(f".{name}"):
+                    for use in uses:
+                        if (
+                            isinstance(use, ast.Attribute)
+                            and self.evaluator.value_of(use.value, frame).ref is cls
+                        ):
+                            self.push(use, frame, path)
+
+    def closures(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
+        function = frame.function
+        for other in (
+            function.file.functions if not function.is_module or key in function.flow.definitions else ()
+        ):
+            inside = other.parent is function or (function.is_module and other.parent is None)
+            if inside and key in other.words and key not in {one.arg for one in other.parameters}:
+                for use in other.flow.uses.get(key, ()):
+                    if ENTRY in other.flow.reaching(use):
+                        self.push(use, self.evaluator.root(other), path)
+
+    # -- statements
+
+    def assign(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        self.definitions(node, frame, path, ("assign",))
+        for store in frame.flow.stores:
+            if store.value is node and key_of(store.target) is None:
+                rest = _unpacked(path, store.path)
+                if rest is not None:
+                    self.store(store.target.value, node, frame, rest, key_of(store.target.value) or "")
+            elif store.value is node:
+                self.into(store.target.value, frame, (constant_index(store.target.slice), *path))
+
+    def augmented(self, node: Any, above: ast.AugAssign, frame: Frame, path: tuple[Any, ...]) -> None:
+        if node is above.target and self.track == "object" and not path:
+            self.use("written", node, frame, path)
+        if node is above.value and self.track == "object" and not path:
+            self.use("computed", node, frame, path)
+            return
+        for one in frame.flow.given.get(above.value, ()):
+            if one.kind == "augmented":
+                self.use("computed", node, frame, path, one.key)
+                self.definition(one, frame, path)
+
+    def give(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        """A return: to the call that the frame is of, or to all of them."""
+        path = (ANY, *path) if isinstance(above, (ast.Yield, ast.YieldFrom)) else path
+        if frame.caller is not None:
+            self.push(frame.call, frame.caller, path)
+            return
+        sites = self.evaluator.callers(frame.function)
+        for site in sites:
+            self.push(site.call, site.frame, path)
+        if not sites or not all(site.certain for site in sites):
+            self.use("returned", node, frame, path)
+
+    def statement(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        self.use("dropped", node, frame, path)
+
+    def loop(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        if path[:1] == (PARAMETERS,):
+            self.use("method", node, frame, path, "for parameters")
+        elif not path and self.track == "object":
+            self.use("attribute", node, frame, path, "items")
+        self.definitions(node, frame, path, ("loop",))
+
+    def with_item(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        self.definitions(node, frame, path, ("context",))
+
+    def delete(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        self.use("deleted", node, frame, path)
+
+    # -- expressions
+
+    def read(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        self.use("reads", node, frame, path, type(above).__name__)
+
+    def through(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        self.push(above, frame, path)
+        if isinstance(above, ast.NamedExpr):
+            self.definitions(node, frame, path, ("assign",))
+
+    def operator(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+            self.use("tested", node, frame, path)
+        elif self.track == "object" and (not path or path[0] == PARAMETERS):
+            self.use("computed", node, frame, path)
+        elif not isinstance(above, ast.BinOp) or self.evaluator.value_of(above, frame).kind not in (
+            "text",
+            "number",
+        ):
+            self.push(above, frame, path)
+        else:
+            self.use("reads", node, frame, path)
+
+    def chosen(self, node: Any, above: ast.IfExp, frame: Frame, path: tuple[Any, ...]) -> None:
+        if node is above.test:
+            self.use("tested", node, frame, path)
+        else:
+            self.push(above, frame, path)
+
+    def display(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        if isinstance(node, ast.Starred):
+            self.push(above, frame, (ANY, *path[1:]) if path else path)
+        elif isinstance(above, ast.Set):
+            self.push(above, frame, (ANY, *path))
+        else:
+            self.push(above, frame, (above.elts.index(node), *path))
+
+    def starred(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        outer = frame.flow.parents.get(above)
+        if isinstance(outer, ast.Call):
+            self.given_to(above, outer, frame, path)
+        else:
+            self.push(above, frame, path)
+
+    def dict_display(self, node: Any, above: ast.Dict, frame: Frame, path: tuple[Any, ...]) -> None:
+        for key, value in zip(above.keys, above.values, strict=True):
+            if value is node:
+                if key is None:
+                    self.push(above, frame, path)
+                else:
+                    self.push(above, frame, (key.value if isinstance(key, ast.Constant) else ANY, *path))
+
+    def generator(self, node: Any, above: ast.comprehension, frame: Frame, path: tuple[Any, ...]) -> None:
+        if node is above.iter:
+            self.loop(node, above, frame, path)
+        else:
+            self.use("tested", node, frame, path)
+
+    def subscript(self, node: Any, above: ast.Subscript, frame: Frame, path: tuple[Any, ...]) -> None:
+        if node is above.slice:
+            self.use("reads", node, frame, path)
+        elif isinstance(above.ctx, ast.Store):
+            if not path:  # else another item takes its place in the container
+                self.use("set", above, frame, path, "item")
+        elif isinstance(above.ctx, ast.Del):
+            self.use("deleted", above, frame, path, "item")
+        elif isinstance(above.slice, ast.Slice):
+            self.push(above, frame, path)
+        elif not path:
+            if self.track == "graph":
+                self.push(above, frame, path)
+            else:
+                self.use("attribute", above, frame, path, "item")
+        elif path[0] in (PARAMETERS,) or _matches(path[0], constant_index(above.slice)):
+            self.push(above, frame, path[1:] if path[0] != PARAMETERS else path)
+
+    def keyword(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        outer = frame.flow.parents.get(above)
+        if isinstance(outer, ast.Call):
+            self.given_to(node, outer, frame, path)
+        else:
+            self.use("given", node, frame, path)
+
+    def call(self, node: Any, above: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+        if node is above.func:
+            self.use("called", above, frame, path)
+        else:
+            self.given_to(node, above, frame, path)
+
+    # -- methods
+
+    def attribute_of(self, node: Any, above: ast.Attribute, frame: Frame, path: tuple[Any, ...]) -> None:
+        flow = frame.flow
+        if isinstance(above.ctx, ast.Store):
+            self.use("set", above, frame, path, above.attr)
+            return
+        outer = flow.parents.get(above)
+        is_call = isinstance(outer, ast.Call) and outer.func is above
+        if path and path[0] != PARAMETERS:
+            self.of_container(node, above, outer if is_call else None, frame, path)
+        elif self.track == "graph":
+            self.of_tensor(above, outer if is_call else None, frame)
+        else:
+            self.of_object(node, above, outer if is_call else None, frame, path)
+
+    def of_container(
+        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
+    ) -> None:
+        name = above.attr
+        if call is None:
+            # an object, one of whose attributes the value is
+            if path[0] in (name, ANY):
+                self.push(above, frame, path[1:])
+            return
+        if name in ("items",):
+            self.push(call, frame, (ANY, 1, *path[1:]))
+        elif name in ("values", "copy"):
+            self.push(call, frame, path if name == "copy" else (ANY, *path[1:]))
+        elif name in ("get", "pop", "popleft", "setdefault"):
+            index = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+            if name == "popleft" or _matches(path[0], index):
+                self.push(call, frame, path[1:])
+        elif name in ("clear",):
+            self.use("deleted", call, frame, path, name)
+        elif name in (
+            "keys",
+            "append",
+            "add",
+            "extend",
+            "insert",
+            "update",
+            "index",
+            "count",
+            "remove",
+            "sort",
+            "reverse",
+        ):
+            self.use("attribute", call, frame, path, name)
+        else:
+            self.into_method(node, above, call, frame, path)
+
+    def into_method(
+        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
+    ) -> None:
+        """The object itself goes into one of its methods."""
+        base = self.evaluator.value_of(node, frame)
+        method = self.evaluator.method(base.ref, above.attr) if isinstance(base.ref, Class) else None
+        if method is None or not method.takes_self:
+            self.use("method", call, frame, path, above.attr)
+            return
+        inner = self.evaluator.enter(method, call, frame, base) or self.evaluator.root(method)
+        for one in method.flow.definitions.get(method.self_name, ()):
+            if one.kind == "parameter":
+                self.definition(one, inner, path)
+
+    def of_tensor(self, above: ast.Attribute, call: Any, frame: Frame) -> None:
+        table = self.evaluator.table
+        if call is None:
+            row = table.method("tensor.attributes", above.attr)
+            if row is None or row.gives == "number":
+                self.use("reads" if above.attr != "grad_fn" else "attribute", above, frame, (), above.attr)
+            elif row.graph == "cuts":
+                self.use("cuts", above, frame, (), above.attr, row=row)
+            else:
+                self.push(above, frame, ())
+            return
+        base = self.evaluator.value_of(above.value, frame)
+        if base.kind in ("object", "module") and isinstance(base.ref, Class):
+            self.into_method(above.value, above, call, frame, ())
+            return
+        row = table.method("tensor", above.attr)
+        self.by_row(row or Row(), above.value, call, frame, (), above.attr)
+
+    def of_object(
+        self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
+    ) -> None:
+        name = above.attr
+        if path[:1] == (PARAMETERS,):
+            if name in ("items", "values", "copy", "data", "detach", "clone") and (
+                call is not None or name == "data"
+            ):
+                self.push(call or above, frame, path)
+            elif name[-1:] == "_" and name != "requires_grad_":
+                self.use("written", call or above, frame, path, name)
+            else:
+                self.use("method", call or above, frame, path, f"parameters.{name}")
+            return
+        if call is None:
+            self.use("attribute", above, frame, path, name)
+            part = self.evaluator.table.own("module.attributes", name)
+            if part is not None and part.gives == "module":
+                self.push(above, frame, path)
+            return
+        value = self.evaluator.value_of(node, frame)
+        kind = value.kind
+        row = self.evaluator.table.own(kind, name)
+        if isinstance(value.ref, Class) and self.evaluator.method(value.ref, name) is not None:
+            self.use("method", call, frame, path, name)
+            self.into_method(node, above, call, frame, path)
+            return
+        self.use("method", call, frame, path, name, row=row)
+        if (row is not None and row.gives == "receiver") or (
+            kind == "unknown" and name in ("to", "cuda", "cpu", "eval", "train", "half", "float")
+        ):
+            self.push(call, frame, path)
+        elif name in ("parameters", "named_parameters", "state_dict"):
+            self.push(call, frame, (PARAMETERS, *path))
+        elif row is not None and row.gives in ("elements", "pairs", "element"):
+            self.use("attribute", call, frame, path, name)
+
+    # -- arguments
+
+    def given_to(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+        func = call.func
+        if isinstance(func, ast.Attribute):
+            base = self.evaluator.value_of(func.value, frame)
+            if self.into_container(node, call, func, base, frame, path):
+                return
+            if path[:1] == (PARAMETERS,) and base.kind == "optimizer":
+                self.use("optimized", call, frame, path, func.attr)
+                return
+            target = self._method_of(base, func.attr)
+            if target is not None:
+                self.into_function(target, node, call, frame, path, base)
+                return
+            if base.kind in ("tensor", "parameter") and self.track == "graph":
+                self.by_row(
+                    self.evaluator.table.method("tensor", func.attr) or Row(),
+                    node,
+                    call,
+                    frame,
+                    path,
+                    func.attr,
+                )
+                return
+            row = self.evaluator.table.own(base.kind, func.attr)
+            if row is not None:
+                self.by_row(row, node, call, frame, path, func.attr)
+                return
+            if base.kind == "module":
+                self.use("given", call, frame, path, func.attr)
+                if self.track == "graph":
+                    self.push(call, frame, ())
+                return
+        target_value = self.evaluator.value_of(func, frame)
+        self.given_to_value(target_value, node, call, frame, path)
+
+    def _method_of(self, base: Value, name: str) -> Function | None:
+        if base.kind in ("module", "object") and isinstance(base.ref, Class):
+            return self.evaluator.method(base.ref, name)
+        return None
+
+    def given_to_value(
+        self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
+    ) -> None:
+        name = key_of(call.func) or ""
+        if target.kind == "function" and target.ref is not None:
+            self.into_function(target.ref, node, call, frame, path, target.receiver)
+        elif target.kind == "class" and isinstance(target.ref, Class):
+            init = self.evaluator.method(target.ref, "__init__")
+            if init is not None:
+                made = self.evaluator.value_of(call, frame)
+                self.into_function(init, node, call, frame, path, made)
+            else:
+                self.use("stored", call, frame, path, name, owner=target.ref)
+            if self.track == "object" and path[:1] == (PARAMETERS,):
+                self.use(
+                    "optimized" if self.evaluator.value_of(call, frame).kind == "optimizer" else "given",
+                    call,
+                    frame,
+                    path,
+                    name,
+                )
+        elif target.kind == "module":
+            self.into_network(target, node, call, frame, path)
+        elif (
+            target.kind == "object"
+            and isinstance(target.ref, Class)
+            and self.evaluator.method(target.ref, "__call__") is not None
+        ):
+            method = self.evaluator.method(target.ref, "__call__")
+            assert method is not None
+            self.into_function(method, node, call, frame, path, target)
+        elif target.kind == "library" and isinstance(target.ref, str):
+            table = self.evaluator.table
+            row = table.function(target.ref) if "." in target.ref else table.own("builtins", target.ref)
+            if row is None:
+                self.use("given", call, frame, path, name)
+                if self.track == "graph":
+                    self.push(call, frame, path)
+            else:
+                self.by_row(row, node, call, frame, path, target.ref)
+        else:
+            self.use("given", call, frame, path, name)
+            if self.track == "graph":
+                self.push(call, frame, ())
+
+    def into_network(
+        self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
+    ) -> None:
+        method = self.evaluator.method(target.ref, "forward") if isinstance(target.ref, Class) else None
+        if self.track == "graph":
+            self.use("fed", call, frame, path)
+        if method is not None:
+            self.into_function(method, node, call, frame, path, target)
+        elif self.track == "graph":
+            self.push(call, frame, ())  # what a network gives depends on what it is given
+        else:
+            self.use("given", call, frame, path, key_of(call.func) or "")
+
+    def into_function(
+        self,
+        function: Function,
+        node: Any,
+        call: ast.Call,
+        frame: Frame,
+        path: tuple[Any, ...],
+        receiver: Value | None,
+    ) -> None:
+        """Go on inside a function of the project."""
+        bound = function.takes_self and receiver is not None
+        name = parameter_for(function, call, node, bound)
+        if name is None:
+            self.use("given", call, frame, path, function.name)
+            return
+        inner = self.evaluator.enter(function, call, frame, receiver if bound else None)
+        if inner is None:
+            if frame.function is function or self.evaluator.root(function) is frame:
+                return
+            inner = self.evaluator.root(function)
+        star = function.node.args.vararg
+        path = (ANY, *path) if star is not None and star.arg == name else path
+        for one in function.flow.definitions.get(name, ()):
+            if one.kind == "parameter":
+                self.definition(one, inner, path)
+
+    def by_row(
+        self, row: Row, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...], name: str
+    ) -> None:
+        """What a row of the table makes of the value."""
+        does = row.does
+        if path[:1] == (PARAMETERS,) and does == "copies into":
+            self.use("reads", call, frame, path, name)
+        elif does == "backward":
+            self.use("backward", call, frame, path, name)
+        elif does == "optimizes":
+            self.use("optimized", call, frame, path, name)
+        elif does == "saves":
+            self.use("saved", call, frame, path, name)
+        elif does == "copies":
+            self.use("copied", call, frame, path, name, row=row)
+        elif does in ("loads weights", "loads into optimizer"):
+            self.use("given", call, frame, path, "load_state_dict", row=row)
+        elif row.gives in (
+            "container",
+            "enumerate",
+            "zip",
+            "elements",
+            "pairs",
+            "called list",
+            "argument",
+            "arguments",
+            "sum",
+            "element",
+        ):
+            self.rearranged(row, node, call, frame, path)
+        elif row.reads:
+            self.use("reads", call, frame, path, name, row=row)
+        elif self.track == "object" and row.gives != "receiver":
+            self.use("reads" if path[:1] == (PARAMETERS,) else "given", call, frame, path, name, row=row)
+        elif row.gives == "receiver":
+            self.use("method", call, frame, path, name, row=row)
+            self.push(call, frame, path)
+        elif row.graph == "cuts":
+            self.use("cuts", call, frame, path, name, row=row)
+        elif row.graph == "none":
+            self.use("reads" if row.gives == "number" else "given", call, frame, path, name, row=row)
+        elif row.gives == "pair" and (call.args or call.keywords):
+            self.push(call, frame, (0,))
+            self.use("cuts", call, frame, path, name, row=row)
+        else:
+            if row.device == "host":
+                self.use("method", call, frame, path, name, row=row)
+            self.push(call, frame, () if path else path)
+
+    def rearranged(self, row: Row, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+        """Through functions that give the same things in another order."""
+        gives = row.gives
+        if gives == "enumerate":
+            self.push(call, frame, (ANY, 1, *path[1:]) if path else (ANY, 1))
+        elif gives == "zip":
+            position = call.args.index(node) if node in call.args else 0
+            if path[:1] == (PARAMETERS,):
+                self.push(call, frame, (ANY, position, *path))
+            elif isinstance(node, ast.Starred):
+                self.push(call, frame, (path[1] if len(path) > 1 else ANY, ANY, *path[2:]))
+            else:
+                self.push(call, frame, (ANY, position, *path[1:]))
+        elif gives in ("sum", "element"):
+            self.push(call, frame, path[1:] if path else path)
+        elif gives == "argument":
+            if call.args and node is call.args[0]:
+                self.push(call, frame, path)
+        elif gives == "arguments":
+            position = call.args.index(node) if node in call.args else 0
+            self.push(call, frame, path if len(call.args) == 1 else (position, *path))
+        elif gives == "called list":
+            self.use("given", call, frame, path, "map")
+        else:
+            self.push(call, frame, path)
+
+    # -- stores
+
+    def into_container(
+        self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: tuple[Any, ...]
+    ) -> bool:
+        """A method that puts what it is given into a list or dict."""
+        kinds = (
+            (base.kind,)
+            if base.kind in ("list", "dict", "set")
+            else ("list",)
+            if base.kind == "unknown"
+            else ()
+        )
+        for kind in kinds:
+            row = self.evaluator.table.own(kind, func.attr)
+            if row is None or not row.does.startswith("stores"):
+                continue
+            if base.kind == "unknown" and func.attr in ("add", "update", "insert"):
+                return False
+            inner = path[1:] if row.does == "stores elements" and path else path
+            self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
+            return True
+        return False
+
+    def store(
+        self, container: Any, node: Any, frame: Frame, path: tuple[Any, ...], name: str, at: Any = None
+    ) -> None:
+        """Put into a container: go on with what is taken out of it."""
+        value = self.evaluator.value_of(container, frame)
+        self.use("stored", at or node, frame, path, name, owner=(container, value))
+        self.into(container, frame, (ANY, *path))
+
+    def into(self, container: Any, frame: Frame, path: tuple[Any, ...]) -> None:
+        """Go on with the uses of a container, under all its names."""
+        flow = frame.flow
+        key = key_of(container)
+        while key is None and isinstance(container, ast.Subscript):
+            container, path = container.value, (ANY, *path)
+            key = key_of(container)
+        if key is None:
+            return
+        for one in flow.reaching(container):
+            if one is not ENTRY:
+                for use in flow.uses_of(one):
+                    if use is not container:
+                        self.push(use, frame, path)
+                if one.kind == "parameter":
+                    self.back_to_callers(one, frame, path)
+        own, dot, name = key.partition(".")
+        if (
+            dot
+            and frame.function.cls is not None
+            and own == frame.function.self_name
+            and "." not in name
+            and "[" not in name
+        ):
+            self.attribute(frame.function, name, path)
+        elif not dot and ENTRY in flow.reaching(container):
+            self.outer(key, frame, path)
+
+    def outer(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
+        """A container of a function around, or of the module."""
+        function = frame.function.parent or frame.function.file.body
+        if key in function.flow.definitions:
+            root = self.evaluator.root(function)
+            for use in function.flow.uses.get(key, ()):
+                self.push(use, root, path)
+            self.closures(key, root, path)
+
+    def back_to_callers(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
+        """A container that a caller gave: the caller has it too."""
+        function, name = frame.function, definition.key
+        sites = (
+            [(frame.call, frame.caller)]
+            if frame.caller is not None
+            else [(one.call, one.frame) for one in self.evaluator.callers(function)]
+        )
+        for call, caller in sites:
+            if caller is None:
+                continue
+            given = _argument_of(function, name, call)
+            if given is not None and key_of(given) is not None:
+                self.into(given, caller, path)
+
+
+def _argument_of(function: Function, name: str, call: ast.Call) -> Any:
+    names = [one.arg for one in function.parameters][1 if function.takes_self else 0 :]
+    found = keyword(call, name)
+    if found is None and name in names and names.index(name) < len(call.args):
+        found = call.args[names.index(name)]
+    return found
+
+
+def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What is left of a path where a value is unpacked; None where another part of it is taken."""
+    rest = list(path)
+    for index in target:
+        if rest[:1] == [PARAMETERS]:
+            return path  # a name beside them is no harm
+        if not rest:
+            return ()  # a tensor that is unpacked: each part is of it
+        first = rest.pop(0)
+        if isinstance(index, slice):
+            rest.insert(0, ANY)
+        elif (
+            first not in (ANY, PARAMETERS)
+            and isinstance(index, int)
+            and isinstance(first, int)
+            and first != index
+            and index >= 0
+        ):
+            return None
+    return tuple(rest)
+
+
+def _matches(wanted: Any, index: Any) -> bool:
+    return (
+        wanted in (ANY, index)
+        or index is None
+        or (isinstance(index, int) and index < 0 and isinstance(wanted, int))
+    )
+
+
+def roles(uses: list[Use]) -> Iterator[str]:
+    """Each role once."""
+    yield from dict.fromkeys(one.role for one in uses)
+
+
+_STEPS: dict[type, Any] = {
+    ast.Assign: _Worklist.assign,
+    ast.AnnAssign: _Worklist.assign,
+    ast.AugAssign: _Worklist.augmented,
+    ast.Return: _Worklist.give,
+    ast.Yield: _Worklist.give,
+    ast.YieldFrom: _Worklist.give,
+    ast.Expr: _Worklist.statement,
+    ast.For: _Worklist.loop,
+    ast.AsyncFor: _Worklist.loop,
+    ast.withitem: _Worklist.with_item,
+    ast.Delete: _Worklist.delete,
+    ast.Compare: _Worklist.read,
+    ast.FormattedValue: _Worklist.read,
+    ast.Await: _Worklist.through,
+    ast.NamedExpr: _Worklist.through,
+    ast.BoolOp: _Worklist.through,
+    ast.BinOp: _Worklist.operator,
+    ast.UnaryOp: _Worklist.operator,
+    ast.IfExp: _Worklist.chosen,
+    ast.Tuple: _Worklist.display,
+    ast.List: _Worklist.display,
+    ast.Set: _Worklist.display,
+    ast.Starred: _Worklist.starred,
+    ast.Dict: _Worklist.dict_display,
+    ast.comprehension: _Worklist.generator,
+    ast.Subscript: _Worklist.subscript,
+    ast.keyword: _Worklist.keyword,
+    ast.Call: _Worklist.call,
+    ast.Attribute: _Worklist.attribute_of,
+}

@@ -1,0 +1,681 @@
+"""The evaluator: expressions are worked out when somebody asks what they are, once in each frame, and within a budget.
+
+The budget is counted in work, never in time: expressions evaluated and calls entered, for a file and for a function. What is
+beyond it is unknown, as what is out of sight is.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final
+
+from gpulint.analysis.domain.values import (
+    BOTTOM,
+    NONE,
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    UNSET,
+    Assumption,
+    Graph,
+    Value,
+    join,
+)
+from gpulint.analysis.evaluate.calling import Calling
+from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
+from gpulint.analysis.evaluate.modes import Modes
+from gpulint.analysis.evaluate.names import Names
+from gpulint.analysis.models.table import table
+from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.program import Program
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import constant_index, key_of, last_name
+
+MOST_EVALUATED: Final = 60_000  # expressions, for one file
+MOST_ENTERED: Final = 3_000  # calls, for one file
+MOST_ENTERED_BELOW: Final = 150  # calls below one function
+MOST_CALLERS: Final = 24
+
+TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
+_NEVER: Final = 1 << 60
+
+
+class Evaluator:
+    """Answers what expressions are, for one file and what it reaches."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.table = table()
+        self.names = Names(self)
+        self.calling = Calling(self)
+        self.modes = Modes(self)
+        self.evaluated = 0
+        self.entered = 0
+        self._roots: dict[Function, Frame] = {}
+        self._below: dict[Function, int] = {}
+        self._callers: dict[Function, tuple[CallSite, ...]] = {}
+        self._returned: dict[Frame, Value] = {}
+        self._running: dict[tuple[Any, Frame], int] = {}
+        self._reached_back = _NEVER
+
+    def release(self) -> None:
+        """Let go of everything: frames and values name each other."""
+        frames = list(self._roots.values())
+        for one in frames:
+            frames.extend(one.entered.values())
+            one.memo.clear()
+            one.entered = {}
+        self.__dict__.clear()
+
+    # -- the one question
+
+    def value_of(self, node: Any, frame: Frame) -> Value:
+        """What an expression gives in a frame; `BOTTOM` of what is being worked out right now."""
+        found = frame.memo.get(node)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+        at = (node, frame)
+        if at in self._running:
+            self._reached_back = min(self._reached_back, self._running[at])
+            return BOTTOM
+        if self.evaluated >= MOST_EVALUATED:
+            return TOO_MUCH
+        self.evaluated += 1
+        depth = self._running[at] = len(self._running)
+        outer, self._reached_back = self._reached_back, _NEVER
+        try:
+            method = _EXPRESSIONS.get(node.__class__)
+            value = method(self, node, frame) if method is not None else UNKNOWN
+        finally:
+            del self._running[at]
+        if self._reached_back >= depth:  # rests on nothing that is unfinished
+            frame.memo[node] = value
+            self._reached_back = outer
+        else:
+            self._reached_back = min(outer, self._reached_back)
+        return value
+
+    # -- frames
+
+    def root(self, function: Function) -> Frame:
+        """The frame of a function that stands for all calls."""
+        found = self._roots.get(function)
+        if found is None:
+            found = self._roots[function] = Frame(function)
+        return found
+
+    def enter(self, function: Function, call: Any, frame: Frame, receiver: Value | None) -> Frame | None:
+        """The frame of a function for one call; None where that is deeper than is followed, or too much already."""
+        key = (function, call)
+        if key in frame.entered:
+            return frame.entered[key]
+        if frame.depth >= DEEPEST or self.entered >= MOST_ENTERED:
+            return None
+        outermost = frame
+        while outermost.caller is not None:
+            if outermost.function is function:
+                return None
+            outermost = outermost.caller
+        below = self._below.get(outermost.function, 0)
+        if outermost.function is function or below >= MOST_ENTERED_BELOW:
+            return None
+        self._below[outermost.function] = below + 1
+        self.entered += 1
+        bound = function.takes_self and receiver is not None
+        found = Frame(function, bind(function, call, frame, bound), frame, call, receiver)
+        frame.entered[key] = found
+        return found
+
+    def callers(self, function: Function) -> tuple[CallSite, ...]:
+        """The calls of the program that may run a function, in the frames of their functions."""
+        found = self._callers.get(function)
+        if found is None:
+            self._callers[function] = ()
+            found = self._callers[function] = tuple(self._calls_of(function))
+        return found
+
+    def _calls_of(self, function: Function) -> list[CallSite]:
+        if function.is_module:
+            return []
+        name = function.name
+        makes = function.cls is not None and name == "__init__"
+        if makes and function.cls is not None:
+            name = function.cls.name
+        found: list[CallSite] = []
+        if (name.startswith("__") and name.endswith("__")) or name == "forward":
+            return self._calls_of_objects(function)
+        for caller, call in self.program.calls_named(name):
+            if len(found) >= MOST_CALLERS:
+                break
+            frame = self.root(caller)
+            if caller is function:
+                continue
+            certain = self._runs(call, frame, function)
+            if certain is not None:
+                found.append(CallSite(call, frame, certain))
+        return found
+
+    def _calls_of_objects(self, function: Function) -> list[CallSite]:
+        """The calls of objects whose class has the method that runs when they are called: looked for where the class is named."""
+        if function.cls is None or function.name not in ("forward", "__call__"):
+            return []
+        found: list[CallSite] = []
+        for file in self.program.searched(function.cls.name):
+            for caller in (file.body, *file.functions):
+                if len(found) >= MOST_CALLERS:
+                    return found
+                for calls in caller.flow.calls.values():
+                    found += [
+                        CallSite(call, self.root(caller), True)
+                        for call in calls
+                        if isinstance(call.func, (ast.Name, ast.Attribute))
+                        and self.value_of(call.func, self.root(caller)).ref is function.cls
+                        and self.value_of(call.func, self.root(caller)).kind in ("module", "object")
+                    ]
+        return found
+
+    def _runs(self, call: ast.Call, frame: Frame, function: Function) -> bool | None:
+        """Whether a call runs a function for certain; None where it does not."""
+        func = call.func
+        if isinstance(func, ast.Name):
+            target = self.value_of(func, frame)
+            if target.kind == "class":
+                return True if self.method(target.ref, "__init__") is function else None
+            if target.kind == "function":
+                return True if target.ref is function else None
+            return None
+        if not isinstance(func, ast.Attribute):
+            return None
+        base = self.value_of(func.value, frame)
+        if base.kind in ("module", "object") and isinstance(base.ref, Class):
+            own = self.method(base.ref, func.attr)
+            if own is function:
+                return True
+            # a method that a class derived from this one overrides
+            derived = any(one.methods.get(func.attr) is function for one in self.program.subclasses(base.ref))
+            return False if derived else None
+        target = self.value_of(func, frame)
+        if target.kind in ("class", "function"):
+            found = self.method(target.ref, "__init__") if target.kind == "class" else target.ref
+            return True if found is function else None
+        if base.kind == "library" or function.cls is None:
+            return None
+        return False if base.kind in ("unknown", "module", "object") else None
+
+    def instance(self, cls: Class) -> Value:
+        """An object of a class of the project."""
+        return self.names.instance(cls)
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        """The method of an object of a class."""
+        return self.program.method(cls, name)
+
+    # -- definitions
+
+    def definition(self, definition: Definition, frame: Frame) -> Value:
+        """What a definition gives its key."""
+        kind = definition.kind
+        if kind == "parameter":
+            at = (definition, frame)
+            if definition in frame.memo:
+                return frame.memo[definition]  # type: ignore[no-any-return]
+            if at in self._running:
+                self._reached_back = min(self._reached_back, self._running[at])
+                return BOTTOM
+            depth = self._running[at] = len(self._running)
+            outer, self._reached_back = self._reached_back, _NEVER
+            value = self.names.parameter(definition, frame)
+            del self._running[at]
+            if self._reached_back >= depth:
+                frame.memo[definition] = value
+                self._reached_back = outer
+            else:
+                self._reached_back = min(outer, self._reached_back)
+            return value
+        if kind in ("assign", "loop", "context"):
+            value = self.value_of(definition.value, frame)
+            if kind == "loop":
+                value = self.element(value)
+            elif kind == "context":
+                value = self.calling.entered_context(value, definition.value, frame)
+            for index in definition.path:
+                value = self.element(value, index)
+            return value
+        if kind == "augmented":
+            before = self.value_of(definition.node, frame)
+            return self.combined(before, self.value_of(definition.value, frame))
+        if kind == "inplace":
+            return self.value_of(definition.value, frame)
+        if kind in ("function", "class"):
+            found = frame.function.file.by_node.get(definition.node)
+            if isinstance(found, Class):
+                return Value("class", ref=found)
+            return Value("function", ref=found) if found is not None else UNKNOWN
+        if kind == "import":
+            return self.names.named(self.program.imported(frame.function.file, definition.value))
+        return UNKNOWN
+
+    def returned(self, frame: Frame) -> Value:
+        """What a function gives back: what its returns that are reached give, or what it yields."""
+        found = self._returned.get(frame)
+        if found is not None:
+            return found
+        at = (frame.function, frame)
+        if at in self._running:
+            self._reached_back = min(self._reached_back, self._running[at])
+            return BOTTOM
+        depth = self._running[at] = len(self._running)
+        outer, self._reached_back = self._reached_back, _NEVER
+        value = self._given_back(frame)
+        del self._running[at]
+        if self._reached_back >= depth:
+            self._returned[frame] = value
+            self._reached_back = outer
+        else:
+            self._reached_back = min(outer, self._reached_back)
+        return value
+
+    def _given_back(self, frame: Frame) -> Value:
+        flow = frame.flow
+        if flow.yields:
+            given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
+            return Value("list", parts=None, origins=frozenset({(flow.yields[0], frame)})).but(
+                receiver=join(given)
+            )
+        values = [
+            self.value_of(one.value, frame) if one.value is not None else NONE
+            for one in flow.returns
+            if one not in flow.unreachable and not self.is_dead(one, frame)
+        ]
+        if flow.falls_through:
+            values.append(NONE)
+        return join(values) if values else UNKNOWN
+
+    # -- conditions
+
+    def truth(self, node: Any, frame: Frame) -> bool | None:
+        """Whether a condition holds, where that is known."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.truth(node.operand, frame)
+            return None if inner is None else not inner
+        if isinstance(node, ast.BoolOp):
+            parts = [self.truth(one, frame) for one in node.values]
+            decisive = isinstance(node.op, ast.Or)
+            if decisive in parts:
+                return decisive
+            return None if None in parts else not decisive
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            return self._compared(node, frame)
+        if isinstance(node, ast.Call) and last_name(node.func) == "is_available":
+            return True
+        value = self.value_of(node, frame)
+        if value.const is not UNSET and not (value.const is None and value.kind != "none"):
+            return bool(value.const)
+        return (
+            True
+            if value.kind in ("module", "tensor", "optimizer", "function") and value.kind == "function"
+            else None
+        )
+
+    def _compared(self, node: ast.Compare, frame: Frame) -> bool | None:
+        left, right = self.value_of(node.left, frame), self.value_of(node.comparators[0], frame)
+        op = node.ops[0]
+        if isinstance(op, (ast.Is, ast.IsNot)) and right.kind == "none":
+            if left.kind == "none" or left.const is not UNSET or left.kind in ("class", "function"):
+                return (left.kind == "none") == isinstance(op, ast.Is)
+            return None
+        if left.const is UNSET or right.const is UNSET:
+            return None
+        try:
+            if isinstance(op, (ast.Eq, ast.Is)):
+                return bool(left.const == right.const)
+            if isinstance(op, (ast.NotEq, ast.IsNot)):
+                return bool(left.const != right.const)
+            if isinstance(op, ast.Gt):
+                return bool(left.const > right.const)
+            if isinstance(op, ast.Lt):
+                return bool(left.const < right.const)
+            if isinstance(op, ast.GtE):
+                return bool(left.const >= right.const)
+            return bool(left.const <= right.const) if isinstance(op, ast.LtE) else None
+        except TypeError:
+            return None
+
+    def is_dead(self, node: Any, frame: Frame) -> bool:
+        """Whether a statement's conditions are known not to hold in a frame, of itself and of those around it."""
+        flow = frame.flow
+        if flow.statement_of(node) in flow.unreachable:
+            return True
+        for test, wanted in flow.conditions(node):
+            holds = self.truth(test, frame)
+            if holds is not None and holds is not wanted:
+                return True
+        return False
+
+    def grad_is_off(self, node: Any, frame: Frame) -> bool:
+        """Whether a guard in sight switches grad off at a node: in its function, or in the calls that the frame is of."""
+        return self.modes.guard(node, frame) is not None
+
+    # -- expressions
+
+    def _name(self, node: ast.Name, frame: Frame) -> Value:
+        return self.names.name(node, frame)
+
+    def _constant(self, node: ast.Constant, frame: Frame) -> Value:
+        value = node.value
+        if value is None:
+            return NONE
+        if isinstance(value, str):
+            return Value("text", const=value)
+        return Value("number", device="host", size="scalar", const=value)
+
+    def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
+        return TEXT
+
+    def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
+        if any(isinstance(one, ast.Starred) for one in node.elts):
+            return self._list(node, frame)
+        parts = tuple(self.value_of(one, frame) for one in node.elts)
+        return Value("tuple", parts=parts, graph=max((one.graph for one in parts), default=Graph.NONE))
+
+    def _list(self, node: Any, frame: Frame) -> Value:
+        kind = "set" if isinstance(node, (ast.Set, ast.SetComp)) else "list"
+        return Value(kind, origins=frozenset({(node, frame)}))  # type: ignore[arg-type]
+
+    def _dict(self, node: ast.Dict, frame: Frame) -> Value:
+        parts = tuple(
+            (key.value, self.value_of(value, frame))
+            for key, value in zip(node.keys, node.values, strict=True)
+            if isinstance(key, ast.Constant)
+        )
+        return Value("dict", parts=parts, origins=frozenset({(node, frame)}))
+
+    def _inner(self, node: Any, frame: Frame) -> Value:
+        return self.value_of(node.value, frame)
+
+    def _conditional(self, node: ast.IfExp, frame: Frame) -> Value:
+        holds = self.truth(node.test, frame)
+        if holds is not None:
+            return self.value_of(node.body if holds else node.orelse, frame)
+        return join((self.value_of(node.body, frame), self.value_of(node.orelse, frame)))
+
+    def _boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
+        return join(self.value_of(one, frame) for one in node.values).but(const=UNSET)
+
+    def _comparison(self, node: ast.Compare, frame: Frame) -> Value:
+        left = self.value_of(node.left, frame)
+        if left.kind in ("tensor", "parameter"):
+            return Value("tensor", device=left.device, size=left.size)
+        return NUMBER
+
+    def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
+        value = self.value_of(node.operand, frame)
+        if isinstance(node.op, ast.Not):
+            return NUMBER
+        if isinstance(node.op, ast.USub) and isinstance(value.const, (int, float)):
+            return value.but(const=-value.const)
+        if isinstance(node.op, ast.Invert):
+            return value.but(graph=Graph.NONE, const=UNSET)
+        return value.but(const=UNSET)
+
+    def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
+        left, right = self.value_of(node.left, frame), self.value_of(node.right, frame)
+        if left.kind == right.kind == "number":
+            return NUMBER.but(const=_computed(node.op, left.const, right.const))
+        if isinstance(node.op, ast.Mod) and left.kind == "text":
+            return TEXT
+        return self.combined(left, right)
+
+    def combined(self, left: Value, right: Value) -> Value:
+        """What an operator gives for two values: the graph of both."""
+        if left.kind == "bottom" or right.kind == "bottom":
+            other = right if left.kind == "bottom" else left
+            return other.but(const=UNSET)
+        for kind in ("list", "tuple", "dict", "set", "state"):
+            if kind in (left.kind, right.kind):
+                return join((left, right)) if left.kind == right.kind == kind else left
+        if left.kind == right.kind == "number":
+            return NUMBER
+        tensors = [
+            one.but(parts=None, const=UNSET)
+            for one in (left, right)
+            if one.kind in ("tensor", "parameter") or one.graph
+        ]
+        if not tensors:
+            if left.kind in ("array", "text") or right.kind in ("array", "text"):
+                return left if left.kind in ("array", "text") else right
+            return UNKNOWN.assuming(*left.assumptions, *right.assumptions)
+        size = "batch" if any(one.size == "batch" for one in tensors) else tensors[0].size
+        found = join(tensors)
+        kind2: Any = "tensor" if found.kind == "parameter" else found.kind
+        return found.but(
+            kind=kind2, size=size, device=next((one.device for one in tensors if one.device != "?"), "?")
+        )
+
+    def _subscript(self, node: ast.Subscript, frame: Frame) -> Value:
+        reaching = frame.flow.reaching(node)
+        stored = [self.definition(one, frame) for one in reaching if one.kind not in ("entry", "delete")]
+        if stored and all(one.kind != "entry" for one in reaching):
+            return join(stored)
+        base = self.value_of(node.value, frame)
+        if isinstance(node.slice, ast.Slice):
+            return join((*stored, base.but(const=UNSET))) if stored else base.but(const=UNSET)
+        index = constant_index(node.slice)
+        if index is None:
+            known = self.value_of(node.slice, frame).const if not isinstance(node.slice, ast.Tuple) else UNSET
+            index = known if isinstance(known, (int, str)) else None
+        return join((*stored, self.element(base, index)))
+
+    def element(self, value: Value, index: Any = None) -> Value:
+        """What is in a value, at an index that is known or at any."""
+        kind = value.kind
+        if kind == "tuple" and value.parts is not None:
+            return self._part(value.parts, index)
+        if kind == "dict" and value.parts is not None:
+            if index is not None:
+                for key, one in value.parts:
+                    if key == index:
+                        return one  # type: ignore[no-any-return]
+            elif value.parts:
+                return NUMBER if not isinstance(value.receiver, Value) else value.receiver
+        if kind in ("list", "set", "dict", "object"):
+            if isinstance(value.receiver, Value):
+                return value.receiver
+            return self.calling.contents(value, index)
+        if isinstance(index, slice):
+            return value
+        if kind == "loader":
+            return Value("tensor", device="host", size="batch")
+        if kind in ("tensor", "array", "module", "loaded"):
+            return value.but(const=UNSET)
+        if kind == "parameters":
+            return Value("parameter", graph=Graph.LIVE, origins=value.origins)
+        if kind == "modules":
+            return Value("module", origins=value.origins)
+        if kind == "state":
+            return Value("tensor", origins=value.origins, receiver=value)
+        return UNKNOWN.but(
+            graph=value.graph if value.graph is Graph.MAY else Graph.NONE,
+            origins=value.origins if value.graph else frozenset(),
+        ).assuming(*value.assumptions)
+
+    def _part(self, parts: tuple[Any, ...], index: Any) -> Value:
+        if isinstance(index, slice):
+            chosen = parts[index]
+            return Value("list").but(receiver=join(chosen)) if chosen else UNKNOWN
+        if isinstance(index, int):
+            return parts[index] if -len(parts) <= index < len(parts) else UNKNOWN
+        return join(parts) if parts else UNKNOWN
+
+    def _attribute(self, node: ast.Attribute, frame: Frame) -> Value:
+        reaching = frame.flow.reaching(node)
+        own = [self.definition(one, frame) for one in reaching if one.kind not in ("entry", "delete")]
+        if own and all(one.kind != "entry" for one in reaching):
+            found = join(own)
+            if found.is_known or found.graph:
+                return found
+        base = self.value_of(node.value, frame)
+        return join((*own, self.attribute(base, node.attr, node, frame)))
+
+    def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
+        """An attribute of a value."""
+        kind = base.kind
+        if kind == "library":
+            if isinstance(base.ref, File):
+                return self.names.named(self.program.member(base.ref, [name]))
+            return self.names.named(self.program.imported(frame.function.file, f"{base.ref}.{name}"))
+        if kind in ("tensor", "parameter"):
+            row = self.table.method("tensor.attributes", name)
+            if row is None or row.gives == "number":
+                return NUMBER
+            cut = row.graph == "cuts"
+            return base.but(kind="tensor", graph=Graph.NONE if cut else base.graph, const=UNSET, parts=None)
+        if kind in ("module", "object") and isinstance(base.ref, Class):
+            found = self._member(base, base.ref, name)
+            if found is not None:
+                return found
+        if kind == "module":
+            row = self.table.own("module.attributes", name)
+            if row is not None:
+                if row.gives == "module":
+                    return Value("module", origins=base.origins, assumptions=base.assumptions)
+                return (
+                    Value("parameter", graph=Graph.LIVE, origins=base.origins)
+                    if row.gives == "parameter"
+                    else NUMBER
+                )
+        if kind == "class" and isinstance(base.ref, Class):
+            method = self.method(base.ref, name)
+            if method is not None:
+                return Value("function", ref=method)
+            definitions = base.ref.body.flow.definitions.get(name, ())
+            return (
+                join(self.definition(one, self.root(base.ref.body)) for one in definitions)
+                if definitions
+                else UNKNOWN
+            )
+        found = self._by_use(node, frame)
+        if found is not None:
+            return found
+        graph = Graph.MAY if base.graph else Graph.NONE
+        return UNKNOWN.but(graph=graph, origins=base.origins if graph else frozenset())
+
+    def _member(self, base: Value, cls: Class, name: str) -> Value | None:
+        """What an object of a class of the project has by a name: a method, a property, or what its methods set."""
+        method = self.method(cls, name)
+        if method is not None:
+            if "property" in method.decorators or "cached_property" in [
+                one.rpartition(".")[2] for one in method.decorators
+            ]:
+                return self.returned(self.root(method))
+            return Value("function", ref=method, receiver=base)
+        made = self._constructed(base, cls)
+        values: list[Value] = []
+        for function, definition in self.names.fields(cls, name):
+            frame = made if made is not None and function is made.function else self.root(function)
+            value = self.definition(definition, frame)
+            if not value.origins and value.kind in ("list", "dict", "module", "optimizer"):
+                value = value.but(origins=frozenset({(definition.node, frame)}))
+            values.append(value)
+        if not values:
+            return self._declared_field(cls, name)
+        found = join(values)
+        if found.assumptions or not found.is_known or found.kind == "none":
+            by_use = self.names.used_as(cls, name)
+            if by_use is not None and found.kind == by_use.kind:
+                return found.but(assumptions=by_use.assumptions)
+            if by_use is not None and not found.is_known:
+                return by_use
+            if found.kind == "none":
+                return UNKNOWN
+        if found.kind == "number" and len(values) > 1:
+            found = found.but(const=UNSET)
+        return found
+
+    def _constructed(self, base: Value, cls: Class) -> Frame | None:
+        """The frame of the constructor for an object that is made by one call."""
+        if len(base.origins) != 1:
+            return None
+        ((node, frame),) = base.origins
+        init = self.method(cls, "__init__")
+        if init is None or not isinstance(node, ast.Call) or frame is None:
+            return None
+        target = self.value_of(node.func, frame)
+        return self.enter(init, node, frame, base) if target.kind == "class" and target.ref is cls else None
+
+    def _declared_field(self, cls: Class, name: str) -> Value | None:
+        """A field of a dataclass, or what a class's text says of an attribute."""
+        for statement in cls.node.body:
+            if (
+                isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and statement.target.id == name
+            ):
+                definition = Definition(name, "parameter", None, statement.target, statement)
+                frame = self.root(cls.body)
+                found = self.names.annotated(statement.annotation, definition, frame)
+                return found if found.is_known else None
+        return None
+
+    def _by_use(self, node: Any, frame: Frame) -> Value | None:
+        key = key_of(node) if isinstance(node, ast.AST) else None
+        if key is None:
+            return None
+        return self.names.role(key, frame.function)
+
+    def _call(self, node: ast.Call, frame: Frame) -> Value:
+        return self.calling.call(node, frame)
+
+    def _comprehension(self, node: Any, frame: Frame) -> Value:
+        element = self.value_of(node.elt, frame)
+        kind: Any = "set" if isinstance(node, ast.SetComp) else "list"
+        return Value(kind, origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
+
+    def _dict_comprehension(self, node: ast.DictComp, frame: Frame) -> Value:
+        element = self.value_of(node.value, frame)
+        return Value("dict", origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
+
+    def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
+        return Value("function", ref=None, origins=frozenset({(node, frame)}))
+
+
+def _computed(op: Any, left: Any, right: Any) -> Any:
+    if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
+        return UNSET
+    try:
+        if isinstance(op, ast.Add):
+            return left + right
+        if isinstance(op, ast.Sub):
+            return left - right
+        if isinstance(op, ast.Mult):
+            return left * right
+        return left // right if isinstance(op, ast.FloorDiv) else UNSET
+    except (ArithmeticError, ValueError):
+        return UNSET
+
+
+_EXPRESSIONS: dict[type, Any] = {
+    ast.Name: Evaluator._name,
+    ast.Constant: Evaluator._constant,
+    ast.JoinedStr: Evaluator._text,
+    ast.Tuple: Evaluator._tuple,
+    ast.List: Evaluator._list,
+    ast.Set: Evaluator._list,
+    ast.Dict: Evaluator._dict,
+    ast.Starred: Evaluator._inner,
+    ast.Await: Evaluator._inner,
+    ast.NamedExpr: Evaluator._inner,
+    ast.IfExp: Evaluator._conditional,
+    ast.BoolOp: Evaluator._boolean,
+    ast.Compare: Evaluator._comparison,
+    ast.UnaryOp: Evaluator._unary,
+    ast.BinOp: Evaluator._binary,
+    ast.Subscript: Evaluator._subscript,
+    ast.Attribute: Evaluator._attribute,
+    ast.Call: Evaluator._call,
+    ast.ListComp: Evaluator._comprehension,
+    ast.SetComp: Evaluator._comprehension,
+    ast.GeneratorExp: Evaluator._comprehension,
+    ast.DictComp: Evaluator._dict_comprehension,
+    ast.Lambda: Evaluator._lambda,
+}

@@ -1,0 +1,151 @@
+"""A function in a context: what its parameters are given, and by which call. Without a caller it stands for all calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.models.table import Table
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.program import Program
+from gpulint.analysis.syntax.flow import Definition, Flow
+
+DEEPEST = 4  # calls below a root that are told apart by what they are given
+
+
+class Frame:
+    """`given` are the arguments: an expression and the frame that it stands in, or a value. Frames of the same call in the same frame
+    are one, so what is remembered in one is remembered."""
+
+    __slots__ = ("call", "caller", "depth", "entered", "function", "given", "memo", "receiver")
+
+    def __init__(
+        self,
+        function: Function,
+        given: dict[str, Any] | None = None,
+        caller: Frame | None = None,
+        call: Any = None,
+        receiver: Value | None = None,
+    ) -> None:
+        self.function, self.given, self.caller, self.call, self.receiver = (
+            function,
+            given,
+            caller,
+            call,
+            receiver,
+        )
+        self.depth: int = caller.depth + 1 if caller is not None else 0
+        self.memo: dict[Any, Any] = {}
+        self.entered: dict[Any, Frame] = {}
+
+    @property
+    def flow(self) -> Flow:
+        return self.function.flow
+
+    def __repr__(self) -> str:
+        return f"<{self.function.qualname}{'' if self.caller is None else f' from {self.caller!r}'}>"
+
+    def chain(self) -> Iterator[tuple[Any, Frame]]:
+        """The call that this frame is of, and those further out, each with the frame that it stands in."""
+        frame = self
+        while frame.caller is not None:
+            yield frame.call, frame.caller
+            frame = frame.caller
+
+
+class Evaluating(Protocol):
+    """What the parts of the evaluator ask of it."""
+
+    program: Program
+    table: Table
+
+    def value_of(self, node: Any, frame: Frame) -> Value:
+        """What an expression gives."""
+
+    def root(self, function: Function) -> Frame:
+        """The frame of a function that stands for all calls."""
+
+    def callers(self, function: Function) -> tuple[CallSite, ...]:
+        """The calls of the program that may run a function."""
+
+    def definition(self, definition: Definition, frame: Frame) -> Value:
+        """What a definition gives its key."""
+
+    def returned(self, frame: Frame) -> Value:
+        """What a function gives back."""
+
+    def element(self, value: Value, index: Any = None) -> Value:
+        """What is in a value, at an index that is known or at any."""
+
+    def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
+        """An attribute of a value."""
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        """The method of an object of a class."""
+
+    def instance(self, cls: Class) -> Value:
+        """An object of a class of the project."""
+
+    def enter(self, function: Function, call: Any, frame: Frame, receiver: Value | None) -> Frame | None:
+        """The frame of a function for one call; None where that is deeper than is followed."""
+
+    def truth(self, node: Any, frame: Frame) -> bool | None:
+        """Whether a condition holds, where that is known."""
+
+    def is_dead(self, node: Any, frame: Frame) -> bool:
+        """Whether a statement's conditions are known not to hold."""
+
+    def grad_is_off(self, node: Any, frame: Frame) -> bool:
+        """Whether a guard in sight switches grad off at a node."""
+
+
+class CallSite:
+    """A call that may run a function. `certain`: what is called is seen to be this function."""
+
+    __slots__ = ("call", "certain", "frame")
+
+    def __init__(self, call: Any, frame: Frame, certain: bool) -> None:
+        self.call, self.frame, self.certain = call, frame, certain
+
+    def __repr__(self) -> str:
+        return f"<call in {self.frame!r} at {self.call.lineno}>"
+
+
+def bind(function: Function, call: Any, frame: Frame, bound: bool) -> dict[str, Any]:
+    """The arguments of a call by the names of the function's parameters, the first left out where it is the object."""
+    names = function.node.args
+    positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
+    given: dict[str, Any] = {}
+    for position, value in enumerate(call.args):
+        if value.__class__.__name__ == "Starred":
+            break
+        if position < len(positional):
+            given[positional[position]] = (value, frame)
+        elif names.vararg is not None:
+            given.setdefault(names.vararg.arg, ("star", position, frame))
+    for named in call.keywords:
+        if named.arg is not None:
+            given[named.arg] = (named.value, frame)
+    return given
+
+
+def parameter_for(function: Function, call: Any, argument: Any, bound: bool) -> str | None:
+    """The name of the parameter that an argument of a call gives its value to."""
+    names: ast.arguments = function.node.args
+    positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
+    for position, value in enumerate(call.args):
+        if value is argument:
+            if position < len(positional):
+                return positional[position]
+            return names.vararg.arg if names.vararg is not None else None
+        if value.__class__.__name__ == "Starred":
+            return None
+    for named in call.keywords:
+        if named.value is argument and named.arg is not None:
+            known = {one.arg for one in (*names.posonlyargs, *names.args, *names.kwonlyargs)}
+            if named.arg in known:
+                return str(named.arg)
+            return names.kwarg.arg if names.kwarg is not None else None
+    return None

@@ -1,0 +1,134 @@
+"""Where grad is switched off: by contexts around a statement, decorators, switches, and by the calls that a frame is of."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gpulint.analysis.domain.values import UNSET, Value
+from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.project.file import Class, Function
+
+_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
+
+
+class Modes:
+    """Looks at guards for an evaluator."""
+
+    def __init__(self, evaluator: Evaluating) -> None:
+        self._evaluator = evaluator
+        self._own: dict[tuple[Any, Frame], Any] = {}
+
+    def guard(self, node: Any, frame: Frame) -> Any:
+        """The node that switches grad off where a node is evaluated; None where nothing in sight does."""
+        while True:
+            mode, by = self.own(node, frame)
+            if mode in ("on", "off"):
+                return by if mode == "off" else None
+            if frame.caller is None:
+                return None
+            node, frame = frame.call, frame.caller
+
+    def own(self, node: Any, frame: Frame) -> tuple[str | None, Any]:
+        """`on` or `off` where the node's own function says it, with what says so."""
+        function = frame.function
+        flow = frame.flow
+        statement = flow.statement_of(node)
+        key = (statement, frame)
+        if key in self._own:
+            return self._own[key]  # type: ignore[no-any-return]
+        self._own[key] = (None, None)
+        found = self._in_blocks(node, statement, frame)
+        if found[0] is None:
+            found = self._decorated(function, frame)
+        self._own[key] = found
+        return found
+
+    def _in_blocks(self, node: Any, statement: Any, frame: Frame) -> tuple[str | None, Any]:
+        flow = frame.flow
+        switched = self._switched(statement, frame)
+        for block in flow.around(node):
+            owner = block.owner
+            if isinstance(owner, (ast.With, ast.AsyncWith)):
+                for item in reversed(owner.items):
+                    mode = self.of_context(item.context_expr, frame)
+                    if mode is not None:
+                        return mode, item.context_expr
+            if switched is not None and switched[2] is block:
+                return switched[0], switched[1]
+        return None, None
+
+    def _switched(self, statement: Any, frame: Frame) -> tuple[str, Any, Any] | None:
+        """`torch.set_grad_enabled(False)` as a statement before this one, in a block around it."""
+        flow = frame.flow
+        calls = flow.calls.get("set_grad_enabled")
+        if not calls:
+            return None
+        blocks = list(flow.around(statement))
+        at = flow.order.get(statement, 0)
+        for call in reversed(calls):
+            own = flow.statement_of(call)
+            if isinstance(own, ast.Expr) and flow.order[own] < at and flow.blocks[own] in blocks:
+                mode = self.of_context(call, frame)
+                if mode is not None:
+                    return mode, call, flow.blocks[own]
+        return None
+
+    def of_context(self, node: Any, frame: Frame) -> str | None:
+        """What a context does to grad: `on`, `off`; None where it leaves it, or may."""
+        value = self._evaluator.value_of(node, frame)
+        return self.of_value(value, node, frame)
+
+    def of_value(self, value: Value, node: Any, frame: Frame) -> str | None:
+        """The same of a value; `open` where it is not seen what it does."""
+        if value.kind == "object" and isinstance(value.ref, Class):
+            return self._of_class(value.ref)
+        if value.kind == "unknown":
+            return "open" if isinstance(node, (ast.Name, ast.Call)) else None
+        if value.kind != "context":
+            return None
+        if value.ref == "argument":
+            return "open" if value.const is UNSET else ("on" if value.const else "off")
+        return value.ref if value.ref in ("on", "off") else None
+
+    def _of_class(self, cls: Class) -> str | None:
+        """What a context class of the project does when it is entered."""
+        method = self._evaluator.method(cls, "__enter__")
+        if method is None or not method.words & _WORDS:
+            return None
+        for name in _WORDS:
+            for call in method.flow.calls.get(name, ()):
+                mode = self.of_context(call, self._evaluator.root(method))
+                if mode in ("on", "off"):
+                    return mode
+        return "open"
+
+    def _decorated(self, function: Function, frame: Frame) -> tuple[str | None, Any]:
+        for node in getattr(function.node, "decorator_list", ()):
+            if isinstance(function.node, ast.AsyncFunctionDef):
+                break
+            value = self._evaluator.value_of(
+                node, self._evaluator.root(function.parent or function.file.body)
+            )
+            if value.kind == "library" and isinstance(value.ref, str):
+                row = self._evaluator.table.function(value.ref)
+                if row is not None and row.gives == "context" and row.mode in ("on", "off"):
+                    return row.mode, node
+            mode = self.of_value(value, node, frame)
+            if mode is not None:
+                return mode, node
+            wrapper = self._of_wrapper(value)
+            if wrapper is not None:
+                return wrapper, node
+        return None, None
+
+    def _of_wrapper(self, value: Value) -> str | None:
+        """A decorator of the project whose wrapper runs the function under a guard."""
+        function = value.ref
+        if value.kind != "function" or not isinstance(function, Function) or not function.words & _WORDS:
+            return None
+        for one in (function, *(other for other in function.file.functions if other.parent is function)):
+            for call in one.flow.calls.get("no_grad", []) + one.flow.calls.get("inference_mode", []):
+                if self.of_context(call, self._evaluator.root(one)) == "off":
+                    return "off"
+        return None

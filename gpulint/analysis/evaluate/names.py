@@ -1,0 +1,417 @@
+"""What names, parameters and attributes stand for."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
+from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.program import Bound
+from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
+from gpulint.analysis.syntax.nodes import default_of, dotted, key_of
+
+MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
+# What only a network is asked for; of an optimizer, of a scaler, of a tensor.
+_ONLY = {
+    "module": frozenset(
+        "parameters named_parameters named_modules named_children modules children register_forward_hook eval requires_grad_".split()
+    ),
+    "optimizer": frozenset("zero_grad param_groups".split()),
+    "scaler": frozenset("unscale_ scale".split()),
+    "tensor": frozenset("backward detach requires_grad detach_ argmax".split()),
+}
+_CALLERS_ASKED = 6
+_NAMES = {
+    "module": frozenset(
+        "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
+    ),
+    "optimizer": frozenset("optimizer optim opt".split()),
+    "tensor": frozenset("loss".split()),
+}
+
+
+class Names:
+    """Looks names up for an evaluator."""
+
+    def __init__(self, evaluator: Evaluating) -> None:
+        self._evaluator = evaluator
+        self._roles: dict[Any, Value | None] = {}
+        self._fields: dict[tuple[Class, str], tuple[tuple[Function, Definition], ...]] = {}
+
+    # -- names
+
+    def name(self, node: ast.Name, frame: Frame) -> Value:
+        """The value of a name where it is read."""
+        reaching = frame.flow.reaching(node)
+        values = [
+            self._evaluator.definition(one, frame)
+            for one in reaching
+            if one is not ENTRY and one.kind != "delete"
+        ]
+        if ENTRY in reaching and (not values or node.id in frame.flow.elsewhere):
+            values.append(self.outer(node.id, frame.function, frame))
+        found = join(values) if values else UNKNOWN
+        if found.kind == "unknown" and not found.graph:  # what is not seen is what it is used as
+            role = self.role(node.id, frame.function)
+            return role.but(origins=found.origins) if role is not None else found
+        return found
+
+    def outer(self, name: str, function: Function, frame: Frame) -> Value:
+        """A name that a function does not bind itself: of a function around it, of the module, or Python's own."""
+        around = function.parent
+        while around is not None:
+            found = around.flow.definitions.get(name)
+            if found:
+                where = self._evaluator.root(around)
+                caller = frame.caller
+                while caller is not None:  # a closure that is called where it was made
+                    if caller.function is around:
+                        where = caller
+                    caller = caller.caller
+                return join(self._evaluator.definition(one, where) for one in found if one.kind != "delete")
+            around = around.parent
+        return self.named(self._evaluator.program.top_level(function.file, name))
+
+    def named(self, found: Any) -> Value:
+        """The value of what a name of a module leads to."""
+        if isinstance(found, str):
+            return Value("library", ref=found)
+        if isinstance(found, Function):
+            return Value("function", ref=found)
+        if isinstance(found, Class):
+            return Value("class", ref=found)
+        if isinstance(found, Bound):
+            frame = self._evaluator.root(found.file.body)
+            values = [
+                self._evaluator.definition(one, frame) for one in found.definitions if one.kind != "delete"
+            ]
+            return join((*values, *self._elsewhere(found)))
+        return Value("library", ref=found) if isinstance(found, File) else UNKNOWN
+
+    def _elsewhere(self, found: Bound) -> list[Value]:
+        """What functions give a module's name by `global`."""
+        name = found.definitions[0].key
+        return [
+            self._evaluator.definition(one, self._evaluator.root(function))
+            for function in found.file.functions
+            if "global" in function.words and name in function.words and name in function.flow.elsewhere
+            for one in function.flow.definitions.get(name, ())
+        ]
+
+    # -- parameters
+
+    def parameter(self, definition: Definition, frame: Frame) -> Value:
+        """What a parameter is given: by the frame's call, else by all calls, else what its annotation or its use says."""
+        function, name = frame.function, definition.key
+        if (
+            isinstance(definition.node, ast.arg)
+            and frame.flow.parents.get(definition.node) is not function.node
+        ):
+            return UNKNOWN  # of a lambda
+        if function.takes_self and name == function.self_name and function.cls is not None:
+            return frame.receiver if frame.receiver is not None else self.instance(function.cls)
+        star = function.node.args.vararg
+        if star is not None and star.arg == name:
+            return Value("list", origins=frozenset({(definition.node, frame)}))
+        if frame.given is not None:
+            given = frame.given.get(name)
+            if isinstance(given, Value):
+                return given
+            if given is not None and given[0] != "star":
+                value = self._evaluator.value_of(given[0], given[1])
+                if value.assumptions:  # what is guessed of it there may be shown here
+                    own = self.role(name, function)
+                    if own is not None and own.kind == value.kind and not own.assumptions:
+                        return value.but(assumptions=())
+                return value if value.is_known or value.graph else self._by_role(definition, frame, value)
+            default = default_of(function.node, name)
+            if default is not None:
+                return self._evaluator.value_of(default, self._evaluator.root(function))
+            return self._by_role(definition, frame, UNKNOWN)
+        return self._of_all_calls(definition, frame)
+
+    def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
+        function, name = frame.function, definition.key
+        declared = self._declared(definition, frame)
+        values = []
+        if not declared.is_known or declared.kind in ("module", "object"):
+            for site in self._evaluator.callers(function)[:_CALLERS_ASKED]:
+                values.append(self.argument(function, name, site.call, site.frame))
+            default = default_of(function.node, name)
+            if default is not None and not (
+                isinstance(default, ast.Constant) and default.value is None and values
+            ):
+                values.append(self._evaluator.value_of(default, frame))
+        found = join(values) if values else UNKNOWN
+        if declared.is_known and (
+            not found.is_known or (found.kind == declared.kind == "module" and found.ref is None)
+        ):
+            found = declared if not found.is_known else found
+        if not found.is_known or (found.kind in ("none", "number", "text") and not values):
+            found = self._by_role(definition, frame, found)
+        if not found.origins and found.kind in ("module", "list", "dict", "object", "optimizer", "unknown"):
+            found = found.but(origins=frozenset({(definition.node, frame)}))
+        return found
+
+    def argument(self, function: Function, name: str, call: Any, frame: Frame) -> Value:
+        """What one call gives a parameter."""
+        bound = function.takes_self and not self._through_class(call, frame)
+        names = function.node.args
+        positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
+        for position, value in enumerate(call.args):
+            if isinstance(value, ast.Starred):
+                return UNKNOWN
+            if position < len(positional) and positional[position] == name:
+                return self._evaluator.value_of(value, frame)
+        for named in call.keywords:
+            if named.arg == name:
+                return self._evaluator.value_of(named.value, frame)
+        return BOTTOM
+
+    def _through_class(self, call: Any, frame: Frame) -> bool:
+        """Whether a method is called through its class, which gives it its object as the first argument."""
+        func = call.func
+        return isinstance(func, ast.Attribute) and self._evaluator.value_of(func.value, frame).kind == "class"
+
+    def _declared(self, definition: Definition, frame: Frame) -> Value:
+        annotation = getattr(definition.node, "annotation", None)
+        return self.annotated(annotation, definition, frame) if annotation is not None else UNKNOWN
+
+    def annotated(self, annotation: Any, definition: Definition, frame: Frame) -> Value:
+        """What an annotation says."""
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            try:
+                annotation = ast.parse(annotation.value, mode="eval").body
+            except SyntaxError:
+                return UNKNOWN
+        if isinstance(annotation, ast.BinOp):
+            return join(self.annotated(one, definition, frame) for one in (annotation.left, annotation.right))
+        if isinstance(annotation, ast.Constant) and annotation.value is None:
+            return BOTTOM
+        spelled = dotted(annotation.value if isinstance(annotation, ast.Subscript) else annotation)
+        if spelled is None:
+            return UNKNOWN
+        origin = frozenset({(definition.node, frame)})
+        last = spelled.rpartition(".")[2]
+        if isinstance(annotation, ast.Subscript) and last in ("Optional", "Union", "Annotated"):
+            inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
+            return join(self.annotated(one, definition, frame) for one in inner)
+        if last in ("list", "List", "dict", "Dict", "set", "tuple", "Tuple", "Sequence", "Iterable"):
+            kind = {"l": "list", "L": "list", "d": "dict", "D": "dict", "s": "set"}.get(last[0], "list")
+            return Value(kind, origins=origin) if last not in ("tuple", "Tuple") else UNKNOWN  # type: ignore[arg-type]
+        if last in ("int", "float", "bool"):
+            return NUMBER
+        if last == "str":
+            return TEXT
+        found = self._evaluator.program.resolve(frame.function.file, spelled, frame.function.parent)
+        if isinstance(found, Class):
+            return self.instance(found).but(origins=origin)
+        if isinstance(found, str):
+            return self._of_library_type(found).but(origins=origin)
+        return UNKNOWN
+
+    def _of_library_type(self, full: str) -> Value:
+        if full in ("torch.Tensor", "torch.FloatTensor"):
+            return Value("tensor", graph=Graph.MAY)
+        if full == "torch.nn.Parameter":
+            return Value("parameter", graph=Graph.LIVE)
+        if full.endswith("optim.Optimizer"):
+            return Value("optimizer")
+        if full in ("torch.nn.Module", "torch.utils.data.DataLoader"):
+            return Value("module" if full.endswith("Module") else "loader")
+        row = self._evaluator.table.function(full)
+        if row is not None and row.gives in ("module", "optimizer", "loader", "scaler", "scheduler"):
+            return Value(row.gives)  # type: ignore[arg-type]
+        return UNKNOWN
+
+    # -- roles
+
+    def _by_role(self, definition: Definition, frame: Frame, otherwise: Value) -> Value:
+        """What the uses of a key make of it; what only its name says is an assumption."""
+        found = self.role(definition.key, frame.function)
+        if found is None:
+            return otherwise
+        return found.but(origins=otherwise.origins or found.origins or frozenset({(definition.node, frame)}))
+
+    def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
+        """The role that a key plays in a function: a network is what is asked for its parameters."""
+        at = (key, function)
+        if at not in self._roles:
+            self._roles[at] = None
+            self._roles[at] = self._role(key, function, depth)
+        return self._roles[at]
+
+    def _role(self, key: str, function: Function, depth: int) -> Value | None:
+        flow = function.flow
+        asked: set[str] = set()
+        for node in flow.uses.get(key, ()):
+            above = flow.parents.get(node)
+            if isinstance(above, ast.Attribute) and above.value is node:
+                asked.add(above.attr)
+        if self._runs_as_network(key, function):
+            return Value("module")
+        for kind, words in _ONLY.items():
+            if asked & words:
+                graph = Graph.MAY if kind == "tensor" else Graph.NONE
+                if kind == "tensor" and "backward" in asked:
+                    graph = Graph.LIVE
+                return Value(kind, graph=graph)  # type: ignore[arg-type]
+        if depth:
+            for node in flow.uses.get(key, ()):
+                found = self._as_argument(node, function, depth)
+                if found is not None:
+                    return found
+        last = key.rpartition(".")[2]
+        for kind, names in _NAMES.items():
+            if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
+                guess = Assumption(f"only its name says that `{key}` is a {_WORDS[kind]}")
+                return Value(kind, graph=Graph.MAY if kind == "tensor" else Graph.NONE, assumptions=(guess,))  # type: ignore[arg-type]
+        return None
+
+    def _runs_as_network(self, key: str, function: Function) -> bool:
+        """Whether a key is moved in place, as only a network can be, or called for what goes backward."""
+        flow = function.flow
+        for node in flow.uses.get(key, ()):
+            above = flow.parents.get(node)
+            if isinstance(above, ast.Attribute) and above.attr in ("cuda", "to", "cpu", "half", "train"):
+                call = flow.parents.get(above)
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(flow.parents.get(call), (ast.Expr, ast.Tuple))
+                    and call in _alone(flow, call)
+                ):
+                    return True
+            called = above if isinstance(above, ast.Call) and above.func is node else None
+            if called is not None and called.args and _goes_backward(flow, called):
+                return True
+        return False
+
+    def _as_argument(self, node: Any, function: Function, depth: int) -> Value | None:
+        """The role that what is called gives an argument."""
+        above = function.flow.parents.get(node)
+        if isinstance(above, ast.Assign) and function.cls is not None and function.takes_self:
+            own, _, name = (key_of(above.targets[0]) or "").partition(".")
+            found = (
+                self.used_as(function.cls, name)
+                if own == function.self_name and name and "." not in name
+                else None
+            )
+            return found.but(origins=frozenset()) if found is not None and not found.assumptions else None
+        if not isinstance(above, ast.Call) or node is above.func:
+            return None
+        spelled = dotted(above.func)
+        if spelled is None:
+            return None
+        target: Any = self._evaluator.program.resolve(function.file, spelled, function)
+        own, _, name = spelled.partition(".")
+        if function.cls is not None and own == function.self_name and name:
+            target = self._evaluator.method(function.cls, name)
+        if isinstance(target, Class):
+            target = self._evaluator.method(target, "__init__")
+        if not isinstance(target, Function) or target is function:
+            return None
+        names = [one.arg for one in target.parameters][1 if target.takes_self else 0 :]
+        given = next(
+            (names[at] for at, one in enumerate(above.args) if one is node and at < len(names)), None
+        )
+        found = self.role(given, target, depth - 1) if given is not None else None
+        return found if found is not None and not found.assumptions else None
+
+    def used_as(self, cls: Class, name: str) -> Value | None:
+        """What the methods of a class make of an attribute by how they use it; what a name alone says comes last."""
+        guess: Value | None = None
+        origins = frozenset({((cls, name), None)})
+        for one in self._evaluator.program.lineage(cls):
+            for method in one.methods.values() if isinstance(one, Class) else ():
+                if name in method.words and method.takes_self:
+                    found = self.role(f"{method.self_name}.{name}", method)
+                    if found is not None and not found.assumptions:
+                        return found.but(origins=origins)
+                    guess = guess or found
+        return guess.but(origins=origins) if guess is not None else None
+
+    # -- objects
+
+    def instance(self, cls: Class, origins: frozenset[Any] = frozenset()) -> Value:
+        """An object of a class of the project."""
+        return Value("module" if self.is_module(cls) else "object", ref=cls, origins=origins)
+
+    def is_module(self, cls: Class) -> bool:
+        """Whether a class derives from torch's modules."""
+        for one in self._evaluator.program.lineage(cls):
+            if isinstance(one, str):
+                last = one.rpartition(".")[2]
+                row = self._evaluator.table.function(one) if "." in one else None
+                if last in MODULE_BASES or (row is not None and row.gives == "module"):
+                    return True
+        return False
+
+    def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
+        """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them
+        has it in those of the classes that derive from it."""
+        at = (cls, name)
+        if at not in self._fields:
+            self._fields[at] = ()
+            program = self._evaluator.program
+            found = self._set_in([one for one in program.lineage(cls) if isinstance(one, Class)], name)
+            self._fields[at] = tuple(found or self._set_in(list(program.subclasses(cls)), name))
+        return self._fields[at]
+
+    def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
+        found: list[tuple[Function, Definition]] = []
+        for cls in classes:
+            for method in cls.methods.values():
+                if name in method.words and method.takes_self:
+                    key = f"{method.self_name}.{name}"
+                    found += [
+                        (method, one) for one in method.flow.definitions.get(key, ()) if one.kind != "delete"
+                    ]
+            if name in cls.body.words:
+                found += [
+                    (cls.body, one) for one in cls.body.flow.definitions.get(name, ()) if one.kind == "assign"
+                ]
+        return found
+
+
+def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
+    """The calls that are all that their statement is: of one, or of several side by side."""
+    statement = flow.statement_of(call)
+    if not isinstance(statement, ast.Expr):
+        return ()
+    return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
+
+
+def _goes_backward(flow: Flow, call: Any, depth: int = 5) -> bool:
+    """Whether a backward goes through what a call gives, as far as its own function shows."""
+    node = call
+    while True:
+        above = flow.parents.get(node)
+        if above is None or isinstance(above, ast.stmt):
+            break
+        if isinstance(above, ast.Attribute) and above.attr == "backward":
+            return True
+        if isinstance(above, ast.Attribute) and above.attr in (
+            "detach",
+            "item",
+            "data",
+            "argmax",
+            "numpy",
+            "cpu",
+        ):
+            return False
+        if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
+            return False
+        node = above
+    if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
+        return False
+    return any(
+        _goes_backward(flow, use, depth - 1)
+        for definition in flow.given.get(above.value, ())
+        for use in flow.uses_of(definition)
+        if flow.order.get(flow.statement_of(use), 0) > flow.order.get(above, 0)
+    )
+
+
+_WORDS = {"module": "network", "optimizer": "optimizer", "tensor": "tensor"}

@@ -1,0 +1,100 @@
+"""The transfer table: what an operation does to a value. Read once, used backwards (what does this call give?) and forwards (what
+becomes of the value that it is given?).
+
+A row of a data file says it of several names at once::
+
+    [[row]]
+    of = "tensor"                  # whose method, or the module that the function is in
+    names = "detach"               # `*` stands for all others
+    graph = "cuts"
+
+Columns: `graph`: `keeps` it (a result that gradients flow through), `cuts` it, or gives what has `none`; `gives`: the kind of the
+result, `receiver` where it is the same object, `argument` where it is the first argument; `view`: the result shares its storage;
+`reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result; `does`: the event that it is;
+`weights` of a constructor: whether what it makes is `none`, `small` or `large`; `why`: a word for people who read the table.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("torch", "networks", "python", "numpy", "frameworks")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one operation does. The columns are the table's."""
+
+    graph: str = "keeps"
+    gives: str = "tensor"
+    view: bool = False
+    reads: bool = False
+    device: str = "same"
+    size: str = "same"
+    does: str = ""
+    weights: str = ""
+    mode: str = ""
+    why: str = ""
+
+
+UNSEEN = Row(gives="unknown")
+
+
+class Table:
+    """All rows, by what they are of and by name."""
+
+    def __init__(self, rows: Mapping[str, Mapping[str, Row]]) -> None:
+        self._rows = rows
+
+    def method(self, of: str, name: str) -> Row | None:
+        """The method of a kind of value; None where the table does not say."""
+        rows = self._rows.get(of, {})
+        return rows.get(name) or rows.get("*")
+
+    def own(self, of: str, name: str) -> Row | None:
+        """The same, without what stands for all others."""
+        return self._rows.get(of, {}).get(name)
+
+    def function(self, qualified: str) -> Row | None:
+        """A library's function or class by its full name."""
+        module, _, name = qualified.rpartition(".")
+        while module:
+            rows = self._rows.get(module)
+            if rows is not None:
+                # what is said of a package holds for what its modules define
+                return rows.get(name) or rows.get("*")
+            module = module.rpartition(".")[0]
+        return None
+
+    def knows(self, of: str) -> Mapping[str, Row]:
+        """Every row of one kind, by name."""
+        return self._rows.get(of, {})
+
+
+@cache
+def table() -> Table:
+    """The table of all libraries."""
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    found: dict[str, dict[str, Row]] = {}
+    for library in LIBRARIES:
+        text = (Path(__file__).parent / "data" / f"{library}.toml").read_text(encoding="utf-8")
+        for entry in toml.loads(text)["row"]:
+            _add(found, entry)
+    return Table(found)
+
+
+def _add(found: dict[str, dict[str, Row]], entry: dict[str, Any]) -> None:
+    kinds, names = entry.pop("of").split(), entry.pop("names").split()
+    row = Row(**entry)
+    for kind in kinds:
+        rows = found.setdefault(kind, {})
+        for name in names:
+            if name in rows:
+                raise ValueError(f"{kind}.{name} has two rows")
+            rows[name] = row

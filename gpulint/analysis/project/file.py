@@ -1,0 +1,187 @@
+"""One file: its functions and classes, found by their statements alone; a function is bound when somebody asks about it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.nodes import dotted, parameters
+
+_WORDS = re.compile(r"\w+")
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+class Function:
+    """A function, a method, or the statements of a module or class."""
+
+    def __init__(
+        self, node: Any, file: File, cls: Class | None = None, parent: Function | None = None
+    ) -> None:
+        self.node, self.file, self.cls, self.parent = node, file, cls, parent
+        self.name: str = getattr(node, "name", "<module>")
+
+    def __repr__(self) -> str:
+        return f"<{self.qualname}>"
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The function, bound."""
+        self.file.bound += 1
+        return Flow(self.node)
+
+    @property
+    def qualname(self) -> str:
+        return f"{self.cls.name}.{self.name}" if self.cls is not None else self.name
+
+    @cached_property
+    def parameters(self) -> tuple[ast.arg, ...]:
+        return parameters(self.node)
+
+    @cached_property
+    def decorators(self) -> tuple[str, ...]:
+        """What decorates it, as the code spells it, without arguments."""
+        spelled = (dotted(one.func if isinstance(one, ast.Call) else one) for one in self._decorator_nodes)
+        return tuple(one for one in spelled if one is not None)
+
+    @property
+    def _decorator_nodes(self) -> list[ast.expr]:
+        return getattr(self.node, "decorator_list", [])
+
+    @property
+    def takes_self(self) -> bool:
+        """Whether its first parameter is the object it is called on."""
+        if self.cls is None or self.parent is not None or not self.parameters:
+            return False
+        return "staticmethod" not in self.decorators and "classmethod" not in self.decorators
+
+    @property
+    def self_name(self) -> str:
+        """The name of that parameter; empty where there is none."""
+        return self.parameters[0].arg if self.takes_self else ""
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is the statements of a module."""
+        return isinstance(self.node, ast.Module)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word in its text: what is not among them, it does not say. To pass over functions, never to judge them."""
+        if self.is_module:
+            return self.file.words
+        return frozenset(_WORDS.findall(self.file.rows(self.node.lineno, self.node.end_lineno)))
+
+
+class Class:
+    """A class of the project."""
+
+    def __init__(self, node: ast.ClassDef, file: File, parent: Function | None) -> None:
+        self.node, self.file, self.parent = node, file, parent
+        self.name = node.name
+        self.methods: dict[str, Function] = {}
+
+    def __repr__(self) -> str:
+        return f"<class {self.name}>"
+
+    @cached_property
+    def body(self) -> Function:
+        """Its own statements."""
+        return Function(self.node, self.file, None, self.parent)
+
+
+class File:
+    """A file's text and tree, and what is defined in it."""
+
+    def __init__(self, path: str, text: str, tree: ast.Module, is_test: bool = False) -> None:
+        self.path, self.text, self.tree, self.is_test = path, text, tree, is_test
+        self.bound = 0  # functions
+        self.functions: list[Function] = []
+        self.classes: list[Class] = []
+        self.by_node: dict[Any, Function | Class] = {}
+        self.body = Function(tree, self)
+        self._index(tree.body, None, None)
+
+    def __repr__(self) -> str:
+        return f"<file {self.path}>"
+
+    def _index(self, statements: list[Any], cls: Class | None, parent: Function | None) -> None:
+        for node in statements:
+            kind = node.__class__
+            if kind in (ast.FunctionDef, ast.AsyncFunctionDef):
+                function = Function(node, self, cls, parent)
+                self.functions.append(function)
+                self.by_node[node] = function
+                if (cls is not None and parent is None) or (cls is not None and parent is cls.parent):
+                    cls.methods[node.name] = function
+                self._index(node.body, cls, function)
+            elif kind is ast.ClassDef:
+                found = Class(node, self, parent)
+                self.classes.append(found)
+                self.by_node[node] = found
+                self._index(node.body, found, parent)
+            elif hasattr(node, "body"):
+                for name in _BLOCKS:
+                    self._index(getattr(node, name, []), cls, parent)
+                for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                    self._index(handler.body, cls, parent)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        found = [0]
+        for line in self.text.split("\n"):
+            found.append(found[-1] + len(line) + 1)
+        return found
+
+    def rows(self, first: int, last: int | None) -> str:
+        """The text of rows, counted from 1."""
+        return self.text[self._starts[first - 1] : self._starts[min(last or first, len(self._starts) - 1)]]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word in its text."""
+        return frozenset(_WORDS.findall(self.text))
+
+    def function_at(self, row: int) -> Function:
+        """The innermost function of a row; the module's statements where there is none."""
+        found = self.body
+        for one in self.functions:
+            start = min([one.node.lineno, *(item.lineno for item in one._decorator_nodes)])
+            if start <= row <= (one.node.end_lineno or row) and row >= one.node.lineno:
+                found = one  # the inner ones come later
+        return found
+
+    def rows_with(self, pattern: str) -> list[int]:
+        """The rows where a regular expression matches."""
+        return [bisect_right(self._starts, match.start()) for match in re.finditer(pattern, self.text)]
+
+    def calls_named(self, name: str) -> Iterator[tuple[Function, ast.Call]]:
+        """The calls of what has this last name, with the function they stand in; only what may have one is bound."""
+        if name not in self.words:
+            return
+        seen: set[int] = set()
+        for row in self.rows_with(rf"\b{re.escape(name)}\s*\("):
+            for function in self._around(row):
+                if id(function) in seen:
+                    continue
+                seen.add(id(function))
+                for call in function.flow.calls.get(name, ()):
+                    yield function, call
+
+    def _around(self, row: int) -> list[Function]:
+        """The function of a row, and where it stands in the head of one, what that is in."""
+        function = self.function_at(row)
+        if function.is_module:
+            return [
+                function,
+                *(cls.body for cls in self.classes if cls.node.lineno <= row <= (cls.node.end_lineno or row)),
+            ]
+        return [function, function.parent or self.body] if row <= function.node.body[0].lineno else [function]
+
+    def mentions(self, name: str) -> int:
+        """How often a word stands in the text, comments and all."""
+        return len(re.findall(rf"\b{re.escape(name)}\b", self.text)) if name in self.words else 0

@@ -1,0 +1,237 @@
+"""The files of a program, what their names lead to in other files, and the classes that derive from each other."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import dotted
+from gpulint.source.files import for_parser
+
+MOST_FILES = 40  # read for one file
+MOST_FOUND = 12  # files asked who calls a function
+
+
+class Sources(Protocol):
+    """What finds and reads files, and notes on which ones findings depend."""
+
+    def locate(self, origin: str, qualified: str) -> tuple[Path, list[str]] | None:
+        """The module file that a dotted name starts with, and the rest of the name."""
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file of the project, whose findings then depend on it."""
+
+    def files_with(self, origin: str, word: str) -> Sequence[tuple[str, bytes]]:
+        """The Python files of the project that a file is in whose text has a word: on all of them its findings then depend."""
+
+    def is_test_file(self, origin: str, path: str, raw: bytes) -> bool:
+        """Whether a file of the project is one of its tests."""
+
+    def is_bounded(self, filename: str) -> bool:
+        """Whether it is known where a file's project ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A name that a module binds to something else than a function, a class or an import."""
+
+    file: File
+    definitions: tuple[Definition, ...]
+
+
+Named = File | Function | Class | Bound
+
+
+class Program:
+    """What is known of the program around one file. `kept` are files read before, by path, with their bytes."""
+
+    def __init__(
+        self, file: File, sources: Sources | None, kept: dict[str, tuple[bytes, File | None]]
+    ) -> None:
+        self.file = file
+        self.sources = sources
+        self._kept = kept
+        self._files: dict[str, File | None] = {os.path.abspath(file.path): file}
+        self._named: dict[tuple[str, str], Named | str] = {}
+        self._calls: dict[str, tuple[tuple[Function, ast.Call], ...]] = {}
+        self._searched: dict[str, tuple[File, ...]] = {}
+        self._subclasses: dict[Class, tuple[Class, ...]] = {}
+
+    @property
+    def files(self) -> Iterator[File]:
+        """The files read so far."""
+        return (file for file in self._files.values() if file is not None)
+
+    def open(self, path: str, raw: bytes | None = None) -> File | None:
+        """A file of the project; None where it cannot be read, or enough have been."""
+        path = os.path.abspath(path)
+        if path not in self._files:
+            if raw is None and self.sources is not None:
+                raw = self.sources.read(path)
+            full = len(self._files) >= MOST_FILES
+            self._files[path] = None if raw is None or full else self._parsed(path, raw)
+        return self._files[path]
+
+    def _parsed(self, path: str, raw: bytes) -> File | None:
+        kept = self._kept.get(path)
+        if kept is None or kept[0] != raw:
+            try:
+                text = for_parser(raw).decode("utf-8", "replace")
+                found: File | None = File(path, text, ast.parse(for_parser(raw)))
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                found = None
+            if len(self._kept) > 300:
+                self._kept.clear()
+            kept = self._kept[path] = (raw, found)
+        return kept[1]
+
+    # -- names
+
+    def imported(self, file: File, qualified: str) -> Named | str:
+        """What a qualified name leads to from a file: something of the project, or itself where it is a library's."""
+        key = (file.path, qualified)
+        if key not in self._named:
+            self._named[key] = qualified  # while it is looked for
+            self._named[key] = self._import(file, qualified)
+        return self._named[key]
+
+    def _import(self, file: File, qualified: str) -> Named | str:
+        found = self.sources.locate(file.path, qualified) if self.sources is not None else None
+        if found is None:
+            return qualified
+        path, rest = found
+        other = self.open(str(path))
+        if other is None or (other is file and not rest):
+            return qualified
+        return self.member(other, rest) if rest else other
+
+    def member(self, file: File, names: Sequence[str]) -> Named | str:
+        """What a module's name leads to, through re-exports."""
+        name, *rest = names
+        found = self.top_level(file, name)
+        if isinstance(found, str):
+            return ".".join((found, *rest))
+        if rest and isinstance(found, File):
+            return self.member(found, rest)
+        if rest and isinstance(found, Class):
+            return found.methods.get(rest[0], ".".join(names))
+        return found if not rest else ".".join(names)
+
+    def top_level(self, file: File, name: str) -> Named | str:
+        """What a module binds a name to, whichever way of several: the last."""
+        definitions = file.body.flow.definitions.get(name)
+        if not definitions:
+            return self._from_star(file, name)
+        last = definitions[-1]
+        if last.kind in ("function", "class"):
+            return file.by_node[last.node]
+        if last.kind == "import":
+            return self.imported(file, last.value)
+        return Bound(file, tuple(definitions))
+
+    def _from_star(self, file: File, name: str) -> Named | str:
+        for statement in file.tree.body:
+            if isinstance(statement, ast.ImportFrom) and any(one.name == "*" for one in statement.names):
+                prefix = "." * statement.level + (f"{statement.module}." if statement.module else "")
+                found = self.imported(file, prefix + name)
+                if not isinstance(found, str):
+                    return found
+                if prefix.startswith("torch"):
+                    return found
+        return name
+
+    # -- classes
+
+    def bases(self, cls: Class) -> tuple[Class | str, ...]:
+        """What a class derives from, each a class of the project or a qualified name."""
+        found: list[Class | str] = []
+        for node in cls.node.bases:
+            spelled = dotted(node.value if isinstance(node, ast.Subscript) else node)
+            if spelled is not None:
+                one = self.resolve(cls.file, spelled, cls.parent)
+                found.append(one if isinstance(one, (Class, str)) else spelled)
+        return tuple(found)
+
+    def resolve(self, file: File, spelled: str, inside: Function | None = None) -> Named | str:
+        """What a dotted name leads to at a module's level, or in the functions around it."""
+        first, *rest = spelled.split(".")
+        while inside is not None:
+            for one in inside.flow.definitions.get(first, ()):
+                if one.kind in ("function", "class") and not rest:
+                    return file.by_node[one.node]
+                if one.kind == "import":
+                    found = self.imported(file, one.value)
+                    return found if not rest else self._beneath(found, rest)
+            inside = inside.parent
+        found = self.top_level(file, first)
+        return found if not rest else self._beneath(found, rest)
+
+    def _beneath(self, found: Named | str, rest: Sequence[str]) -> Named | str:
+        if isinstance(found, str):
+            return ".".join((found, *rest))
+        if isinstance(found, File):
+            return self.member(found, rest)
+        if isinstance(found, Class) and len(rest) == 1:
+            return found.methods.get(rest[0], rest[0])
+        return rest[-1]
+
+    def lineage(self, cls: Class) -> tuple[Class | str, ...]:
+        """A class and all that it derives from, the nearest first."""
+        found: list[Class | str] = [cls]
+        for one in found:
+            if isinstance(one, Class) and len(found) < 30:
+                found += [base for base in self.bases(one) if base not in found]
+        return tuple(found)
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        """The method that an object of a class has by a name."""
+        for one in self.lineage(cls):
+            if isinstance(one, Class) and name in one.methods:
+                return one.methods[name]
+        return None
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        """The classes of the files around that derive from a class, in any number of steps."""
+        if cls not in self._subclasses:
+            files = [cls.file, *(file for file in self.searched(cls.name) if file is not cls.file)]
+            self._subclasses[cls] = tuple(
+                other
+                for file in files
+                for other in file.classes
+                if other is not cls and other.node.bases and cls in self.lineage(other)
+            )
+        return self._subclasses[cls]
+
+    # -- callers
+
+    def searched(self, word: str) -> Iterator[File]:
+        """The files of the project whose text has a word, tests left out."""
+        yield self.file
+        if word not in self._searched:
+            self._searched[word] = tuple(self._others_with(word))
+        yield from self._searched[word]
+
+    def _others_with(self, word: str) -> Iterator[File]:
+        count, own = 0, os.path.abspath(self.file.path)
+        for path, raw in self.sources.files_with(self.file.path, word) if self.sources is not None else ():
+            if path == own or count >= MOST_FOUND:
+                continue
+            assert self.sources is not None
+            if self.sources.is_test_file(self.file.path, path, raw):
+                continue
+            file = self.open(path, raw)
+            if file is not None and word in file.words:
+                count += 1
+                yield file
+
+    def calls_named(self, name: str) -> tuple[tuple[Function, ast.Call], ...]:
+        """All calls of the program of what has this last name."""
+        if name not in self._calls:
+            self._calls[name] = tuple(call for file in self.searched(name) for call in file.calls_named(name))
+        return self._calls[name]

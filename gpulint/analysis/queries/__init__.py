@@ -1,0 +1,1 @@
+"""What rules ask: one file and one public function each."""

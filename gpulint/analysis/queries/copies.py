@@ -1,0 +1,282 @@
+"""Copies of a network's weights, and state dicts that are taken for copies: where they are made, and what becomes of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.syntax.nodes import children, key_of
+
+What = Literal["deepcopy", "clone", "network", "alias"]
+# What is done to a network that is not run by it; a moving average writes into its parameters.
+_NEUTRAL = frozenset(
+    "state_dict load_state_dict keys copy eval train to cuda cpu float half requires_grad_ parameters named_parameters buffers named_buffers "
+    "zero_grad items values get".split()
+)
+_LOOKS = frozenset("len print str repr isinstance bool type id format".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy: `node` makes it, of the weights of `source`; `cloned` is what `.clone()` is called on; `state` the `state_dict()`."""
+
+    what: What
+    node: Any
+    source: Any
+    frame: Frame
+    network: Value
+    state: Any = None
+    cloned: Any = None
+
+
+def copies(evaluator: Evaluator, file: File) -> Iterator[Copy]:
+    """The copies of weights that a file makes, and the state dicts that it keeps."""
+    for function in (file.body, *file.functions):
+        if function.words & {"state_dict", "deepcopy"}:
+            yield from _in_function(evaluator, function)
+
+
+def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
+    flow, frame = function.flow, evaluator.root(function)
+    for call in (*flow.calls.get("deepcopy", ()), *flow.calls.get("copy", ())):
+        row = _row(evaluator, call, frame)
+        if row is None or row.does != "copies" or len(call.args) != 1:
+            continue
+        given = call.args[0]
+        value = evaluator.value_of(given, frame)
+        state = _state_dict(evaluator, given, frame)
+        is_deep = isinstance(call.func, ast.Name) or getattr(call.func, "attr", "") == "deepcopy"
+        if state is not None and is_deep:
+            yield Copy(
+                "deepcopy", call, state.func.value, frame, evaluator.value_of(state.func.value, frame), state
+            )
+        elif value.kind == "module" and is_deep:
+            yield Copy("network", call, given, frame, value)
+    for call in flow.calls.get("state_dict", ()):
+        state = _state_dict(evaluator, call, frame)
+        if state is None:
+            continue
+        network = evaluator.value_of(state.func.value, frame)
+        comprehension = _cloning(flow, call)
+        if comprehension is not None:
+            yield Copy("clone", comprehension[0], state.func.value, frame, network, state, comprehension[1])
+        elif not _is_argument(flow, call):
+            yield Copy("alias", call, state.func.value, frame, network, state)
+
+
+def _row(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Any:
+    target = evaluator.value_of(call.func, frame)
+    return (
+        evaluator.table.function(target.ref)
+        if target.kind == "library" and isinstance(target.ref, str)
+        else None
+    )
+
+
+def _state_dict(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """`network.state_dict()`, or that of what is not seen; None for anything else, such as an optimizer's."""
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr != "state_dict"
+    ):
+        return None
+    if node.args or node.keywords:
+        return None
+    value = evaluator.value_of(node.func.value, frame)
+    return node if value.kind in ("module", "unknown") else None
+
+
+def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
+    """`{k: v.clone() for k, v in network.state_dict().items()}` around the call: the comprehension, and what is cloned."""
+    above = flow.parents.get(call)
+    outer = flow.parents.get(above)
+    generator = flow.parents.get(outer)
+    whole = flow.parents.get(generator)
+    if not isinstance(above, ast.Attribute) or above.attr != "items" or not isinstance(whole, ast.DictComp):
+        return None
+    value = whole.value
+    if not (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr == "clone"
+        and not value.args
+    ):
+        return None
+    inner: Any = value.func.value
+    while not isinstance(inner, ast.Name):
+        if (
+            isinstance(inner, ast.Call)
+            and isinstance(inner.func, ast.Attribute)
+            and inner.func.attr == "detach"
+        ):
+            inner = inner.func.value
+        elif isinstance(inner, ast.Attribute) and inner.attr == "data":
+            inner = inner.value
+        else:
+            return None
+    return whole, value.func.value
+
+
+def _is_argument(flow: Any, node: Any) -> bool:
+    """Whether a state dict goes right into a call, or is looked at in its statement."""
+    above = flow.parents.get(node)
+    return isinstance(
+        above,
+        (
+            ast.Call,
+            ast.keyword,
+            ast.Attribute,
+            ast.comprehension,
+            ast.For,
+            ast.Subscript,
+            ast.Starred,
+            ast.Expr,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a copy. `read`: a use that needs it where the network is; `loaded`: the calls that load it; `kept`: the uses
+    that store it; `many`: a list or dict of them; `unseen`: somebody gets it who is not seen; `restored_only`: it is only loaded, saved
+    or compared with None."""
+
+    uses: tuple[Use, ...]
+    read: Use | None
+    loaded: tuple[Use, ...]
+    saved: tuple[Use, ...]
+    kept: tuple[Use, ...]
+    unseen: Use | None
+    deleted: Use | None
+    many: bool
+    returned: Use | None = None
+
+    @property
+    def restored_only(self) -> bool:
+        return self.read is None and self.unseen is None and self.returned is None
+
+
+def fate(evaluator: Evaluator, copy: Copy) -> Fate:
+    """What becomes of a copy, under whatever name and in whatever function."""
+    uses = tuple(consumers(evaluator, copy.node, copy.frame, "object"))
+    read = next((one for one in uses if _needs_it_there(one)), None)
+    loaded = tuple(one for one in uses if _loads_into_network(evaluator, one))
+    saved = tuple(
+        one
+        for one in uses
+        if one.role == "saved" or (one.role == "given" and "save" in one.name.rpartition(".")[2])
+    )
+    kept = tuple(one for one in uses if one.role == "stored")
+    known = {id(one) for one in (*loaded, *saved)}
+    unseen = next(
+        (
+            one
+            for one in uses
+            if id(one) not in known
+            and (
+                one.role in ("given", "too much", "copied")
+                or (one.role == "reads" and one.name not in _LOOKS and one.name != "Compare")
+            )
+            and one.name.rpartition(".")[2] not in _LOOKS
+        ),
+        None,
+    )
+    deleted = next((one for one in uses if one.role == "deleted"), None)
+    many = any(_piles_up(copy, one) for one in kept)
+    returned = next((one for one in uses if one.role == "returned"), None)
+    return Fate(uses, read, loaded, saved, kept, unseen, deleted, many, returned)
+
+
+def _loads_into_network(evaluator: Evaluator, use: Use) -> bool:
+    """`network.load_state_dict(copy)`; a function of that name fills what it is given."""
+    func = use.node.func if isinstance(use.node, ast.Call) else None
+    if use.role != "given" or not isinstance(func, ast.Attribute) or func.attr != "load_state_dict":
+        return False
+    return evaluator.value_of(func.value, use.frame).kind in ("module", "unknown", "object")
+
+
+def _piles_up(copy: Copy, use: Use) -> bool:
+    """Whether a container gets one more copy of the same network in each round: a list, or a dict whose key is another each time."""
+    if not isinstance(use.owner, tuple) or not isinstance(use.owner[1], Value):
+        return False
+    flow = use.frame.flow
+    loops = flow.loops(use.node)
+    if not loops or use.frame is not copy.frame:
+        return bool(loops)
+    target = getattr(loops[0], "target", None)
+    rounds = set(names_in(target)) if target is not None else set()
+    if rounds & set(names_in(copy.source)):
+        return False  # one of each network
+    statement = flow.statement_of(use.node)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        index = statement.targets[0].slice
+        if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & set(names_in(index)):
+            return False
+        key = ast.unparse(statement.targets[0].value)
+        for name in ("pop", "popitem", "clear"):
+            if any(
+                isinstance(one.func, ast.Attribute) and ast.unparse(one.func.value) == key
+                for one in flow.calls.get(name, ())
+            ):
+                return False
+    return True
+
+
+def _updates_itself(use: Use) -> bool:
+    """Whether weights are read to give them their own next value: `old[key].copy_(old[key] * decay + …)`."""
+    own = set(names_in(use.node))
+    for above in use.frame.flow.ancestors(use.node):
+        if (
+            isinstance(above, ast.Call)
+            and isinstance(above.func, ast.Attribute)
+            and above.func.attr.endswith("_")
+        ):
+            return bool(own & set(names_in(above.func.value)))
+    return False
+
+
+def _needs_it_there(use: Use) -> bool:
+    """Whether a use computes with a copy, changes it, or runs it."""
+    if use.path[:1] == ("#",):  # its weights
+        reads = use.role in ("computed", "optimized", "reads") and use.name != "load_state_dict"
+        return reads and not _updates_itself(use)
+    if use.role in ("called", "computed", "written", "optimized"):
+        return True
+    if use.role == "set" and use.name == "item":
+        return True
+    if use.role == "attribute" and use.name in ("items", "values", "item", "pairs", "get"):
+        return not use.path
+    if use.role == "method":
+        return not use.path and use.name not in _NEUTRAL
+    return False
+
+
+def changed_between(copy: Copy) -> Any:
+    """What is put in the place of the network that a state dict is of: then it is another's."""
+    key = key_of(copy.source)
+    flow = copy.frame.flow
+    if key is None:
+        return None
+    at = flow.order.get(flow.statement_of(copy.node), 0)
+    for one in flow.definitions.get(key, ()):
+        if one.kind == "assign" and flow.order.get(one.statement, 0) > at:
+            return one.node
+    return None
+
+
+def names_in(node: Any) -> Iterator[str]:
+    """The names that an expression reads."""
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, ast.Name):
+            yield one.id
+        stack.extend(children(one))

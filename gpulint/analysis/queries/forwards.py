@@ -1,0 +1,79 @@
+"""The calls of a function that run a network."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+
+# How methods begin that do other things to a network of a library than run it.
+_NO_FORWARD: Final = (
+    "save",
+    "load",
+    "set",
+    "get",
+    "log",
+    "add",
+    "init",
+    "register",
+    "print",
+    "update",
+    "reset",
+    "to_",
+    "from_",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A call that runs the network `network`, written as `func` or as its base: `net(x)`, `net.encode(x)`."""
+
+    call: ast.Call
+    frame: Frame
+    network: Value
+    expression: Any
+
+
+def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | None:
+    """The forward that a call is; None where it is none, or runs what has no weights."""
+    func = call.func
+    if isinstance(func, ast.Attribute):
+        base = evaluator.value_of(func.value, frame)
+        if base.kind == "module":
+            if isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr) is not None:
+                return None
+            row = evaluator.table.own("module", func.attr)
+            attribute = evaluator.table.own("module.attributes", func.attr)
+            runs = (
+                row.gives == "forward"
+                if row is not None
+                else base.ref is None and not func.attr.startswith(_NO_FORWARD)
+            )
+            if runs and (attribute is None or attribute.gives != "module"):
+                return Forward(call, frame, base, func.value)
+    target = evaluator.value_of(func, frame)
+    if target.kind != "module":
+        return None
+    made = evaluator.calling.made_by(target)
+    if made is not None and made.weights == "none":
+        return None
+    return Forward(call, frame, target, func)
+
+
+def forwards(evaluator: Evaluator, function: Function) -> Iterator[Forward]:
+    """The forwards of a function, in the order of the text."""
+    frame = evaluator.root(function)
+    flow = function.flow
+    found = []
+    for calls in flow.calls.values():
+        for call in calls:
+            one = forward_of(evaluator, call, frame)
+            if one is not None and flow.statement_of(call) not in flow.unreachable:
+                found.append(one)
+    yield from sorted(found, key=lambda one: (one.call.lineno, one.call.col_offset))

@@ -1,0 +1,245 @@
+"""What a call that cleans up may be there for: what stands around this very call, in its loop, and what takes memory beside torch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.queries.multiplicity import Repeats
+from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.answers import Answer, Question, left_open, refuted
+
+# Figures that an emptied cache changes; those of what is allocated stay as they are.
+_OF_RESERVED: Final = frozenset(
+    "memory_reserved max_memory_reserved memory_cached max_memory_cached mem_get_info memory_stats memory_summary memory_snapshot".split()
+)
+_OF_ALLOCATED: Final = frozenset("memory_allocated max_memory_allocated".split())
+_CLEANING: Final = frozenset("collect empty_cache synchronize ipc_collect reset_peak_memory_stats".split())
+
+
+def intended(
+    evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Frame, repeats: Repeats
+) -> Iterator[Answer]:
+    """What speaks for it that a call that empties the cache, or collects, is meant where it stands."""
+    yield from _failed(evaluator, call, frame, repeats)
+    yield from _profiled(evaluator, repeats)
+    yield from _measured(evaluator, frame, repeats)
+    for node, where in ((call, frame), *repeats.calls):
+        yield from _let_go_before(evaluator, node, where)
+    yield from _neighbours(evaluator, frame.function.file)
+    if repeats.loop is not None and repeats.frame is not None:
+        yield from _passed_over(steps, repeats)
+
+
+def _failed(evaluator: Evaluator, call: ast.Call, frame: Frame, repeats: Repeats) -> Iterator[Answer]:
+    for node, where in ((call, frame), *repeats.calls):
+        if any(block.arm == "handler" for block in where.flow.around(node)):
+            yield refuted(Question.MEANT, "it only runs where a step has failed", node)
+        if where is repeats.frame:
+            break
+    for test, _ in repeats.flags:
+        if _tells_of_failure(evaluator, test, repeats.frame or frame):
+            yield refuted(
+                Question.MEANT, f"it only runs where a step has failed: `{ast.unparse(test)}`", test
+            )
+
+
+def _tells_of_failure(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
+    """Whether a condition is on what a handler of exceptions has set."""
+    flow = frame.flow
+    for one in ast.walk(test):
+        if one not in flow.parents:
+            return False
+        if isinstance(one, ast.Name):
+            for definition in flow.reaching(one):
+                if definition.statement in flow.blocks and any(
+                    block.arm == "handler" for block in flow.around(definition.statement)
+                ):
+                    return True
+        elif isinstance(one, ast.Attribute):
+            base = evaluator.value_of(one.value, frame)
+            if isinstance(base.ref, Class) and any(
+                function.name == "__exit__" for function, _ in evaluator.names.fields(base.ref, one.attr)
+            ):
+                return True
+    return False
+
+
+def _profiled(evaluator: Evaluator, repeats: Repeats) -> Iterator[Answer]:
+    """A loop that a profiler watches: each of its steps shall begin from the same state."""
+    if repeats.frame is None or repeats.loop not in repeats.frame.flow.blocks:
+        return
+    for block in repeats.frame.flow.around(repeats.loop):
+        for item in getattr(block.owner, "items", ()):
+            made = item.context_expr
+            target = evaluator.value_of(made.func, repeats.frame) if isinstance(made, ast.Call) else None
+            if (
+                target is not None
+                and isinstance(target.ref, str)
+                and target.ref.startswith(("torch.profiler.", "torch.autograd.profiler."))
+            ):
+                yield left_open(
+                    Question.MEANT,
+                    "a profiler watches these steps, which shall begin from the same state",
+                    made,
+                )
+
+
+def _measured(evaluator: Evaluator, frame: Frame, repeats: Repeats) -> Iterator[Answer]:
+    """Where figures of memory are read, each shall begin from the same state."""
+    functions = {frame.function, *([repeats.frame.function] if repeats.frame is not None else [])}
+    functions |= {called for one in functions for called in _called_beside(evaluator, one, repeats.loop)}
+    for function in functions:
+        for name in _OF_RESERVED & function.flow.calls.keys():
+            if all(_is_tested(function, one) for one in function.flow.calls[name]):
+                continue
+            yield refuted(
+                Question.MEANT,
+                f"`{name}` reads what is reserved, which an emptied cache changes",
+                function.flow.calls[name][0],
+            )
+        for name in _OF_ALLOCATED & function.flow.calls.keys():
+            if not any(repeats.loop in function.flow.loops(one) for one in function.flow.calls[name]):
+                continue
+            yield left_open(
+                Question.MEANT,
+                f"`{name}` is read here: perhaps each figure shall begin from the same state",
+                function.flow.calls[name][0],
+            )
+
+
+def _is_tested(function: Function, call: ast.Call) -> bool:
+    """Whether a figure is only compared, in the head of an `if`."""
+    statement = function.flow.statement_of(call)
+    return isinstance(statement, (ast.If, ast.While))
+
+
+def beside_a_phase(evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Frame) -> Any:
+    """What in the same block of an `if`, before a call, evaluates or saves a network: what stands there costs more."""
+    flow = frame.flow
+    statement = flow.statement_of(call)
+    block = flow.blocks[statement]
+    if not isinstance(block.owner, ast.If):
+        return None
+    before = block.statements[: block.statements.index(statement)]
+    events = [one for one in steps.of(frame.function) if one.work == "forward" and (one.within or one.loops)]
+    for one in before:
+        for node in ast.walk(one):
+            if not isinstance(node, ast.Call) or node not in flow.parents:
+                continue
+            heavy = any(
+                event.node is node and (event.within or flow.loops(node)[:1] != flow.loops(call)[:1])
+                for event in events
+            )
+            unseen = evaluator.value_of(node.func, frame).kind == "unknown" and any(
+                evaluator.value_of(given, frame).kind == "module" for given in node.args
+            )
+            if heavy or unseen or last_name(node.func) in ("save", "save_checkpoint", "save_pretrained"):
+                return node
+    return None
+
+
+def _called_beside(evaluator: Evaluator, function: Function, loop: Any) -> Iterator[Function]:
+    """The functions of the project that a loop calls directly, if it stands in this function."""
+    frame = evaluator.root(function)
+    for calls in function.flow.calls.values():
+        for call in calls:
+            if loop in function.flow.loops(call):
+                target = evaluator.value_of(call.func, frame)
+                if target.kind == "function" and isinstance(target.ref, Function):
+                    yield target.ref
+
+
+def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Answer]:
+    """What large thing is let go of by the statements right before."""
+    flow = frame.flow
+    statement = flow.statement_of(node)
+    block = flow.blocks[statement]
+    while isinstance(block.owner, ast.If) and block.statements[0] is statement and block.parent is not None:
+        statement, block = block.owner, block.parent
+    before = block.statements[: block.statements.index(statement)] if statement in block.statements else []
+    for one in reversed(before):
+        if isinstance(one, ast.Delete):
+            for target in one.targets:
+                if evaluator.value_of(target, frame).kind == "module":
+                    yield left_open(
+                        Question.MEANT,
+                        f"`{ast.unparse(target)}` is deleted just before, whose memory may be wanted at once",
+                        one,
+                    )
+                    return
+            continue
+        if (
+            isinstance(one, ast.Expr)
+            and isinstance(one.value, ast.Call)
+            and isinstance(one.value.func, ast.Attribute)
+        ):
+            name = one.value.func.attr
+            base = evaluator.value_of(one.value.func.value, frame)
+            if base.kind == "module" and (
+                name == "cpu" or (name == "to" and evaluator.calling.device(one.value, frame) == "host")
+            ):
+                yield left_open(
+                    Question.MEANT,
+                    f"`{ast.unparse(one.value.func.value)}` is moved to the host just before",
+                    one,
+                )
+                return
+            if name in _CLEANING:
+                continue
+        return
+
+
+def _neighbours(evaluator: Evaluator, file: File) -> Iterator[Answer]:
+    table = evaluator.table
+    sparse = table.knows("sparse-libraries")
+    for definitions in file.body.flow.definitions.values():
+        for one in definitions:
+            package = str(one.value).partition(".")[0] if one.kind == "import" else ""
+            if package in sparse:
+                yield left_open(
+                    Question.MEANT,
+                    f"batches of `{package}` differ in size, and leave the cache in pieces",
+                    one.node,
+                )
+                return
+
+
+def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
+    """A step that fails, out of memory perhaps, and is passed over: the cache may be emptied for those."""
+    assert repeats.frame is not None
+    flow = repeats.frame.flow
+    for event in steps.of(repeats.frame.function):
+        if repeats.loop not in event.loops:
+            continue
+        for block in flow.around(event.node):
+            owner = block.owner
+            if owner is repeats.loop:
+                break
+            if isinstance(owner, ast.Try) and block.arm == "body":
+                for handler in owner.handlers:
+                    if not isinstance(handler.body[-1], (ast.Raise, ast.Return, ast.Break)) and isinstance(
+                        repeats.loop, LOOPS
+                    ):
+                        yield left_open(
+                            Question.MEANT,
+                            "a step that fails is passed over: the cache may be emptied for the next",
+                            handler,
+                        )
+                        return
+
+
+def neighbour(evaluator: Evaluator, file: File) -> str:
+    """The library that a file imports which takes memory of the same card beside torch; empty where there is none."""
+    known = evaluator.table.knows("device-libraries")
+    for definitions in file.body.flow.definitions.values():
+        for one in definitions:
+            package = str(one.value).partition(".")[0] if one.kind == "import" else ""
+            if package in known:
+                return package
+    return ""

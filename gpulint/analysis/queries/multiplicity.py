@@ -1,0 +1,368 @@
+"""How often a call runs: once in every step, in every n-th, once a phase, or once.
+
+A loop of steps is one whose own rounds each run a step of training or a forward; one that has loops of steps in it is a loop of phases.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.steps import Event, Steps
+from gpulint.analysis.syntax.nodes import LOOPS, last_name
+
+Rate = Literal["step", "every nth", "phase", "once", "?"]
+FEW: Final = 8  # rounds of an inner loop that are still part of one step
+MOST_OUTWARD: Final = 5  # calls that are followed outwards
+
+# Methods that Lightning, and whoever is like it, runs for each batch.
+BATCH_HOOKS = frozenset(
+    "training_step validation_step test_step predict_step on_train_batch_end on_train_batch_start on_validation_batch_end optimizer_step "
+    "on_before_zero_grad on_after_backward on_step_end on_batch_end after_train_iter".split()
+)
+_ENVIRONMENT = frozenset(
+    "is_available is_initialized device_count get_rank is_main_process hasattr isinstance len".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The rate, the loop that makes it, with the function it stands in; `work` is what its rounds do. `period` counts the rounds of
+    one run, where that is known. `flags` are conditions that nobody can say hold."""
+
+    rate: Rate
+    loop: Any = None
+    frame: Frame | None = None
+    work: str = ""
+    period: int | None = None
+    flags: tuple[Any, ...] = ()
+    calls: tuple[Any, ...] = field(default=())
+    counter: Any = None
+
+
+class Multiplicity:
+    """Answers how often calls run, for one file and what it reaches."""
+
+    def __init__(self, evaluator: Evaluator, steps: Steps) -> None:
+        self._evaluator = evaluator
+        self._steps = steps
+
+    def of(self, node: Any, frame: Frame) -> list[Repeats]:
+        """Each way in which a call runs again, by what runs its function."""
+        return list(self._ways(node, frame, (), (), None, ()))
+
+    def _ways(
+        self,
+        node: Any,
+        frame: Frame,
+        flags: tuple[Any, ...],
+        seen: tuple[Function, ...],
+        every: Any,
+        calls: tuple[Any, ...],
+    ) -> Iterator[Repeats]:
+        function = frame.function
+        flow = function.flow
+        loops = flow.loops(node)
+        conditions = list(flow.conditions(node))
+        for position, loop in enumerate(loops):
+            inside = [one for one in conditions if _is_within(flow, one[0], loop)]
+            rate = self.of_loop(loop, frame, node)
+            found, more, rare = self._held(inside, frame)
+            if found == "never":
+                return
+            flags_here = (*flags, *more)
+            if rate == "few" or (rate == "none" and position + 1 < len(loops)):
+                continue
+            if rate in ("train", "forward"):
+                if found == "once":
+                    yield Repeats("once", loop, frame, rate, calls=calls)
+                    return
+                counter = rare or every
+                period = self._period(counter, frame) if counter is not None else None
+                kind: Rate = "every nth" if counter is not None else "step"
+                yield Repeats(kind, loop, frame, rate, period, flags_here, calls, counter)
+                return
+            yield Repeats(
+                "phase" if rate == "phase" else "?", loop, frame, rate, flags=flags_here, calls=calls
+            )
+            return
+        found, more, rare = self._held(conditions, frame)
+        if found in ("never", "once"):
+            yield Repeats("once", None, frame, calls=calls)
+            return
+        flags = (*flags, *more)
+        every = rare or every
+        if function.name in BATCH_HOOKS and function.cls is not None:
+            counter = every
+            work = (
+                "train"
+                if "train" in function.name or function.name.startswith(("on_", "optimizer"))
+                else "forward"
+            )
+            yield Repeats(
+                "every nth" if counter else "step",
+                function.node,
+                frame,
+                work,
+                self._period(counter, frame),
+                flags,
+                calls,
+                counter,
+            )
+            return
+        sites = self._evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
+        if not sites and self._is_step(function):
+            kind = "every nth" if every else "step"
+            yield Repeats(
+                kind, function.node, frame, "train", self._period(every, frame), flags, calls, every
+            )
+            return
+        for site in sites:
+            yield from self._ways(
+                site.call, site.frame, flags, (*seen, function), every, (*calls, (site.call, site.frame))
+            )
+        if not sites:
+            yield Repeats(
+                "once" if function.is_module else "?", None, frame, flags=flags, calls=calls, counter=every
+            )
+
+    def _is_step(self, function: Function) -> bool:
+        """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
+        if function.is_module or self._steps.makes_its_own(function):
+            return False
+        if function.name == "forward" and function.cls is not None:
+            return True
+        return any(
+            one.work == "train" and not one.loops and not one.within for one in self._steps.of(function)
+        )
+
+    # -- loops
+
+    def of_loop(self, loop: Any, frame: Frame, node: Any) -> str:
+        """What the rounds of a loop are: `train` or `forward` steps, each with a loop of phases inside none; `phase`; `few` rounds within
+        one step; `none` where they run no network."""
+        events = self._steps.of(frame.function)
+        inside = [one for one in events if loop in one.loops]
+        direct = [one for one in inside if self._is_direct(one, loop, frame)]
+        nested = [one for one in inside if one not in direct]
+        heavy = [one for one in nested if not self._is_rare(one.node, loop, frame)]
+        if not isinstance(loop, LOOPS) and not inside:
+            return "none"
+        trains = any(one.work == "train" for one in direct)
+        if any(one.work == "train" or not trains or one.over_data for one in heavy) or _tries_again(loop):
+            return "phase"
+        if any(one.work == "train" for one in direct):
+            if self._is_tried(node, loop, frame) or not any(
+                one.work == "train" and one.loops[0] is loop for one in direct
+            ):
+                return "phase"  # several steps each round, or as many rounds as it takes until one works
+            return "few" if self._trips(loop, frame) is not None and self._around(loop, frame) else "train"
+        if direct:
+            if self._runs_over_networks(loop, frame, direct):
+                return "phase"
+            return "forward"
+        return "few" if self._around(loop, frame) and not inside else "none"
+
+    def _is_tried(self, node: Any, loop: Any, frame: Frame) -> bool:
+        """Whether the loop ends with the first round in which what is called says so: `if fits(model, size): return size`."""
+        flow = frame.function.flow
+        owner = flow.statement_of(node)
+        return (
+            isinstance(owner, ast.If)
+            and flow.blocks[owner].owner is loop
+            and isinstance(owner.body[-1], (ast.Return, ast.Break))
+        )
+
+    def _is_direct(self, event: Event, loop: Any, frame: Frame) -> bool:
+        """Whether an event happens in each round of a loop, not in a loop of its own: few rounds are none."""
+        if event.within:
+            return False
+        for inner in event.loops:
+            if inner is loop:
+                return True
+            if self._trips(inner, frame) is None and not self._is_over_parts(inner, frame):
+                return False
+        return False
+
+    def _trips(self, loop: Any, frame: Frame) -> int | None:
+        """The number of rounds, where it is known and small."""
+        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        if isinstance(iterated, ast.Call) and last_name(iterated.func) == "enumerate" and iterated.args:
+            iterated = iterated.args[0]
+        if isinstance(iterated, (ast.Tuple, ast.List)):
+            return len(iterated.elts)
+        if (
+            isinstance(iterated, ast.Call)
+            and last_name(iterated.func) in ("range", "trange")
+            and iterated.args
+        ):
+            bound = self._evaluator.value_of(iterated.args[-1 if len(iterated.args) < 3 else 1], frame).const
+            if isinstance(bound, int) and bound <= FEW:
+                return bound
+        return None
+
+    def _is_over_parts(self, loop: Any, frame: Frame) -> bool:
+        """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
+        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        if iterated is None:
+            return False
+        value = self._evaluator.value_of(iterated, frame)
+        return value.kind in ("modules", "module") or self._evaluator.element(value).kind == "module"
+
+    def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
+        """Whether each round is about another network: what it runs is what it runs through, or made in the round."""
+        if self._is_over_parts(loop, frame):
+            return True
+        flow = frame.function.flow
+        for event in direct:
+            target = self._evaluator.value_of(event.node.func, frame)
+            if not target.origins:
+                return False
+            for node, where in target.origins:
+                made_here = where is frame and isinstance(node, ast.Call) and loop in flow.loops(node)
+                if not made_here:
+                    return False
+        return True
+
+    def _around(self, loop: Any, frame: Frame) -> bool:
+        """Whether a loop stands in another."""
+        flow = frame.function.flow
+        return len(flow.loops(loop)) > (
+            1 if loop in flow.blocks and flow.blocks[loop].is_rounds and False else 0
+        )
+
+    def _is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
+        """Whether an event stands under a condition within the loop: a validation now and then."""
+        flow = frame.function.flow
+        inside = [one for one in flow.conditions(node) if _is_within(flow, one[0], loop)]
+        return any(
+            self._modulo(test, frame) is not None or self._evaluator.truth(test, frame) is None
+            for test, _ in inside
+        )
+
+    # -- conditions
+
+    def _held(self, conditions: list[tuple[Any, bool]], frame: Frame) -> tuple[str, tuple[Any, ...], Any]:
+        """What conditions say together: `always`, `once` or `never`; those that are open; and the one that counts rounds."""
+        flags: list[Any] = []
+        counter: Any = None
+        for test, wanted in conditions:
+            parts = (
+                test.values
+                if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and wanted
+                else [test]
+            )
+            counted = {
+                name for part in parts if self._modulo(part, frame) is not None for name in _names(part)
+            }
+            for part in parts:
+                if counted & _names(part) and self._modulo(part, frame) is None:
+                    continue  # `step > 0` beside a remainder of the step
+                periodic = self._modulo(part, frame)
+                if periodic is not None and _selects(part, wanted):
+                    counter = part
+                    continue
+                if periodic is not None:
+                    continue
+                holds = self._evaluator.truth(part, frame)
+                if holds is not None:
+                    if holds is not wanted:
+                        return "never", (), None
+                    continue
+                if self._is_environment(part):
+                    continue
+                if _is_once(part):
+                    return "once", (), None
+                flags.append((part, wanted))
+        return "always", tuple(flags), counter
+
+    def _is_environment(self, test: Any) -> bool:
+        calls = [one for one in ast.walk(test) if isinstance(one, ast.Call)]
+        if calls and all(last_name(one.func) in _ENVIRONMENT for one in calls):
+            return True
+        texts = {one.value for one in ast.walk(test) if isinstance(one, ast.Constant)}
+        return bool(texts & {"cuda", "cpu", "mps"})
+
+    def _modulo(self, test: Any, frame: Frame) -> Any:
+        """The divisor of a condition on a remainder, through one name: `step % every == 0`, `not step % every`."""
+        if isinstance(test, ast.Name):
+            reaching = frame.flow.reaching(test)
+            values = [one.value for one in reaching if one.kind == "assign" and not one.path]
+            if len(values) == 1 and len(reaching) == 1:
+                return self._modulo(values[0], frame)
+            return None
+        if isinstance(test, ast.BoolOp):
+            found = [self._modulo(one, frame) for one in test.values]
+            return next((one for one in found if one is not None), None)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._modulo(test.operand, frame)
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+            test = test.left if isinstance(test.left, ast.BinOp) else test.comparators[0]
+        if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+            return test.right
+        return None
+
+    def _period(self, counter: Any, frame: Frame) -> int | None:
+        divisor = self._modulo(counter, frame) if counter is not None else None
+        if divisor is None:
+            return None
+        const = self._evaluator.value_of(divisor, frame).const
+        return const if isinstance(const, int) else None
+
+
+def _tries_again(loop: Any) -> bool:
+    """Whether a loop ends with the first round that does not fail: `while True: try: return run() except …: size //= 2`."""
+    asked = (
+        {one.id for one in ast.walk(loop.test) if isinstance(one, ast.Name)}
+        if isinstance(loop, ast.While)
+        else set()
+    )
+    for statement in loop.body if isinstance(loop, LOOPS) else ():
+        if not isinstance(statement, ast.Try) or not statement.handlers:
+            continue
+        last = [block[-1] for block in (statement.body, statement.orelse) if block]
+        settles = any(
+            isinstance(one, ast.Assign)
+            and isinstance(one.targets[0], ast.Name)
+            and one.targets[0].id in asked
+            for one in last
+        )
+        if settles or any(isinstance(one, (ast.Return, ast.Break)) for one in last):
+            return True
+    return False
+
+
+def _selects(test: Any, wanted: bool) -> bool:
+    """Whether a condition on a remainder lets few rounds through: `i % n == 0` where it holds, `i % n` where it does not."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _selects(test.operand, not wanted)
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], ast.Eq) == wanted
+    if isinstance(test, ast.BinOp):
+        return not wanted
+    return wanted
+
+
+def _names(node: Any) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _is_once(test: Any) -> bool:
+    """Whether a condition on a count holds in one round, or in two: `step == 1`, `step == 0 or step == last - 1`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return all(map(_is_once, test.values))
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    right = test.comparators[0]
+    if isinstance(right, ast.Constant) and isinstance(right.value, int):
+        return True
+    return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub)  # the last round
+
+
+def _is_within(flow: Any, test: Any, loop: Any) -> bool:
+    return loop in flow.loops(test)

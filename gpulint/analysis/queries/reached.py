@@ -1,0 +1,113 @@
+"""Whether anybody gets to a line: a function that nothing in a bounded program calls, or names, is a doubt."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import CallSite
+from gpulint.analysis.project.file import Function
+from gpulint.answers import Answer, Question, left_open, refuted
+
+_DEEPEST: Final = 4
+_PROGRAM: Final = re.compile(r"^if __name__ ==", re.MULTILINE)
+_RUNNERS: Final = frozenset({"pytest", "unittest"})
+# Names by which frameworks, runners and Python itself call.
+_CALLED_BY_OTHERS: Final = (
+    "__",
+    "on_",
+    "test_",
+    "configure_",
+    "training_",
+    "validation_",
+    "predict_",
+    "visit_",
+    "setup",
+    "main",
+    "forward",
+)
+
+
+def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
+    """What leaves it open whether a function runs at all, or says that a test runner runs it."""
+    if function.name.startswith("test_") and function.file.words & _RUNNERS:
+        yield refuted(Question.REACHED, "it is a test", function.node)
+    sources = evaluator.program.sources
+    if sources is None or not sources.is_bounded(function.file.path):
+        return
+    if not _has_programs(evaluator):
+        return  # a library: who calls it is elsewhere
+    outermost = function
+    while outermost.parent is not None:
+        outermost = outermost.parent
+    if _is_idle(evaluator, outermost, _DEEPEST, set()):
+        yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
+
+
+def _has_programs(evaluator: Evaluator) -> bool:
+    """Whether a file of the project is run by itself."""
+    return any(_PROGRAM.search(file.text) for file in evaluator.program.searched("__name__"))
+
+
+def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> bool:
+    if function.is_module or function.decorators or function in seen or not depth:
+        return False
+    name = function.name
+    if name.startswith(_CALLED_BY_OTHERS):
+        return False
+    if _named_otherwise(evaluator, function):
+        return False
+    sites = evaluator.callers(function)
+    if not sites:
+        return True
+    return all(
+        _tries_out(evaluator, site) or _is_idle(evaluator, site.frame.function, depth - 1, seen | {function})
+        for site in sites
+    )
+
+
+def _tries_out(evaluator: Evaluator, site: CallSite) -> bool:
+    """Whether a call only tries out what others import: under the `__main__` of a file that another one imports."""
+    file, flow = site.frame.function.file, site.frame.flow
+    if not site.frame.function.is_module:
+        return False
+    if not any(
+        isinstance(block.owner, ast.If) and "__name__" in ast.unparse(block.owner.test)
+        for block in flow.around(site.call)
+    ):
+        return False
+    stem = PurePath(file.path).stem
+    return any(
+        one.kind == "import" and stem in str(one.value).split(".")
+        for other in evaluator.program.searched(stem)
+        if other is not file
+        for definitions in other.body.flow.definitions.values()
+        for one in definitions
+    )
+
+
+def _named_otherwise(evaluator: Evaluator, function: Function) -> bool:
+    """Whether the program names the function other than by defining and calling it: who reads it may run it."""
+    name = function.name
+    for file in evaluator.program.searched(name):
+        for one in (file.body, *(cls.body for cls in file.classes), *file.functions):
+            if name not in one.words:
+                continue
+            flow = one.flow
+            for key, uses in flow.uses.items():
+                if key == name or key.endswith(f".{name}"):
+                    for use in uses:
+                        above = flow.parents.get(use)
+                        if getattr(above, "func", None) is not use:
+                            return True
+            if (
+                any(found.kind == "import" and found.key == name for found in flow.definitions.get(name, ()))
+                and file is not function.file
+            ):
+                if not flow.calls.get(name) and file.path.endswith("__init__.py"):
+                    return True
+    return False

@@ -1,0 +1,140 @@
+"""What a function runs of networks: forwards, backwards and optimizer steps, by the loops that they are in. Summed up once."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.forwards import forward_of
+from gpulint.analysis.syntax.nodes import last_name
+
+Work = Literal["train", "forward"]
+
+_STEPS = frozenset(
+    "step backward training_step train_step train_batch update optimize manual_backward minimize run_step optimize_parameters".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Work that a call does: `loops` are those around it in its function, innermost first; `within` says that what is called does it in
+    a loop of its own, or to a network of its own."""
+
+    work: Work
+    node: Any
+    loops: tuple[Any, ...]
+    within: bool = False
+    over_data: bool = False  # one of those loops runs through more than a count
+    own: bool = False  # what is trained is made in the same function: a run, not a step
+
+
+class Steps:
+    """The events of functions, remembered."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._events: dict[Function, tuple[Event, ...]] = {}
+
+    def of(self, function: Function) -> tuple[Event, ...]:
+        """The events of a function, those of the functions that it calls among them."""
+        found = self._events.get(function)
+        if found is None:
+            self._events[function] = ()
+            found = self._events[function] = tuple(self._find(function))
+        return found
+
+    def _find(self, function: Function) -> list[Event]:
+        frame = self._evaluator.root(function)
+        found: list[Event] = []
+        for name, calls in function.flow.calls.items():
+            for call in calls:
+                if function.flow.statement_of(call) in function.flow.unreachable:
+                    continue
+                for work, within, over_data in self._does(name, call, frame):
+                    own = work == "train" and name in ("step", "backward") and self._is_own(call, frame)
+                    found.append(Event(work, call, tuple(function.flow.loops(call)), within, over_data, own))
+        return found
+
+    def _does(self, name: str, call: ast.Call, frame: Frame) -> list[tuple[Work, bool, bool]]:
+        func = call.func
+        evaluator = self._evaluator
+        if isinstance(func, ast.Attribute):
+            base = evaluator.value_of(func.value, frame)
+            if isinstance(base.ref, Class):
+                method = evaluator.method(base.ref, name)
+                if method is not None:
+                    return self._called(method)
+            if name == "backward":
+                return [("train", False, False)]
+            row = evaluator.table.own(base.kind, name)
+            if row is not None and row.does in ("step", "backward"):
+                return [("train", False, False)]
+        direct: tuple[Work, bool, bool] = ("forward", False, False)
+        forward = forward_of(evaluator, call, frame)
+        if forward is not None and forward.expression is not func:
+            return [direct]
+        target = evaluator.value_of(func, frame)
+        if target.kind == "function" and isinstance(target.ref, Function):
+            return self._called(target.ref)
+        if forward is not None:
+            method = evaluator.method(target.ref, "forward") if isinstance(target.ref, Class) else None
+            inner = self._called(method) if method is not None else []
+            return inner if direct in inner else [*inner, direct]
+        if target.kind == "object" and isinstance(target.ref, Class):
+            method = evaluator.method(target.ref, "__call__")
+            return self._called(method) if method is not None else []
+        return []
+
+    def _called(self, function: Function) -> list[tuple[Work, bool, bool]]:
+        events = self.of(function)
+        own = any(one.own for one in events)
+        found = (
+            (
+                one.work,
+                own or one.within or bool(one.loops),
+                one.over_data or any(map(_is_over_data, one.loops)),
+            )
+            for one in events
+        )
+        return list(dict.fromkeys(found))
+
+    def makes_its_own(self, function: Function) -> bool:
+        """Whether a function makes the network or the optimizer that it trains."""
+        return any(one.own for one in self.of(function))
+
+    def _is_own(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether the optimizer that takes a step is made in the same function, or comes out of a call there that is not seen."""
+        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(base, ast.Name) or frame.function.is_module:
+            return False
+        value = self._evaluator.value_of(base, frame)
+        if value.kind not in ("optimizer", "unknown") or call.func.attr != "step":  # type: ignore[attr-defined]
+            return False
+        reaching = frame.flow.reaching(base)
+        if not reaching or not all(
+            one.kind == "assign" and isinstance(one.value, ast.Call) for one in reaching
+        ):
+            return False
+        if value.origins and value.kind == "optimizer":
+            return all(where is frame and isinstance(node, ast.Call) for node, where in value.origins)
+        return all(
+            self._evaluator.value_of(one.value.func, frame).kind in ("unknown", "library") for one in reaching
+        )
+
+
+def _is_over_data(loop: Any) -> bool:
+    """Whether a loop runs through things, and does not count."""
+    iterated = (
+        loop.iter
+        if isinstance(loop, (ast.For, ast.AsyncFor))
+        else None
+        if isinstance(loop, ast.While)
+        else loop.generators[0].iter
+    )
+    return iterated is not None and not (
+        isinstance(iterated, ast.Call) and last_name(iterated.func) in ("range", "trange")
+    )

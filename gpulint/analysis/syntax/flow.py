@@ -1,0 +1,653 @@
+"""One pass over one function: what each use of a reference key may stand for, and the blocks that statements stand in.
+
+Definitions reach uses as in static single assignment form, built while the statements are walked: an environment maps keys to the
+definitions that hold there, branches join, and at the head of a loop a key that the loop has not defined yet stands for a `Merge`
+of what came before and of what the loop's own ends say; that is only resolved where somebody asks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, FUNCTIONS, LOOPS, children, key_of, parameters
+
+Kind = Literal[
+    "parameter", "assign", "augmented", "loop", "context", "import", "function", "class", "exception", "delete", "inplace", "pattern", "entry"
+]  # fmt: skip
+
+
+class Definition:
+    """Where a key gets a value. `path` leads into `value` where it is unpacked; `statement` is where it happens."""
+
+    __slots__ = ("key", "kind", "node", "path", "statement", "value")
+
+    def __init__(
+        self,
+        key: str,
+        kind: Kind,
+        value: Any,
+        node: Any,
+        statement: Any,
+        path: tuple[int | str | slice, ...] = (),
+    ) -> None:
+        self.key, self.kind, self.value = key, kind, value
+        self.node, self.statement, self.path = node, statement, path
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.key} at {getattr(self.node, 'lineno', 0)}>"
+
+
+# What a key is where the function begins: a global, a closure's, or what its base says.
+ENTRY = Definition("", "entry", None, None, None)
+
+
+class Merge:
+    """A key at the head of a loop: what it was before, or what a round of the loop has made of it."""
+
+    __slots__ = ("key", "loop")
+
+    def __init__(self, loop: Region, key: str) -> None:
+        self.loop, self.key = loop, key
+
+
+Reaching = tuple[Definition | Merge, ...]
+_AT_ENTRY: Reaching = (ENTRY,)
+
+
+class Region:
+    """A loop: the environment before it, and those at the ends of its rounds."""
+
+    __slots__ = ("ends", "entry", "merges")
+
+    def __init__(self, entry: Environment) -> None:
+        self.entry = entry
+        self.ends: list[Environment] = []
+        self.merges: dict[str, Merge] = {}
+
+
+class Environment:
+    """What keys stand for at one place."""
+
+    __slots__ = ("keys", "region")
+
+    def __init__(self, keys: dict[str, Reaching], region: Region | None) -> None:
+        self.keys, self.region = keys, region
+
+    def copy(self) -> Environment:
+        return Environment(self.keys.copy(), self.region)
+
+    def get(self, key: str) -> Reaching:
+        found = self.keys.get(key)
+        if found is not None:
+            return found
+        if self.region is None:
+            return _AT_ENTRY
+        merge = self.region.merges.get(key)
+        if merge is None:
+            merge = self.region.merges[key] = Merge(self.region, key)
+        return (merge,)
+
+
+def _joined(first: Environment | None, second: Environment | None) -> Environment | None:
+    if first is None or second is None:
+        return first if second is None else second
+    for key in second.keys.keys() | first.keys.keys():
+        one, other = first.get(key), second.get(key)
+        if one is not other and one != other:
+            first.keys[key] = (*one, *(each for each in other if each not in one))
+    return first
+
+
+class Block:
+    """Statements that run one after another: an `arm` of its `owner`, a compound statement or the function."""
+
+    __slots__ = ("arm", "owner", "parent", "statements")
+
+    def __init__(self, owner: ast.AST, arm: str, parent: Block | None, statements: list[ast.stmt]) -> None:
+        self.owner, self.arm, self.parent, self.statements = owner, arm, parent, statements
+
+    @property
+    def is_rounds(self) -> bool:
+        """Whether it is the body of a loop."""
+        return self.arm == "body" and isinstance(self.owner, LOOPS)
+
+
+class Store:
+    """An item of a container is set: `target` is the subscript, `value` leads to what is stored, as in a definition."""
+
+    __slots__ = ("path", "statement", "target", "value")
+
+    def __init__(self, target: Any, value: Any, statement: Any, path: tuple[Any, ...]) -> None:
+        self.target, self.value, self.statement, self.path = target, value, statement, path
+
+
+_LEAVING = (ast.Continue, ast.Return, ast.Break, ast.Raise)
+
+
+class Flow:
+    """A function, bound. `node` is a function, a class or a module."""
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+        self.definitions: dict[str, list[Definition]] = {}
+        self.uses: dict[str, list[Any]] = {}
+        self.given: dict[Any, list[Definition]] = {}  # by the expression that gives the value
+        self.parents: dict[Any, Any] = {}
+        self.blocks: dict[Any, Block] = {}
+        self.calls: dict[str, list[ast.Call]] = {}
+        self.stores: list[Store] = []
+        self.returns: list[ast.Return] = []
+        self.yields: list[Any] = []
+        self.nested: dict[str, Any] = {}
+        self.unreachable: set[Any] = set()
+        self.elsewhere: set[str] = set()  # names declared global or nonlocal
+        self.order: dict[Any, int] = {}
+        self._reach: dict[Any, Reaching] = {}
+        self._resolved: dict[Any, tuple[Definition, ...]] = {}
+        self._uses_of: dict[Definition, list[Any]] | None = None
+        self.falls_through = _Binder(self).run()
+
+    # -- places
+
+    def statement_of(self, node: Any) -> Any:
+        """The statement that a node stands in, itself where it is one."""
+        while node not in self.blocks:
+            node = self.parents.get(
+                node, self.node
+            )  # an annotation, or the body of a class: where the function begins
+        return node
+
+    def ancestors(self, node: Any) -> Iterator[Any]:
+        """What a node stands in, innermost first, up to its statement."""
+        while node not in self.blocks:
+            node = self.parents.get(node)
+            if node is None:
+                return
+            yield node
+
+    def around(self, node: Any) -> Iterator[Block]:
+        """The blocks around a node, innermost first; a node in the head of a statement is outside that one's blocks."""
+        block: Block | None = self.blocks.get(self.statement_of(node))
+        while block is not None:
+            yield block
+            block = block.parent
+
+    def loops(self, node: Any) -> list[Any]:
+        """The loops and comprehensions whose rounds run a node, innermost first."""
+        found: list[Any] = []
+        below = node
+        for above in self.ancestors(node):
+            if isinstance(above, COMPREHENSIONS):
+                first = above.generators[0]
+                if below is not first or not _within(self, node, first.iter):
+                    found.append(above)
+            below = above
+        statement = self.statement_of(node)
+        if isinstance(statement, ast.While) and node is not statement and _within(self, node, statement.test):
+            found.append(statement)
+        return found + [block.owner for block in self.around(node) if block.is_rounds]
+
+    def conditions(self, node: Any) -> Iterator[tuple[Any, bool]]:
+        """The tests that must hold, or not, for a statement to run, innermost first: of the `if`s around it, and of those before it
+        that leave its block."""
+        statement = self.statement_of(node)
+        for block in self.around(node):
+            for before in block.statements:
+                if before is statement or self.order.get(before, 0) >= self.order.get(statement, 0):
+                    break
+                if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], _LEAVING):
+                    yield before.test, False
+            if isinstance(block.owner, ast.If) and block.arm in ("body", "orelse"):
+                yield block.owner.test, block.arm == "body"
+            statement = block.owner
+
+    # -- definitions and uses
+
+    def reaching(self, node: Any) -> tuple[Definition, ...]:
+        """The definitions that a use of a key may stand for; `ENTRY` among them where it may be none of the function's own."""
+        found = self._resolved.get(node)
+        if found is None:
+            found = self._resolved[node] = self._resolve(self._reach.get(node, _AT_ENTRY))
+        return found
+
+    def _resolve(self, reaching: Reaching) -> tuple[Definition, ...]:
+        found: dict[Definition, None] = {}
+        seen: set[Merge] = set()
+        stack = list(reversed(reaching))
+        while stack:
+            one = stack.pop()
+            if isinstance(one, Definition):
+                found[one] = None
+            elif one not in seen:
+                seen.add(one)
+                for end in one.loop.ends:
+                    stack.extend(end.get(one.key))
+                stack.extend(one.loop.entry.get(one.key))
+        return tuple(found)
+
+    def uses_of(self, definition: Definition) -> list[Any]:
+        """The uses of a key that a definition reaches, in the order of the text."""
+        if self._uses_of is None:
+            self._uses_of = {}
+            for nodes in self.uses.values():
+                for node in nodes:
+                    for one in self.reaching(node):
+                        if one is not ENTRY:
+                            self._uses_of.setdefault(one, []).append(node)
+        return self._uses_of.get(definition, [])
+
+
+def _within(flow: Flow, node: Any, outer: Any) -> bool:
+    while node is not None and node not in flow.blocks:
+        if node is outer:
+            return True
+        node = flow.parents.get(node)
+    return False
+
+
+class _Binder:
+    """Walks the statements of a function once."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.block: Block | None = None
+        self.statement: Any = flow.node
+        self.env: Environment | None = Environment({}, None)
+        self.loops: list[tuple[Region, list[Environment]]] = []  # with what leaves each by `break`
+        self.derived: dict[str, set[str]] = {}
+
+    def run(self) -> bool:
+        """Whether the end of the function is reached."""
+        flow, node = self.flow, self.flow.node
+        outermost = Block(node, "body", None, node.body)
+        if isinstance(node, FUNCTIONS):
+            for one in parameters(node):
+                flow.parents[one] = node
+                self.define(one.arg, "parameter", None, one)
+        flow.blocks[node] = outermost
+        self.inside(outermost)
+        return self.env is not None
+
+    def inside(self, block: Block) -> None:
+        was, self.block = self.block, block
+        for statement in block.statements:
+            if self.env is None:
+                self.flow.unreachable.add(statement)
+                self.env = Environment({}, None)  # bound all the same: nothing of it counts
+                self.place(statement)
+                self.env = None
+            else:
+                self.place(statement)
+        self.block = was
+
+    def arm(self, owner: Any, name: str, statements: list[ast.stmt]) -> None:
+        if statements:
+            self.inside(Block(owner, name, self.block, statements))
+
+    def place(self, statement: Any) -> None:
+        assert self.block is not None
+        self.flow.blocks[statement] = self.block
+        self.flow.order[statement] = len(self.flow.order)
+        was, self.statement = self.statement, statement
+        _STATEMENTS.get(statement.__class__, _Binder.other)(self, statement)
+        self.statement = was
+
+    # -- definitions
+
+    def define(self, key: str, kind: Kind, value: Any, node: Any, path: tuple[Any, ...] = ()) -> None:
+        found = Definition(key, kind, value, node, self.statement, path)
+        self.flow.definitions.setdefault(key, []).append(found)
+        if value is not None:
+            self.flow.given.setdefault(value, []).append(found)
+        if self.env is None:
+            return
+        for other in self.derived.get(key, ()):
+            self.env.keys[other] = _AT_ENTRY
+        self.env.keys[key] = (found,)
+        end = len(key)
+        while (end := max(key.rfind(".", 0, end), key.rfind("[", 0, end))) > 0:
+            self.derived.setdefault(key[:end], set()).add(key)
+
+    def target(self, node: Any, kind: Kind, value: Any, path: tuple[Any, ...] = ()) -> None:
+        parents, what = self.flow.parents, node.__class__
+        if what in (ast.Tuple, ast.List):
+            for position, element in enumerate(node.elts):
+                parents[element] = node
+                if isinstance(element, ast.Starred):
+                    parents[element.value] = element
+                    last = position + 1 - len(node.elts)
+                    self.target(element.value, kind, value, (*path, slice(position, last or None)))
+                else:
+                    starred = any(isinstance(one, ast.Starred) for one in node.elts[:position])
+                    self.target(
+                        element, kind, value, (*path, position - len(node.elts) if starred else position)
+                    )
+            return
+        if what is ast.Attribute or what is ast.Subscript:
+            parents[node.value] = node
+            self.expression(node.value)
+            if what is ast.Subscript:
+                parents[node.slice] = node
+                self.expression(node.slice)
+                self.flow.stores.append(Store(node, value, self.statement, path))
+        key = key_of(node)
+        if key is not None:
+            if kind == "augmented":
+                self.use(key, node)
+            self.define(key, kind, value, node, path)
+
+    def use(self, key: str, node: Any) -> None:
+        self.flow.uses.setdefault(key, []).append(node)
+        if self.env is not None:
+            found = self.env.get(key)
+            if found is not _AT_ENTRY:
+                self.flow._reach[node] = found
+
+    # -- statements
+
+    def assign(self, node: ast.Assign) -> None:
+        self.part(node.value, node)
+        for target in node.targets:
+            self.flow.parents[target] = node
+            self.target(target, "assign", node.value)
+
+    def annotated(self, node: ast.AnnAssign) -> None:
+        self.flow.parents[node.target] = node
+        if node.value is not None:
+            self.part(node.value, node)
+            self.target(node.target, "assign", node.value)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        self.part(node.value, node)
+        self.flow.parents[node.target] = node
+        self.target(node.target, "augmented", node.value)
+
+    def expression_statement(self, node: ast.Expr) -> None:
+        self.part(node.value, node)
+
+    def conditional(self, node: ast.If) -> None:
+        self.part(node.test, node)
+        before = self.env.copy() if self.env is not None else None
+        self.arm(node, "body", node.body)
+        after, self.env = self.env, before
+        self.arm(node, "orelse", node.orelse)
+        self.env = _joined(self.env, after)
+
+    def loop(self, node: Any) -> None:
+        self.part(node.iter, node)
+        self.rounds(node, node.target)
+
+    def while_loop(self, node: ast.While) -> None:
+        self.rounds(node, None)
+
+    def rounds(self, node: Any, target: Any) -> None:
+        if self.env is None:
+            return
+        entry = self.env
+        region = Region(entry)
+        leaving: list[Environment] = []
+        self.loops.append((region, leaving))
+        self.env = Environment({}, region)
+        if target is not None:
+            self.flow.parents[target] = node
+            self.target(target, "loop", node.iter)
+        else:
+            self.part(node.test, node)
+        self.arm(node, "body", node.body)
+        if self.env is not None:
+            region.ends.append(self.env)
+        self.loops.pop()
+        endless = target is None and isinstance(node.test, ast.Constant) and bool(node.test.value)
+        # after the loop: as at its head, whichever round was the last
+        self.env = None if endless else Environment({}, region)
+        self.arm(node, "orelse", node.orelse)
+        for one in leaving:
+            self.env = _joined(one, self.env)
+        if self.env is not None and self.env.region is region:
+            self._leave(region)
+
+    def _leave(self, region: Region) -> None:
+        """Go on outside of a loop: what the loop defines is merged, all else is as it was before."""
+        assert self.env is not None
+        keys = dict(region.entry.keys)
+        touched = {key for end in (*region.ends, self.env) for key in end.keys}
+        for key in touched:
+            keys[key] = self.env.get(key)
+        self.env = Environment(keys, region.entry.region)
+
+    def with_block(self, node: Any) -> None:
+        for item in node.items:
+            self.flow.parents[item] = node
+            self.part(item.context_expr, item)
+            if item.optional_vars is not None:
+                self.flow.parents[item.optional_vars] = item
+                self.target(item.optional_vars, "context", item.context_expr)
+        self.arm(node, "body", node.body)
+
+    def try_block(self, node: Any) -> None:
+        before = self.env.copy() if self.env is not None else None
+        first = len(self.flow.order)
+        self.arm(node, "body", node.body)
+        handled = before
+        if before is not None:
+            handled = before.copy()
+            for found in self._defined_since(first):
+                handled.keys[found.key] = (*handled.get(found.key), found)
+        self.arm(node, "orelse", node.orelse)
+        after = self.env
+        for handler in node.handlers:
+            self.env = handled.copy() if handled is not None else None
+            self.flow.parents[handler] = node
+            if handler.type is not None:
+                self.part(handler.type, handler)
+            if handler.name is not None:
+                self.define(handler.name, "exception", None, handler)
+            self.arm(handler, "handler", handler.body)
+            after = _joined(self.env, after)
+        self.env = after
+        if node.finalbody and self.env is None and handled is not None:
+            self.env = handled.copy()
+            self.arm(node, "finally", node.finalbody)
+            self.env = None
+        else:
+            self.arm(node, "finally", node.finalbody)
+
+    def _defined_since(self, first: int) -> list[Definition]:
+        order = self.flow.order
+        return [
+            one
+            for several in self.flow.definitions.values()
+            for one in several
+            if order.get(one.statement, -1) >= first
+        ]
+
+    def match(self, node: ast.Match) -> None:
+        self.part(node.subject, node)
+        before, after = self.env, None
+        for case in node.cases:
+            self.env = before.copy() if before is not None else None
+            self.flow.parents[case] = node
+            for one in ast.walk(case.pattern):
+                name = getattr(one, "name", None)
+                if isinstance(name, str):
+                    self.define(name, "pattern", node.subject, one)
+            if case.guard is not None:
+                self.part(case.guard, case)
+            self.arm(case, "case", case.body)
+            after = _joined(self.env, after)
+        self.env = _joined(after, before)
+
+    def leave(self, node: Any) -> None:
+        if self.loops and self.env is not None:
+            region, leaving = self.loops[-1]
+            (leaving if isinstance(node, ast.Break) else region.ends).append(self.env)
+        self.env = None
+
+    def give(self, node: ast.Return) -> None:
+        self.flow.returns.append(node)
+        if node.value is not None:
+            self.part(node.value, node)
+        self.env = None
+
+    def fail(self, node: ast.Raise) -> None:
+        self.other(node)
+        self.env = None
+
+    def function(self, node: Any) -> None:
+        for part in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.part(part, node)
+        self.flow.nested[node.name] = node
+        self.define(node.name, "function", node, node)
+
+    def class_block(self, node: ast.ClassDef) -> None:
+        for part in (*node.decorator_list, *node.bases):
+            self.part(part, node)
+        self.define(node.name, "class", node, node)
+
+    def imports(self, node: Any) -> None:
+        prefix = ""
+        if isinstance(node, ast.ImportFrom):
+            prefix = "." * node.level + (f"{node.module}." if node.module else "")
+        for alias in node.names:
+            if alias.name == "*":
+                continue
+            if not prefix and alias.asname is None:
+                first = alias.name.partition(".")[0]
+                self.define(first, "import", first, node)
+            else:
+                self.define(alias.asname or alias.name, "import", prefix + alias.name, node)
+
+    def delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            self.part(target, node)
+            key = key_of(target)
+            if key is not None:
+                self.define(key, "delete", None, target)
+
+    def declare(self, node: Any) -> None:
+        self.flow.elsewhere.update(node.names)
+
+    def other(self, node: Any) -> None:
+        for child in children(node):
+            self.part(child, node)
+
+    # -- expressions
+
+    def part(self, node: Any, parent: Any) -> None:
+        self.flow.parents[node] = parent
+        self.expression(node)
+
+    def expression(self, node: Any) -> None:
+        kind = node.__class__
+        if kind is ast.Constant:
+            return
+        if kind is ast.Name:
+            self.use(node.id, node)
+            return
+        if kind is ast.Call:
+            self.call(node)
+            return
+        if kind is ast.Attribute or kind is ast.Subscript:
+            for child in children(node):
+                self.part(child, node)
+            key = key_of(node)
+            if key is not None:
+                self.use(key, node)
+            return
+        if kind in COMPREHENSIONS:
+            self.comprehension(node)
+            return
+        if kind is ast.Lambda:
+            self.scoped(node, [(one.arg, one) for one in parameters(node)])
+            return
+        if kind is ast.NamedExpr:
+            self.part(node.value, node)
+            self.flow.parents[node.target] = node
+            self.define(node.target.id, "assign", node.value, node.target)
+            return
+        if kind in (ast.Yield, ast.YieldFrom):
+            self.flow.yields.append(node)
+        for child in children(node):
+            self.part(child, node)
+
+    def call(self, node: ast.Call) -> None:
+        func = node.func
+        self.part(func, node)
+        for one in node.args:
+            self.part(one, node)
+        for named in node.keywords:
+            self.flow.parents[named] = node
+            self.part(named.value, named)
+        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        self.flow.calls.setdefault(name, []).append(node)
+        if name[-1:] == "_" and name[-2:] != "__" and isinstance(func, ast.Attribute):
+            key = key_of(func.value)
+            if key is not None:
+                self.define(key, "inplace", node, func.value)
+
+    def comprehension(self, node: Any) -> None:
+        kept: dict[str, Any] = {}
+        for generator in node.generators:
+            self.flow.parents[generator] = node
+            self.part(generator.iter, generator)
+            self.flow.parents[generator.target] = generator
+            for one in ast.walk(generator.target):
+                if isinstance(one, ast.Name) and self.env is not None:
+                    kept.setdefault(one.id, self.env.keys.get(one.id))
+            self.target(generator.target, "loop", generator.iter)
+            for test in generator.ifs:
+                self.part(test, generator)
+        for name in ("key", "value", "elt"):
+            part = getattr(node, name, None)
+            if part is not None:
+                self.part(part, node)
+        self.restore(kept)
+
+    def scoped(self, node: ast.Lambda, names: list[tuple[str, ast.arg]]) -> None:
+        kept = {name: self.env.keys.get(name) for name, _ in names} if self.env is not None else {}
+        for name, one in names:
+            self.flow.parents[one] = node
+            self.define(name, "parameter", None, one)
+        self.part(node.body, node)
+        self.restore(kept)
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        if self.env is None:
+            return
+        for name, before in kept.items():
+            if before is None:
+                self.env.keys.pop(name, None)
+            else:
+                self.env.keys[name] = before
+
+
+_STATEMENTS: dict[type, Any] = {
+    ast.Assign: _Binder.assign,
+    ast.AnnAssign: _Binder.annotated,
+    ast.AugAssign: _Binder.augmented,
+    ast.Expr: _Binder.expression_statement,
+    ast.If: _Binder.conditional,
+    ast.For: _Binder.loop,
+    ast.AsyncFor: _Binder.loop,
+    ast.While: _Binder.while_loop,
+    ast.With: _Binder.with_block,
+    ast.AsyncWith: _Binder.with_block,
+    ast.Try: _Binder.try_block,
+    ast.Match: _Binder.match,
+    ast.Return: _Binder.give,
+    ast.Raise: _Binder.fail,
+    ast.Break: _Binder.leave,
+    ast.Continue: _Binder.leave,
+    ast.FunctionDef: _Binder.function,
+    ast.AsyncFunctionDef: _Binder.function,
+    ast.ClassDef: _Binder.class_block,
+    ast.Import: _Binder.imports,
+    ast.ImportFrom: _Binder.imports,
+    ast.Delete: _Binder.delete,
+    ast.Global: _Binder.declare,
+    ast.Nonlocal: _Binder.declare,
+}
+if hasattr(ast, "TryStar"):  # Python 3.11
+    _STATEMENTS[ast.TryStar] = _Binder.try_block

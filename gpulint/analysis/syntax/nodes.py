@@ -1,0 +1,119 @@
+"""Small questions to nodes of Python's own tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from functools import cache
+from typing import Any
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+_PLAIN = frozenset(
+    "ctx op ops id attr arg kind n s type_comment is_async conversion level names simple name".split()
+)
+
+
+@cache
+def fields_of(kind: Hashable) -> tuple[str, ...]:
+    """The fields of a kind of node that hold nodes."""
+    return tuple(name for name in getattr(kind, "_fields", ()) if name not in _PLAIN)
+
+
+def children(node: ast.AST) -> Iterator[Any]:
+    """The nodes directly in a node, in the order of the text as far as its fields have it."""
+    for name in fields_of(type(node)):  # type: ignore[arg-type]
+        value: Any = getattr(node, name, None)
+        if value.__class__ is list:
+            for one in value:
+                if isinstance(one, ast.AST):
+                    yield one
+        elif isinstance(value, ast.AST):
+            yield value
+
+
+def dotted(node: ast.AST) -> str | None:
+    """`a.b.c` of names and attributes; None for anything else."""
+    parts: list[str] = []
+    while node.__class__ is ast.Attribute:
+        parts.append(node.attr)  # type: ignore[attr-defined]
+        node = node.value  # type: ignore[attr-defined]
+    if node.__class__ is not ast.Name:
+        return None
+    parts.append(node.id)  # type: ignore[attr-defined]
+    return ".".join(reversed(parts))
+
+
+def key_of(node: ast.AST) -> str | None:
+    """The reference key of an expression that denotes a place: `x`, `self.x`, `hidden[0]`, `out['loss'].x`; else None."""
+    kind = node.__class__
+    if kind is ast.Name:
+        return node.id  # type: ignore[attr-defined, no-any-return]
+    if kind is ast.Attribute:
+        base = key_of(node.value)  # type: ignore[attr-defined]
+        return f"{base}.{node.attr}" if base is not None else None  # type: ignore[attr-defined]
+    if kind is ast.Subscript:
+        index = constant_index(node.slice)  # type: ignore[attr-defined]
+        base = key_of(node.value) if index is not None else None  # type: ignore[attr-defined]
+        return f"{base}[{index!r}]" if base is not None else None
+    return None
+
+
+def constant_index(node: ast.AST) -> int | str | None:
+    """The number or text that a subscript spells."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = constant_index(node.operand)
+        return -inner if isinstance(inner, int) else None
+    return None
+
+
+def last_name(node: ast.AST) -> str:
+    """The last name of what is called: `b` of `x.a().b`; empty where there is none."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The value that a call gives by this name."""
+    return next((one.value for one in call.keywords if one.arg == name), None)
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The value that a call gives by position or by name; None where stars may give it."""
+    if position < len(call.args) and not any(
+        isinstance(one, ast.Starred) for one in call.args[: position + 1]
+    ):
+        return call.args[position]
+    return keyword(call, name)
+
+
+def parameters(node: ast.AST) -> tuple[ast.arg, ...]:
+    """The parameters of a function or lambda in order, those with stars last."""
+    given: ast.arguments | None = getattr(node, "args", None)
+    if given is None:
+        return ()
+    stars = tuple(one for one in (given.vararg, given.kwarg) if one is not None)
+    return (*given.posonlyargs, *given.args, *given.kwonlyargs, *stars)
+
+
+def default_of(node: ast.AST, name: str) -> ast.expr | None:
+    """The default of a function's parameter."""
+    given: ast.arguments = node.args  # type: ignore[attr-defined]
+    positional = [*given.posonlyargs, *given.args]
+    for one, default in zip(reversed(positional), reversed(given.defaults), strict=False):
+        if one.arg == name:
+            return default
+    for one, named in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+        if one.arg == name:
+            return named
+    return None
+
+
+def row(node: ast.AST) -> int:
+    """The row that a node begins in."""
+    return getattr(node, "lineno", 1)

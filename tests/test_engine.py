@@ -1,0 +1,192 @@
+"""The engine that is asked: what reaches a use, what an expression gives, who uses it, and that nothing more is worked out."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+from gpulint.rules import all_rules
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.evaluator import MOST_ENTERED, Evaluator
+from gpulint.analysis.project.file import File
+from gpulint.analysis.project.program import Program
+from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.syntax.flow import ENTRY, Flow
+from gpulint.findings import Confidence
+from gpulint.lint.linter import Text, claimed
+
+
+def flow_of(text: str) -> Flow:
+    return Flow(ast.parse(text).body[0])
+
+
+def engine(text: str) -> tuple[File, Evaluator]:
+    file = File("case.py", text, ast.parse(text))
+    return file, Evaluator(Program(file, None, {}))
+
+
+def last_value(text: str) -> Value:
+    """What the expression of the last statement of a module gives."""
+    file, evaluator = engine(text)
+    statement = file.tree.body[-1]
+    assert isinstance(statement, ast.Expr)
+    return evaluator.value_of(statement.value, evaluator.root(file.body))
+
+
+def rows(flow: Flow, key: str) -> list[list[int]]:
+    """For each use of a key the rows of the definitions that reach it; 0 where it may be none of the function's own."""
+    return [
+        sorted(0 if one is ENTRY else one.node.lineno for one in flow.reaching(use)) for use in flow.uses[key]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "key", "expected"),
+    [
+        ("a = 1\n if x: a = 2\n a", "a", [[2, 3]]),
+        ("a = 1\n if x: return\n else: a = 2\n a", "a", [[4]]),
+        ("a = 1\n for b in x:\n  a\n  a = 2\n a", "a", [[2, 5], [2, 5]]),
+        ("while True:\n  a = 1\n  if a: break\n a", "a", [[3], [3]]),
+        ("for b in x:\n  if b: continue\n  a = 1\n a", "a", [[0, 4]]),
+        ("try:\n  a = 1\n  a = 2\n except E: a\n", "a", [[0, 3, 4]]),
+        ("x.a = 1\n x = f()\n x.a", "x.a", [[0]]),
+        ("x[0].detach_()\n x[0]", "x[0]", [[0], [2]]),
+        ("a = [a for a in x]\n a", "a", [[2], [2]]),
+    ],
+)
+def test_what_reaches_a_use(body: str, key: str, expected: list[list[int]]) -> None:
+    assert rows(flow_of(f"def f(x):\n {body}"), key) == expected
+
+
+def test_what_comes_after_a_return_is_not_reached() -> None:
+    flow = flow_of("def f(x):\n return x\n x = 1")
+    assert [statement.lineno for statement in flow.unreachable] == [3]
+    assert not flow.falls_through
+
+
+NET = "import torch\nfrom torch import nn\nnet = nn.Linear(8, 2)\nx = torch.ones(4, 8)\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "graph"),
+    [
+        ("net(x)", "tensor", Graph.LIVE),
+        ("net(x).detach()", "tensor", Graph.NONE),
+        ("net(x).max(1)[1]", "tensor", Graph.NONE),
+        ("net(x).max(1)[0]", "tensor", Graph.LIVE),
+        ("net(x).item()", "number", Graph.NONE),
+        ("(net(x) - x).pow(2).mean()", "tensor", Graph.LIVE),
+        ("[net(x), 0][0]", "tensor", Graph.LIVE),
+        ("{'loss': net(x)}['loss']", "tensor", Graph.LIVE),
+        ("nn.functional.mse_loss(net(x), x)", "tensor", Graph.LIVE),
+        ("(lambda: 0)(net(x))", "unknown", Graph.MAY),
+        ("torch.optim.SGD(net.parameters(), 0.1)", "optimizer", Graph.NONE),
+    ],
+)
+def test_what_an_expression_gives(expression: str, kind: str, graph: Graph) -> None:
+    found = last_value(NET + expression)
+    assert (found.kind, found.graph) == (kind, graph)
+
+
+def test_what_is_not_seen_says_so() -> None:
+    found = last_value(NET + "unseen(net(x))")
+    assert found.graph is Graph.MAY
+    assert [one.clause for one in found.assumptions] == ["what `unseen` gives is not seen"]
+
+
+def test_a_call_is_followed_with_what_it_is_given() -> None:
+    text = f"{NET}def cut(y, whether):\n    if whether:\n        return y.detach()\n    return y\n"
+    assert last_value(f"{text}cut(net(x), True)").graph is Graph.NONE
+    assert last_value(f"{text}cut(net(x), False)").graph is Graph.LIVE
+
+
+def test_a_network_is_known_by_what_is_asked_of_it() -> None:
+    text = "def f(thing):\n    thing.parameters()\n    return thing\nf"
+    file, evaluator = engine(text)
+    (function,) = file.functions
+    value = evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    assert value.kind == "module"
+    assert not value.assumptions
+
+
+def test_who_uses_a_value_through_containers_calls_and_attributes() -> None:
+    text = (
+        "class Keeper:\n    def __init__(self):\n        self.kept = []\n    def add(self, y):\n        self.kept.append(y)\n"
+        "    def show(self):\n        for one in self.kept:\n            print(one.item())\n"
+        "def f(net, x, keeper: Keeper):\n    keeper.add(net(x))\n"
+    )
+    file, evaluator = engine(text)
+    function = next(one for one in file.functions if one.name == "f")
+    (call,) = function.flow.calls["net"]
+    found = consumers(evaluator, call, evaluator.root(function), "graph")
+    assert {"stored", "reads"} <= {one.role for one in found}
+    assert not {"given", "returned"} & {one.role for one in found}
+
+
+@pytest.mark.parametrize(
+    ("under", "rate"),
+    [
+        ("clean()", "step"),
+        ("if i % 10 == 0: clean()", "every nth"),
+        ("if not i % 10: clean()", "every nth"),
+        ("if i == 0: clean()", "once"),
+    ],
+)
+def test_how_often_a_call_runs(under: str, rate: str) -> None:
+    text = f"def f(net, opt, xs):\n  for i, x in enumerate(xs):\n    net(x).mean().backward()\n    opt.step()\n    {under}\n  clean()\n"
+    file, evaluator = engine(text)
+    (function,) = file.functions
+    calls = function.flow.calls["clean"]
+    multiplicity = Multiplicity(evaluator, Steps(evaluator))
+    assert [one.rate for one in multiplicity.of(calls[0], evaluator.root(function))] == [rate]
+    assert [one.rate for one in multiplicity.of(calls[1], evaluator.root(function))] != ["step"]
+
+
+def fan(count: int, width: int) -> str:
+    """Functions each of which calls the next ones: as many ways as there are paths through them."""
+    parts = ["import torch\n"]
+    for i in range(count):
+        calls = "".join(f"    acc.append(f{j}(m, x, acc))\n" for j in range(i + 1, min(i + 1 + width, count)))
+        parts.append(f"def f{i}(m, x, acc):\n{calls}    torch.cuda.empty_cache()\n    return m(x)\n")
+    parts.append("def main(m, xs):\n    m.eval()\n    acc = []\n    for x in xs:\n        f0(m, x, acc)\n")
+    return "".join(parts)
+
+
+def test_work_is_bounded_where_ways_are_without_number() -> None:
+    text = fan(60, 8)
+    file, evaluator = engine(text)
+    for function in (file.body, *file.functions):
+        for calls in function.flow.calls.values():
+            for call in calls:
+                evaluator.value_of(call, evaluator.root(function))
+    assert evaluator.entered <= MOST_ENTERED
+    assert evaluator.evaluated < 30_000
+
+
+def test_only_what_is_asked_is_worked_out() -> None:
+    """A file of many functions, one of which empties the cache: the others are not bound."""
+    other = "".join(f"def other{i}(a, b):\n    return a + b * {i}\n" for i in range(50))
+    text = (
+        f"import torch\n{other}def train(net, opt, xs):\n    for x in xs:\n        net(x).mean().backward()\n"
+        "        opt.step()\n        torch.cuda.empty_cache()\n"
+    )
+    (rule,) = (rule for rule in all_rules() if rule.code == "GPU501")
+    looked = Text(text, "train.py", None)
+    (claim,) = claimed(looked, rule, {})
+    assert Confidence.with_doubts([]) is Confidence.HIGH
+    assert not [answer for answer in claim.answers if answer.verdict.value != "proven"]
+    assert looked.asked.file.bound <= 3
+    assert looked.asked.evaluator.evaluated <= 60
+
+
+def test_a_deep_expression_is_no_deeper_than_the_stack() -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(12_000)
+    try:
+        assert last_value("x = 1\n" + " + ".join(["x"] * 300)).kind == "number"
+    finally:
+        sys.setrecursionlimit(limit)
