@@ -126,7 +126,7 @@ def test_severity_and_fail_on(project: Path) -> None:
     (project / "gpulint.toml").write_text('fail-on = "warning"\n[severity]\nGPU101 = "info"\n')
     done = gpulint(".", cwd=project)
     assert done.returncode == 0
-    assert b"info[GPU101]" in done.stdout
+    assert b"note[GPU101]" in done.stdout
     assert gpulint(".", "--fail-on", "info", cwd=project).returncode == 1
 
 

@@ -127,17 +127,17 @@ def _card(request: Request) -> Card:
 
 
 def _forecast(request: Request, card: Card) -> Forecast:
-    def say(what: str) -> None:
+    def tell(what: str) -> None:
         if not request.quiet:
             say(what)
 
     program = request.program()
     search = None
     if request.find_batch is not None:
-        search = batches.search(program, card, request.find_batch, request.alloc_conf, say)
+        search = batches.search(program, card, request.find_batch, request.alloc_conf, tell)
         if search.largest:
             program = batches.with_batch(program, request.find_batch, search.largest)
-    say(f"running {program.target} with a faked GPU")
+    tell(f"running {program.target} with a faked GPU")
     run = recorded(program, card)
     forecast = replace(judged(run, request.alloc_conf), search=search)
     if request.changes:
