@@ -141,7 +141,7 @@ def _forecast(request: Request, card: Card) -> Forecast:
     run = recorded(program, card)
     forecast = replace(judged(run, request.alloc_conf), search=search)
     if request.changes:
-        forecast = replace(forecast, changes=tuple(changes.tried(run, forecast, say)))
+        forecast = replace(forecast, changes=tuple(changes.tried(run, forecast, tell)))
     return forecast
 
 
