@@ -288,7 +288,7 @@ class Project:
         own = os.path.abspath(origin)
         root = self.root(origin)
         found: list[FileAnalysis] = []
-        for path, raw in self.neighbours(root):
+        for path, raw in self.files_with(origin, name):
             if wanted not in raw or path == own or self.is_test(path, raw, root):
                 continue
             if (function.cls is None or makes) and not may_import(raw, own, name):
@@ -323,7 +323,7 @@ class Project:
         text is in no file."""
         if not os.path.isfile(origin):
             return False
-        root, own, name = self.root(origin), os.path.abspath(origin), function.name.encode()
+        own, name = os.path.abspath(origin), function.name.encode()
         used = re.compile(
             rb"%s\b(?!\s*\()" % (rb"\.\s*" + name if function.cls is not None else rb"\b" + name)
         )
@@ -332,7 +332,7 @@ class Project:
             and used.search(raw) is not None
             and (function.cls is not None or may_import(raw, own, function.name))
             and self._reads(path, raw, function)
-            for path, raw in self.neighbours(root)
+            for path, raw in self.files_with(origin, function.name)
         )
 
     def _reads(self, path: str, raw: bytes, function: ir.Function) -> bool:
