@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from gpulint.analysis.code.lower import lower
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.file.test_code import by_place, is_test_file
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.project.program import Program, Sources
 from gpulint.analysis.queries.multiplicity import Multiplicity
@@ -17,12 +18,6 @@ from gpulint.analysis.syntax.nodes import dotted
 
 if TYPE_CHECKING:
     import libcst as cst
-
-_RUNNERS: Final = re.compile(
-    r"^[ \t]*(?:import|from)[ \t]+(?:pytest|unittest|nose|hypothesis)\b", re.MULTILINE
-)
-_TEST_FILE: Final = re.compile(r"(?:^|/)(?:conftest\.py|tests/.*|test_utils/.*)$")
-_NAMED_TEST: Final = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 
 
 class Parsed(Protocol):
@@ -64,16 +59,8 @@ class Asked:
     def is_test(self) -> bool:
         """Whether the file is one of tests: what a test costs, it costs once."""
         within = self._project.within(self.filename) if self._project is not None else self.filename
-        within = within.replace("\\", "/")
-        if _TEST_FILE.search(within):
-            return True
-        return bool(
-            _NAMED_TEST.search(within)
-            and (
-                _RUNNERS.search(self.file.text)
-                or re.search(r"^def test_|^class Test\w*\(\w*TestCase", self.file.text, re.MULTILINE)
-            )
-        )
+        settled = by_place(within)
+        return is_test_file(lower(self._trees.tree), within) if settled is None else settled
 
     def root(self, function: Function) -> Frame:
         """The frame of a function that stands for all calls."""
