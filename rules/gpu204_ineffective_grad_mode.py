@@ -39,7 +39,7 @@ _MODE_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".sp
 _SWITCHES = frozenset(
     "requires_grad require_grad requires_grads required_grad require_grads requires_gradient requires_gard".split()
 )
-_CLAUSE = "`.data[0]` fails from torch 0.5 on, and before 0.4 `volatile=True` switches grad off and there is no `no_grad`"
+_CLAUSE = "`.data[0]` fails from torch 0.5 on, and before torch 0.4 `volatile=True` switches grad off and there is no `no_grad`"
 _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 
 _WHY = {
