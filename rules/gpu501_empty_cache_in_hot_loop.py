@@ -242,7 +242,7 @@ def _report(
         f"{what} {how_often(every)} {habit.message}",
         habit.reason,
         habit.cost_of(every),
-        repair=lambda: _repair(asked, at, where),
+        repair=(lambda: _repair(asked, at, where)) if asked.is_here(frame) else None,
         related=related,
         subject=asked.called(at),
     )

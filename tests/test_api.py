@@ -157,9 +157,8 @@ def test_an_evaluation_that_a_framework_runs_is_sampled_without_a_finding(tmp_pa
     (rank,) = found.run.ranks
     assert rank.steps("train") == 20
     assert rank.steps("eval") >= 10
-    (growth,) = found.unpredicted
-    assert "`self.outs`" in growth.text
-    assert (growth.device, growth.line, found.exit_code) == (2048.0, 13, 1)
+    # What one evaluation has left tells nothing of growth from one to the next.
+    assert (found.unpredicted, found.exit_code) == ((), 0)
 
 
 def test_verify_says_what_cannot_be_run(tmp_path: Path) -> None:

@@ -137,6 +137,17 @@ def test_fixes_without_end_are_stopped() -> None:
         return [finding([edit((1, 1), (1, 1), "a = 1\n")])]
 
     result = fix_text("z\n", lint, unsafe=False)
+    assert (result.text, result.passes) == ("z\n", 0)
+    assert result.error is not None
+    assert "left out" in result.error
+
+
+def test_fixes_that_call_for_one_another_are_stopped() -> None:
+    def lint(text: str) -> list[Finding]:
+        code = "GPU101" if text.count("a = 1") % 2 else "GPU102"
+        return [finding([edit((1, 1), (1, 1), "a = 1\n")], code)]
+
+    result = fix_text("z\n", lint, unsafe=False)
     assert result.passes == MAX_PASSES
     assert result.error is not None
     assert result.text == "a = 1\n" * MAX_PASSES + "z\n"

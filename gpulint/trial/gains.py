@@ -60,10 +60,12 @@ def _sum(leaks: Sequence[object], place: str) -> float:
 
 def _levels(rank: RankResult, kind: StepKind, name: str) -> Iterator[Cost]:
     samples = [s for s in rank.samples if s.sampled and s.kind == kind]
-    stretch = "evaluation" if kind == "eval" else "steps"
-    for peak in rank.peaks:
-        if peak.stretch == stretch:
-            yield Cost(f"peak in {name}", "bytes", peak.allocated)
+    # An evaluation goes on where it is no longer sampled; before training is sampled, it warms up.
+    peaks = [s.peak for s in samples if s.peak is not None]
+    if kind == "eval":
+        peaks += [peak.allocated for peak in rank.peaks if peak.stretch == "evaluation"]
+    if peaks:
+        yield Cost(f"peak in {name}", "bytes", max(peaks))
     reserved = [s.reserved for s in samples if s.reserved is not None]
     if reserved:
         yield Cost(f"reserved in {name}", "bytes", max(reserved))

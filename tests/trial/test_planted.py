@@ -27,5 +27,6 @@ def test_a_wrong_fix_is_rejected(plant: Plant, zygote: Zygote, tmp_path: Path) -
     assert judged.status in ("changes the result", "breaks"), judged.text
     assert judged.is_our_defect
     assert judged.text
-    assert (trial.texts, trial.exit_code) == ({}, 0)
+    assert trial.left is not None
+    assert (trial.texts, trial.exit_code) == ({}, int(trial.left.drifting))
     assert path.read_text(encoding="utf-8") == plant.script

@@ -12,6 +12,7 @@ from typing import Any
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import dotted, parameters
 
+_ROW_ENDS = re.compile(r"\r\n|\r|\n")
 _WORDS = re.compile(r"\w+")
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -132,10 +133,8 @@ class File:
 
     @cached_property
     def _starts(self) -> list[int]:
-        found = [0]
-        for line in self.text.split("\n"):
-            found.append(found[-1] + len(line) + 1)
-        return found
+        # As Python counts rows: a form feed ends none.
+        return [0, *(end.end() for end in _ROW_ENDS.finditer(self.text)), len(self.text)]
 
     def rows(self, first: int, last: int | None) -> str:
         """The text of rows, counted from 1."""
