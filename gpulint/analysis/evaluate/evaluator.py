@@ -141,9 +141,9 @@ class Evaluator:
         makes = function.cls is not None and name == "__init__"
         if makes and function.cls is not None:
             name = function.cls.name
-        found: list[CallSite] = []
-        if (name.startswith("__") and name.endswith("__")) or name == "forward":
-            return self._calls_of_objects(function)
+        found = self._calls_of_objects(function)
+        if name.startswith("__") and name.endswith("__"):
+            return found
         for caller, call in self.program.calls_named(name):
             if len(found) >= MOST_CALLERS:
                 break
