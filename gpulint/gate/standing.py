@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpulint.runtime.parent.standing import host_text, idle_text
 from gpulint.runtime.parent.verdict import Verification
@@ -14,7 +15,12 @@ def checks(verification: Verification, limits: Limits) -> Iterator[Check]:
     """The run held against these limits, as far as they are set."""
     if limits.untouched is not None:
         found = [(one.what.bytes, f"{one.what.text}: {idle_text(one)}") for one in verification.idle]
-        yield _check("untouched", "are alive and were touched by nothing", limits.untouched, found)
+        check = _check("untouched", "are alive and were touched by nothing", limits.untouched, found)
+        besides = [rank.besides for rank in verification.run.ranks]
+        if not any(one.watched for one in besides):  # nothing is within a limit that was not looked for
+            why = next((one.doubt for one in besides if one.doubt), "no step was followed")
+            check = replace(check, status="exceeded", text=f"what nothing touches is not known: {why}")
+        yield check
     if limits.host_drift is not None:
         grown = [(round(one.per_step), host_text(one)) for one in verification.host_growth]
         yield _check("max-host-drift", "of host memory stay a step", limits.host_drift, grown)

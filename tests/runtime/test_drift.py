@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.drift import Births
-from gpulint.runtime.record.result import Held, Holder, Sample, Site
+from gpulint.runtime.record.result import Drift, Held, Holder, Sample, Site
+from gpulint.runtime.record.series import Window, released
 
 SITE = Site("/train.py", 10, "train")
 STEPS = 20
@@ -276,3 +277,14 @@ def test_a_regular_leak_seen_in_uneven_stretches():
     assert status(births(leaking), edges) == "leak"
     irregular = {i: 2048 for i, (a, b) in enumerate(spans) if a in (0, 1, 8, 9, 17)}
     assert status(births(irregular), edges) == "occasional"
+
+
+@pytest.mark.parametrize(("fell", "status"), [(0, "leak"), (-500, "leak"), (1000, "bounded")])
+def test_what_is_replaced_by_something_larger_is_let_go_of_only_where_memory_falls(
+    fell: int, status: str
+) -> None:
+    grown = Drift(
+        Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 1, enlarged=True
+    )
+    later = released(Window([grown], [], 20), Window([], [], 20), 100, fell)
+    assert [one.status for one in later.drifts] == [status]

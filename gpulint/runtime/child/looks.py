@@ -163,14 +163,6 @@ class Looks:
         ]
         return window._replace(drifts=drifts, holders=holders if gone else window.holders)
 
-    def _in_use(self, window: Window) -> Counter[tuple[Site, str]]:
-        """Bytes that each site has in use now, of what was allocated since the window began."""
-        sites = self._session.frames.sites
-        found: Counter[tuple[Site, str]] = Counter()
-        for block in self._session.probe.blocks(window.judged[0]):
-            found[sites[block.site], block.place] += block.size
-        return found
-
     def take_back(self) -> None:
         """Leaks of the sampled steps that the same loop has let go of since are none."""
         session = self._session
@@ -180,7 +172,9 @@ class Looks:
             if before is not None:
                 self.look(series, 2)
                 if series.window is not None:
-                    series.window = released(before, series.window, held, self._in_use(before))
+                    sampled = [s.allocated for s in series.samples if s.sampled and s.allocated is not None]
+                    fell = sampled[-1] - session.probe.allocated() if sampled else 0
+                    series.window = released(before, series.window, held, fell)
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from types import FrameType
 from typing import Any, NamedTuple
@@ -139,14 +139,14 @@ def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
     return tuple(found) if len(found) > 2 else ()
 
 
-def released(before: Window, now: Window, steps: int, in_use: Mapping[tuple[Site, str], int]) -> Window:
+def released(before: Window, now: Window, steps: int, fell: int) -> Window:
     """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded. What is replaced by
-    something larger each time is let go of each time: `in_use`, the bytes that a site has by now, says whether it is there still."""
+    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone."""
     left = {(d.site, d.place): d for d in now.drifts}
     drifts = []
     for one in before.drifts:
         later = left.get((one.site, one.place))
-        left_of_it = in_use.get((one.site, one.place), 0) if one.enlarged else later.total if later else 0
+        left_of_it = one.total - fell if one.enlarged else later.total if later else 0
         if one.status == "leak" and left_of_it < LET_GO * one.total:
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason)
