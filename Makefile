@@ -40,9 +40,10 @@ $(BIN)/.docs-extra: pyproject.toml
 help:
 	@awk '/^## /{told=substr($$0,4);next} /^[a-z]+:/&&told{printf "make %-8s %s\n",substr($$1,1,length($$1)-1),told} {told=""}' $(firstword $(MAKEFILE_LIST))
 
+# An empty pyproject.toml makes the copy a project of its own: the fixtures and tests around it do not call its functions.
 ## lint one training script, try its fixes by running it, and show what they save (in a copy)
 demo: $(BIN)/gpulint
-	@rm -rf $(VENV)/demo && mkdir -p $(VENV)/demo && sed 's/  # expect: .*//' $(DEMO) > $(VENV)/demo/train.py
+	@rm -rf $(VENV)/demo && mkdir -p $(VENV)/demo && touch $(VENV)/demo/pyproject.toml && sed 's/  # expect: .*//' $(DEMO) > $(VENV)/demo/train.py
 	@cd $(VENV)/demo && echo '$$ gpulint train.py' && ../bin/gpulint --no-cache --isolated train.py || true
 	@$(if $(TORCH),cd $(VENV)/demo && echo && echo '$$ gpulint verify --fix train.py' && ../bin/gpulint verify --fix train.py || true)
 
