@@ -102,23 +102,23 @@ class Importing:
         first = self._found[key]
         if first is None:
             initial = root / "__init__.py"
-            return (initial, parts) if allow_package and parts and initial.is_file() else None
+            return (initial, parts) if allow_package and parts and os.path.isfile(initial) else None
         place, position = first, 1
-        while place.is_dir():
+        while os.path.isdir(place):
             following = self._first(place, parts[position]) if position < len(parts) else None
             if following is None:
                 initial = place / "__init__.py"
-                return (initial, parts[position:]) if initial.is_file() else None
+                return (initial, parts[position:]) if os.path.isfile(initial) else None
             place, position = following, position + 1
         return place, parts[position:]
 
     @staticmethod
     def _first(root: Path, name: str) -> Path | None:
         module = root / f"{name}.py"
-        if module.is_file():
+        if os.path.isfile(module):
             return module
         package = root / name
-        return package if package.is_dir() else None
+        return package if os.path.isdir(package) else None
 
 
 def is_foreign(package: str) -> bool:

@@ -293,3 +293,13 @@ def test_a_variable_named_as_torch_is_no_internal_error() -> None:
     for text in ("import torch as print\n", "import torch\n"):
         found = check_source(f"{text}{EVALUATION}print(torch(evaluate(print, [])))\n")
         assert "GPU000" not in {finding.code for finding in found}
+
+
+def test_a_module_whose_name_no_file_can_have_is_not_found(clone: Path) -> None:
+    name = "image" + "9" * 5_000
+    (clone / "train.py").write_text(
+        "import torch\nfrom torch.autograd import Variable\n\n\ndef score(net, image):\n"
+        f"    return net(Variable(image, volatile=True)).tolist()\n\n\nprint(score({name}.net, {name}.image))\n"
+        f"import {name}\n"
+    )
+    assert "GPU000" not in said(clone, "--confidence=low", "--output-format=concise", ".", status=1)
