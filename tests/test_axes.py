@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from gpulint.reports.axes import LEFT, MOST_LABELS, RIGHT, WIDTH, amounts, below
+from gpulint.reports.axes import BOTTOM, HEIGHT, LEFT, MOST_LABELS, RIGHT, WIDTH, amounts, below
 
 MIB = 1024**2
 
@@ -24,6 +24,12 @@ MIB = 1024**2
 )
 def test_amounts_are_round(high: int, said: list[str]) -> None:
     assert re.findall(r">([^<]+)</text>", amounts(high)) == said
+
+
+def test_a_lower_edge_that_is_not_zero_has_round_amounts_too() -> None:
+    drawn = amounts(61 * MIB, 48 * MIB)
+    assert re.findall(r">([^<]+)</text>", drawn) == ["50 MiB", "55 MiB", "60 MiB"]
+    assert re.findall(r'y1="([\d.]+)"', amounts(60 * MIB, 50 * MIB))[0] == str(float(HEIGHT - BOTTOM))
 
 
 @pytest.mark.parametrize("high", [1, 7, 999, 1023, 1025, 10**6, 3 * 10**9, 79 * 1024**3])

@@ -26,12 +26,12 @@ def y_of(amount: float, high: int) -> float:
     return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - amount / high), 1)
 
 
-def amounts(high: int) -> str:
-    """A line and its amount at each round number of bytes below `high`."""
-    step = next(size for size in _steps() if high // size < _LINES)
+def amounts(high: int, low: int = 0) -> str:
+    """A line and its amount at each round number of bytes from `low`, the lower edge, up to `high`."""
+    step = next(size for size in _steps() if (high - low) // size < _LINES)
     drawn = []
-    for amount in range(0, high + 1, step):
-        y = y_of(amount, high)
+    for amount in range(-(-low // step) * step, high + 1, step):
+        y = y_of(amount - low, high - low)
         said = format_bytes(amount).replace(".00 ", " ")
         drawn.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
         drawn.append(f'<text class="label" x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{said}</text>')

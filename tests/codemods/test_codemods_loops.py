@@ -226,6 +226,35 @@ def test_epochs_that_call_the_steps_through_another_function() -> None:
     assert [line.partition(" > ")[0] for line in found if "Monitor" in line] == ["def main():"]
 
 
+ELSEWHERE = """
+from torch import optim
+from engine import evaluate, train_one_epoch
+
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    train_one_epoch(model, optimizer)
+    evaluate(model)
+"""
+
+
+def test_monitor_names_the_programs_whose_steps_are_in_another_file(tmp_path: Path) -> None:
+    program, inner = tmp_path / "train.py", tmp_path / "engine.py"
+    program.write_text(ELSEWHERE, encoding="utf-8")
+    inner.write_text(
+        "def train_one_epoch(model, optimizer):\n    for x in data:\n        model(x).backward()\n        optimizer.step()\n",
+        encoding="utf-8",
+    )
+    done = CliRunner().invoke(command, ["monitor", str(tmp_path)], standalone_mode=False)
+    assert done.return_value == 0
+    assert f"{program}: not changed: it makes an optimizer, and the steps are not in this file" in done.output
+    assert program.read_text(encoding="utf-8") == ELSEWHERE
+    assert "engine.py: not changed" not in done.output
+    installed = ELSEWHERE.replace("optimizer =", "memory.Monitor.install()\noptimizer =", 1)
+    program.write_text(f"from gpulint import memory{installed}", encoding="utf-8")
+    done = CliRunner().invoke(command, ["monitor", str(program)], standalone_mode=False)
+    assert "the steps are not in this file" not in done.output
+
+
 @pytest.mark.parametrize("name", ["monitor", "oom-guard", "phase-cleanup", "alloc-conf"])
 def test_it_says_when_it_finds_nothing(name: str, tmp_path: Path) -> None:
     path = tmp_path / "module.py"

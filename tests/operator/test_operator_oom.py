@@ -247,6 +247,7 @@ class TestParsing:
             ("RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be", "cuda", ""),
             ("torch.AcceleratorError: CUDA error: out of memory", "cuda", ""),
             ("torch.cuda.OutOfMemoryError: CUDA out of memory.", "cuda", ""),
+            ("RuntimeError: CUDA out of memory", "cuda", ""),
             ("torch.OutOfMemoryError: Allocation on device \nThis error means", "cuda", ""),
             ("RuntimeError: CUDA driver error: out of memory", "cuda", ""),
             ("RuntimeError: cuda runtime error (2) : out of memory at /a/THCStorage.cu:58", "cuda", ""),

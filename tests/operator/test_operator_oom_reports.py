@@ -76,6 +76,18 @@ CONTAINER = (
 )
 
 
+def test_a_report_of_apples_memory_is_read_back() -> None:
+    text = (
+        "MPS backend out of memory (MPS allocated: 17.93 GB, other allocations: 1.00 MB, max allowed: 18.13 GB)."
+        " Tried to allocate 256.00 MB on private pool."
+    )
+    (found,) = read_log(io.StringIO(logged(text))).occurrences
+    direct = diagnose(parse_message(text))  # type: ignore[arg-type]
+    assert (found.diagnosis.kind, found.diagnosis.message.backend) == ("capacity", "MPS")
+    assert found.diagnosis.arithmetic == direct.arithmetic
+    assert found.diagnosis.advice == direct.advice
+
+
 @pytest.mark.parametrize("recovered", [True, False])
 def test_every_event_counts_with_and_without_a_recovery(recovered: bool) -> None:
     other = "/home/me/train.py:40 in test()"

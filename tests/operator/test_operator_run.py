@@ -270,6 +270,12 @@ class TestEnvironment:
         assert done.stdout.count("ALLOC_CONF") == 1
         assert "max_split_size_mb:64" in done.stdout
 
+    @pytest.mark.parametrize(("visible", "said"), [("0.8", True), ("80%", True), ("0", False), ("", False)])
+    def test_a_fraction_that_is_taken_for_a_list_of_cards(self, tmp_path, visible: str, said: bool) -> None:
+        done = python("print(1)", cwd=tmp_path, env={**os.environ, "CUDA_VISIBLE_DEVICES": visible})
+        line = f"`CUDA_VISIBLE_DEVICES={visible}` is no list of cards and limits no memory: `memory.limit(0.8)` does"
+        assert (line in done.stderr) == said
+
     def test_malformed_settings(self, tmp_path) -> None:
         done = python("print(1)", cwd=tmp_path, options=("--alloc-conf", "expandable"))
         assert done.returncode == 2

@@ -11,7 +11,8 @@ import click
 def command(directory: str, diff: bool) -> int:
     """Write gpulint.toml, .pre-commit-config.yaml and .github/workflows/gpulint.yml into DIRECTORY.
 
-    What is there already is left alone, and what to add to it by hand is printed. Exit status: 0; 2 where a file
+    What is there already is left alone, and what to add to it by hand is printed; a configuration of ruff gets
+    gpulint's codes for its `external`. Exit status: 0; 2 where a file
     could not be written.
     """
     from gpulint.cli._init import initialise

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from gpulint.reports.axes import BOTTOM, HEIGHT, LEFT, MOST_LABELS, RIGHT, TOP, WIDTH, amounts, below
 from gpulint.runtime.parent.growth import parts_text
 from gpulint.runtime.record.result import RankResult, Sample
 from gpulint.units import format_bytes
 
-WIDTH, HEIGHT = 960, 280
-LEFT, RIGHT, TOP, BOTTOM = 92, 14, 12, 30
 _SERIES = ("allocated", "peak", "reserved")
 
 
@@ -133,22 +132,10 @@ def _bands(samples: Sequence[Sample], scale: _Scale) -> str:
 
 
 def _grid(samples: Sequence[Sample], scale: _Scale) -> str:
-    parts = []
-    for number in range(5):
-        amount = scale.low + (scale.high - scale.low) * number / 4
-        y = scale.y(amount)
-        parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        parts.append(
-            f'<text class="label" x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{format_bytes(amount)}</text>'
-        )
-    count = min(8, len(samples))
-    for number in range(count):
-        index = round(number * (len(samples) - 1) / max(1, count - 1))
-        parts.append(
-            f'<text class="label" x="{scale.x(index)}" y="{HEIGHT - 8}" text-anchor="middle">'
-            f"{samples[index].kind} {samples[index].step}</text>"
-        )
-    return "".join(parts)
+    last = len(samples) - 1
+    chosen = dict.fromkeys(round(last * n / (MOST_LABELS - 1)) for n in range(MOST_LABELS))
+    said = [(index / last, f"{samples[index].kind} {samples[index].step}") for index in chosen]
+    return amounts(scale.high, scale.low) + below(said)
 
 
 def _points(samples: Sequence[Sample], scale: _Scale, name: str) -> list[tuple[float, float]]:
