@@ -249,6 +249,41 @@ def _status(
     return "leak", f"survivors at regular intervals, about every {statistics.median(gaps):g} stretches"
 
 
+def less_set_up(drifts: Sequence[Drift], holders: Sequence[Holder]) -> tuple[list[Drift], list[Holder]]:
+    """Take back what one stretch alone has made and nothing of Python's reaches, where there were several: libraries set it up
+    once, a workspace for cuBLAS at the first matrix product of a thread, say. It is no growth, and stands at the site of what may be."""
+    once = {
+        (held.site, holder.place): held
+        for holder in holders
+        if holder.scope == "unknown"
+        for held in holder.births
+        if held.stretches == 1
+    }
+    left = []
+    for drift in drifts:
+        held = once.get((drift.site, drift.place))
+        if held is None or drift.status != "leak" or drift.enlarged or drift.events < 2:
+            left.append(drift)
+            continue
+        total, number = max(0, drift.total - held.bytes), drift.count - held.count
+        if not total:
+            left.append(
+                replace(drift, status="occasional", reason="was set up once, by no tensor of the script's")
+            )
+            continue
+        part = total / drift.total
+        size, slope = drift.bytes_per_step * part, None if drift.slope is None else drift.slope * part
+        left.append(replace(drift, total=total, count=number, bytes_per_step=size, slope=slope))
+    kept = [
+        replace(holder, births=births, bytes=sum(held.bytes for held in births))
+        if len(births := tuple(h for h in holder.births if once.get((h.site, holder.place)) is not h))
+        < len(holder.births)
+        else holder
+        for holder in holders
+    ]
+    return left, [holder for holder in kept if holder.births or holder.scope != "unknown"]
+
+
 def settle(drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None = None) -> list[Drift]:
     """Take back what a limit explains: leaks of which at least nine tenths are in containers that cannot grow for ever.
 

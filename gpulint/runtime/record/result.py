@@ -194,11 +194,13 @@ class WindowFigures(Record):
 
 @dataclass(frozen=True, slots=True)
 class Held(Record):
-    """Part of what a holder keeps: `count` blocks born at `site`."""
+    """Part of what a holder keeps: `count` blocks born at `site`, in so many `stretches` of the window (0 where that is not
+    known)."""
 
     site: Site
     count: int
     bytes: int
+    stretches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
