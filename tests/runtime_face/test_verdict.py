@@ -105,12 +105,13 @@ def test_nodes_without_bytes_are_confirmed_and_negligible_on_the_gpu() -> None:
 
 
 def test_a_graph_that_grows_is_what_the_forwards_without_a_backward_keep() -> None:
-    ran_there = ForwardFigures(Site(FILE, 12, "train"), "Net", True, True, 9, 1 << 20, 512, 0.1)
-    growing = holder(16 * 4096, line=40, through_graph=True, variable="state", text="tensor `state`")
-    assert growing.births[0].site.function == "train"
+    there = Site(FILE, 13, "sample")
+    ran_there = ForwardFigures(replace(there, line=12), "Net", True, True, 9, 1 << 20, 512, 0.1)
+    growing = holder(line=40, through_graph=True, variable="state", text="tensor `state`")
+    growing = replace(growing, births=(Held(there, 16, 16 * 4096),))
 
     def told(forward: ForwardFigures, held: Holder) -> Verification:
-        measured = rank(holders=(held,), drifts=(leak(),), lines=(ran(),), forwards=(forward,))
+        measured = rank(holders=(held,), drifts=(leak(site=there),), lines=(ran(),), forwards=(forward,))
         return verification(finding("GPU201"), measured)
 
     found = told(ran_there, growing)
