@@ -337,7 +337,9 @@ def _dismissed(found: Verification, program: Program) -> list[str]:
     said += [
         f"{v.headline}: {v.text}"
         for v in found.verdicts
-        if (v.status == "refuted" or v.negligible) and v.code.startswith("GPU1")
+        if (v.status == "refuted" or v.negligible)
+        and v.code.startswith("GPU1")
+        and f"`{program.holder}" in v.message
     ]
     return said if program.holder else []
 

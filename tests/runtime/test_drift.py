@@ -148,6 +148,20 @@ def test_a_limit_is_weighed_when_it_is_full(changes, room, status, words):
     assert words in settled.reason
 
 
+def test_what_only_changed_its_address_is_no_growth():
+    ends = [0, 1, 2, 3]
+    moved = births({0: 66 << 10, 1: 66 << 10}, series=[0, 320 << 10, 320 << 10, 320 << 10])
+    assert drift.judge(moved, ends, "train", 1, "call of `train()`").status == "bounded"
+    kept = births({0: 66 << 10, 1: 66 << 10}, series=[0, 66 << 10, 132 << 10, 198 << 10])
+    assert drift.judge(kept, ends, "train", 1, "call of `train()`").status == "leak"
+
+
+def test_what_grows_in_one_of_three_steps_does_not_in_every_one():
+    stairs = [0, 0, 0, 512, 512, 512, 1024, 1024]  # where each step seems to have survivors
+    found = drift.judge(births(dict.fromkeys(range(6), 256), series=stairs), list(range(8)), "train", 1)
+    assert found.status == "occasional"
+
+
 def test_what_libraries_set_up_once_is_no_growth():
     leak = drift.judge(births({0: 33 << 20 | 4096, 1: 4096, 2: 4096}), [0, 1, 2, 3], "eval", 1, "trial")
     assert leak is not None

@@ -181,7 +181,6 @@ class Harness:
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
         self._undo.append(watching.watch_replays(self._replayed))
-        self._undo.append(watching.watch_traces(self._touching.traced))
         self._undo.append(
             watching.watch_backwards(
                 session.peaking.backward_begins, session.peaking.backward_ended, self._backward

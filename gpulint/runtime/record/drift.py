@@ -36,6 +36,9 @@ FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
 FEWEST_WINDOWS = (
     2  # the same for windows that were outlived: each is long enough for what it has in use to go
 )
+RISING = (
+    0.4  # of the steps in which the site's live bytes must be more than before to have grown in every one
+)
 STEADY = 0.9  # of the pairs of readings must rise where it is the size of what is in use that grows
 FEWEST_LEVELS = 6  # readings for that, or where a variable's new value is made of the old one
 FEWEST_RENEWED = 3
@@ -226,6 +229,12 @@ def _begins_late(
     return bool(before) and levels is not None and levels[-1][1] - max(before) >= SLOPE * total
 
 
+def _rises(amounts: Sequence[int]) -> float:
+    """The part of the readings that are higher than the one before."""
+    pairs = list(itertools.pairwise(amounts))
+    return sum(later > earlier for earlier, later in pairs) / len(pairs) if pairs else 1.0
+
+
 def _status(
     events: Sequence[int],
     eligible: Sequence[int],
@@ -239,10 +248,15 @@ def _status(
     every = len(events) >= EVERY_STEP * len(eligible)
     if not every and not is_regular(events, eligible, edges):
         return "occasional", f"survived from {len(events)} of {len(eligible)} stretches, without regularity"
-    if levels is not None and len(levels) >= 6:
-        late = _slope(levels[len(levels) // 2 :])
-        if every and late < SLOPE * per_step:
+    if every and levels is not None and len(levels) >= FEWEST_RENEWED + 1:
+        # the first reading is of before the first stretch
+        if (
+            _slope(levels[max(1, len(levels) // 2) if len(levels) >= FEWEST_LEVELS else 1 :])
+            < SLOPE * per_step
+        ):
             return "bounded", "stopped growing within the sampled steps"
+        if not window and _rises([alive for step, alive in levels if step >= edges[eligible[0]]]) < RISING:
+            return "occasional", "grew in few of the steps, however many its survivors seem to come from"
     if every:
         return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
     gaps = [b - a for a, b in itertools.pairwise(events)]
