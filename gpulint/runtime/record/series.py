@@ -58,9 +58,22 @@ class Window(NamedTuple):
 
 class Span:
     """One kind of window, as `Windows` follows them: the mark at which the first one `begun`, those at which each has ended, and
-    what was `allocated` then. `first` is how many steps had ended when it began, `window` what the last look has found."""
+    what was `allocated` then. `first` is how many steps had ended when it began, `window` what the last look has found. One that
+    `is_open` is about to come round again, and was seen too seldom."""
 
-    __slots__ = ("begun", "ends", "first", "kept", "levels", "may_leak", "name", "seconds", "site", "window")
+    __slots__ = (
+        "begun",
+        "ends",
+        "first",
+        "is_open",
+        "kept",
+        "levels",
+        "may_leak",
+        "name",
+        "seconds",
+        "site",
+        "window",
+    )
 
     def __init__(self, name: str, site: Site, begun: int, first: int) -> None:
         self.name = name
@@ -70,7 +83,7 @@ class Span:
         self.ends: list[int] = []
         self.levels: list[int] = []
         self.seconds: list[float] = []  # of all ends, those without a reading too
-        self.may_leak = False
+        self.may_leak = self.is_open = False
         self.kept = 0  # bytes of earlier windows that were there when the last one ended
         self.window: Window | None = None
 
