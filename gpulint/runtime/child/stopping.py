@@ -169,7 +169,7 @@ class Stopping:
         lingering, windows = self._session.lingering, self._windows
         if lingering is None or self._session.world_size > 1:
             return False
-        return windows.missing or (lingering.waits_for_rounds and not self._looks.suspects and windows.mark_open())
+        return windows.missing or (lingering.waits_for_rounds and windows.mark_open())
 
     def _misses_something(self) -> bool:
         """Whether places of interest, or the evaluation that is to be expected, have not run as far as they are needed."""

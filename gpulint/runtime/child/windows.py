@@ -193,6 +193,11 @@ class Windows:
         if span is None or self._session.probe is None:
             return
         span.seconds.append(self._session.marks[-1].seconds)
+        span.steps = (len(self._session.ended) - span.first) / len(span.seconds)
+        if len(span.seconds) >= STEPWISE and self._is_stepwise(span):
+            del self._session.spans[key]
+            self._stepwise.add(key)
+            return
         known = len(span.ends) >= (WANTED if not span.may_leak else LOOKED_AT[-1])
         if known and not self._looks.suspects:
             return  # a reading would tell nothing new
@@ -217,12 +222,8 @@ class Windows:
     # -- what becomes of them --------------------------------------------------------------------------------
 
     def _decide(self, key: Hashable, span: Span) -> None:
-        """Whether the window is no more than a step, and whether something may leak in it."""
+        """Whether calls are steps where nothing else is, and whether something may leak in the window."""
         number = len(span.ends)
-        if number >= STEPWISE and self._is_stepwise(span):
-            del self._session.spans[key]
-            self._stepwise.add(key)
-            return
         is_call = isinstance(key, _Kind) and key.is_call
         if len(self._session.ended) == span.first and number >= CALLS and is_call and self._promoted is None:
             if not self._session.ended and self._session.stepper.is_idle:
@@ -235,7 +236,7 @@ class Windows:
 
     def _is_stepwise(self, span: Span) -> bool:
         """Whether the window is no more than a step, as far as is known."""
-        number, steps = len(span.ends), len(self._session.ended) - span.first
+        number, steps = len(span.seconds), len(self._session.ended) - span.first
         within = 3 * steps < 2 * number  # of a step there are several
         return 2 * steps < 3 * number + 2 and not (within and self._session.stepper.is_idle)
 

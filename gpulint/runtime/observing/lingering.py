@@ -21,7 +21,7 @@ HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
 HOLD_SECONDS = 10.0
 ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
 ROUNDS_SHARE = 1 / 6  # of the reach, in which loops around the steps may come round; more where sampling took long
-ROUNDS_TIMES = 3.0  # what sampling took
+ROUNDS_TIMES = 6.0  # what sampling took: where it took most of one round, three more end in that
 
 
 class Lingering:
@@ -57,6 +57,8 @@ class Lingering:
         `free` are the bytes that are left for it."""
         room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
         self._most = min(HOLD_STEPS, room)
+        if per_step > 0:
+            self._rounds = 0.0  # it is known, and may fill the memory
         for frame in frames:
             call = activation(frame)
             if call is not None:

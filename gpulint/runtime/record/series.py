@@ -59,7 +59,7 @@ class Window(NamedTuple):
 class Span:
     """One kind of window, as `Windows` follows them: the mark at which the first one `begun`, those at which each has ended, and
     what was `allocated` then. `first` is how many steps had ended when it began, `window` what the last look has found. One that
-    `is_open` is about to come round again, and was seen too seldom."""
+    `is_open` is about to come round again, and was seen too seldom. `steps` are those in one, on average."""
 
     __slots__ = (
         "begun",
@@ -72,6 +72,7 @@ class Span:
         "name",
         "seconds",
         "site",
+        "steps",
         "window",
     )
 
@@ -84,6 +85,7 @@ class Span:
         self.levels: list[int] = []
         self.seconds: list[float] = []  # of all ends, those without a reading too
         self.may_leak = self.is_open = False
+        self.steps = 0.0
         self.kept = 0  # bytes of earlier windows that were there when the last one ended
         self.window: Window | None = None
 
@@ -242,7 +244,11 @@ def _is_settled(drift: Drift, window: Window, spans: Iterable[Span]) -> bool:
     if drift.status not in ("leak", "occasional") or drift.outlived or drift.share >= EVERY_STEP:
         return False
     seen = (
-        span for span in spans if len(span.ends) >= FEWEST and span.ends[-FEWEST_WINDOWS] > window.judged[0]
+        span
+        for span in spans
+        if len(span.ends) >= FEWEST
+        and span.ends[-FEWEST_WINDOWS] > window.judged[0]
+        and span.steps * max(1, drift.events) >= drift.steps  # it comes in each of them
     )
     return any(not span.may_leak or span.window is not None for span in seen)
 
