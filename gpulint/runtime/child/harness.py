@@ -426,6 +426,7 @@ class Harness:
         self._stepper.optimizer_created()
         self._stopping.trained()
         if threading.get_ident() == self._main and not self.done:
+            self._happens(sys._getframe(1))
             self._steps.begin_other_training(optimizer)
 
     def _optimizer_steps(self) -> None:

@@ -215,6 +215,8 @@ class Windows:
             for kind in reversed(one.kinds) if one.call() is None else ():
                 self.end(kind)
         self._calls.clear()
+        for span in self._session.spans.values():
+            span.is_open = False
         if self._phase is not None:
             self.end(self._phase)
             self._phase = None

@@ -299,14 +299,14 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
     lines = {key: _one_line(key[0], group) for key, group in groups.items()}  # type: ignore[arg-type]
     if not one.leaks() and not any(line.why == "occasional" for line in lines.values()):
         # What is the same under several names is told once.
-        few = {("few", str(window.levels)): _too_few(window) for window in one.rank.windows if _is_open(window)}
-        lines |= few
+        few = (_too_few(window) for window in one.rank.windows if _is_open(window))
+        lines |= {("few", str(line.total)): line for line in few}
     return {key: line for key, line in lines.items() if line.total >= noted(one.rank)}
 
 
 def _is_open(window: WindowFigures) -> bool:
-    """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls is the rule, or twice."""
-    return window.seen == 2 or (window.seen == 1 and not window.name.startswith(_CALLS))
+    """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls and loops is the rule, or twice."""
+    return window.seen == 2 or (window.seen == 1 and not window.name.startswith((*_CALLS, "round of")))
 
 
 def _too_few(window: WindowFigures) -> Harmless:
