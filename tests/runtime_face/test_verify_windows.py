@@ -160,7 +160,9 @@ DRIVER = "import runpy\nfrom keeping import kept\nfor trial in range(5):\n    ru
 )
 def test_trials_are_gone_on_to_after_the_sampled_steps(tmp_path: Path, text: str, window: str) -> None:
     (tmp_path / "keeping.py").write_text("kept = []\n", encoding="utf-8")
-    once = HEAD.replace("kept = []", "from keeping import kept") + INLINE.replace("for rate in range(5)", "if kept is not None")
+    once = HEAD.replace("kept = []", "from keeping import kept") + INLINE.replace(
+        "for rate in range(5)", "if kept is not None"
+    )
     once = once.replace("range(steps)", "range(30)")
     (tmp_path / "once.py").write_text(once, encoding="utf-8")
     text = text.replace("range(steps)", "range(30)") if "def train" not in text else text

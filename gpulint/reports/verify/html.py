@@ -15,7 +15,15 @@ from gpulint.reports.verify.standing import standing_section
 from gpulint.reports.verify.text import growth_text, ranks_text, wasted_title
 from gpulint.reports.verify.timeline import timeline
 from gpulint.runtime.parent.evidence import Evidence
-from gpulint.runtime.parent.growth import SAID, movement_text, notes, peak_text, phases, seen_text, told_windows
+from gpulint.runtime.parent.growth import (
+    SAID,
+    movement_text,
+    notes,
+    peak_text,
+    phases,
+    seen_text,
+    told_windows,
+)
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
 from gpulint.runtime.record.result import RankResult, Sample
 from gpulint.source.sources import Sources

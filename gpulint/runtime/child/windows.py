@@ -22,7 +22,7 @@ from gpulint.runtime.holding.naming import loops_around
 from gpulint.runtime.probes.frames import Activation, activation, function_name
 from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
-from gpulint.runtime.record.series import EVALUATION, Span
+from gpulint.runtime.record.series import EVALUATION, ROUND, Span
 
 WANTED = 4  # ends of a window that may leak after which it is left alone
 LOOKED_AT = (3, 4, 6, 10)  # ends at which a window is judged
@@ -128,7 +128,8 @@ class Windows:
             one.note()
         self._calls[common:] = stack[common:]
         stepped = False
-        for kind in reversed(ended):
+        # Of what ends at once the outermost call is judged, and a loop only where that is all.
+        for kind in sorted(ended, key=lambda kind: kind.name.startswith(ROUND)):
             self.end(kind, again=kind in begun)
             stepped = stepped or kind == self._promoted
         for kind in begun:
@@ -143,7 +144,7 @@ class Windows:
             call = activation(frame) if frames.is_user(frame.f_code.co_filename) else None
             if call is not None:
                 inner = activation(below) if below is not None else None
-                yield _Call(weakref.ref(call), inner and weakref.ref(inner), self._place(frame))
+                yield _Call(weakref.ref(call), weakref.ref(inner) if inner else None, self._place(frame))
             below, frame = frame, frame.f_back
 
     def _place(self, frame: FrameType) -> _Place:
@@ -153,7 +154,7 @@ class Windows:
             file, name, line = os.path.abspath(code.co_filename), function_name(code), frame.f_lineno or 0
             said = f"run of `{os.path.basename(file)}`" if name == "<module>" else f"call of `{name}()`"
             loops = tuple(
-                _Kind(f"round of `{head}`", Site(file, first, name))
+                _Kind(f"{ROUND} `{head}`", Site(file, first, name))
                 for first, head in loops_around(file, code.co_firstlineno, line)
             )
             function = _Kind(said, Site(file, code.co_firstlineno, name), is_call=name != "<module>")
@@ -205,8 +206,12 @@ class Windows:
         self._decide(key, span)
         span.may_leak |= self._looks.recheck(span, again)
         if len(span.ends) in LOOKED_AT and span.may_leak and not self._is_stepwise(span):
-            twins = (one for one in self._session.spans.values() if one is not span and one.window is not None)
-            if all(one.ends != span.ends for one in twins):  # what is the same under another name was judged already
+            twins = (
+                one for one in self._session.spans.values() if one is not span and one.window is not None
+            )
+            if span.name == EVALUATION or all(
+                one.ends != span.ends for one in twins
+            ):  # what is the same under another name was judged already
                 self._looks.look_at(span)
 
     def close(self) -> None:

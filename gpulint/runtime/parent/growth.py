@@ -34,7 +34,7 @@ from gpulint.runtime.record.result import (
     count_steps,
     said_steps,
 )
-from gpulint.runtime.record.series import EVALUATION
+from gpulint.runtime.record.series import EVALUATION, ROUND
 from gpulint.units import format_bytes
 
 SHOWN: tuple[Figure, ...] = ("allocated", "reserved", "rss", "heap")
@@ -173,7 +173,9 @@ def seen_text(window: WindowFigures, arrow: str = "→") -> tuple[str, str]:
     """`3 seen`, or that growth cannot be told; and how memory stood at their ends where there were several."""
     said = f"{len(window.seconds)} seen"
     if window.is_open:
-        what = f"of growth from one {window.name.partition(' of ')[0]} to the next nothing is said below three"
+        what = (
+            f"of growth from one {window.name.partition(' of ')[0]} to the next nothing is said below three"
+        )
         said = f"{len(window.seconds) or 'no end of one'} seen when the time for it was up: {what} (--reach)"
     if window.seen < 2:
         return said, ""
@@ -305,8 +307,11 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
 
 
 def _is_open(window: WindowFigures) -> bool:
-    """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls and loops is the rule, or twice."""
-    return window.seen == 2 or (window.seen == 1 and not window.name.startswith((*_CALLS, "round of")))
+    """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls is the rule, or twice. How
+    often loops came round is said above."""
+    if window.name.startswith(ROUND):
+        return False
+    return window.seen == 2 or (window.seen == 1 and not window.name.startswith(_CALLS))
 
 
 def _too_few(window: WindowFigures) -> Harmless:

@@ -11,6 +11,7 @@ from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
 from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
+ROUND = "round of"  # how the names of loops' windows begin
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -221,7 +222,9 @@ def united(
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
     growing: set[tuple[Site, Place]] = set()  # from window to window
-    for span in sorted(spans, key=lambda span: (len(span.ends), span.name != EVALUATION)):
+    # Of what comes equally often, give or take one, an evaluation says most, and a loop's round least.
+    order = {EVALUATION: -1.5}
+    for span in sorted(spans, key=lambda s: len(s.ends) + order.get(s.name, s.name.startswith(ROUND))):
         if span.window is not None:
             told = stepwise | growing
             drifts_of = [d for d in span.window.drifts if (d.site, d.place) not in told]
