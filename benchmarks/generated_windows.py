@@ -366,11 +366,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"# {one.name}: {one.habit}\n{one.text}")
         return 0
     outcomes = []
-    with tempfile.TemporaryDirectory() as folder:
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            for outcome in pool.map(lambda one: run(one, Path(folder), asked.device), chosen):
-                outcomes.append(outcome)
-                print(_row(outcome), flush=True)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.jobs) as pool:
+        for outcome in pool.map(lambda one: run(one, Path(folder), asked.device), chosen):
+            outcomes.append(outcome)
+            print(_row(outcome), flush=True)
     wrong = [one for one in outcomes if one.problem]
     print(table(("", "wrong", "of"), _counts(outcomes)))
     if asked.out or not (asked.only or asked.seed != SEED):

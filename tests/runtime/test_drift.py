@@ -163,7 +163,9 @@ def test_what_grows_in_one_of_three_steps_does_not_in_every_one():
 
 
 def test_what_libraries_set_up_once_is_no_growth():
-    leak = drift.judge(births({0: 33 << 20 | 4096, 1: 4096, 2: 4096}), [0, 1, 2, 3], "eval", 1, "trial")
+    levels = [0, 33 << 20 | 4096, 33 << 20 | 8192, 33 << 20 | 12288]
+    grown = births({0: 33 << 20 | 4096, 1: 4096, 2: 4096}, series=levels)
+    leak = drift.judge(grown, [0, 1, 2, 3], "eval", 1, "trial")
     assert leak is not None
     nothing = dataclasses.replace(holder(), scope="unknown", births=(Held(SITE, 1, 33 << 20, 1),))
     kept = dataclasses.replace(holder(), births=(Held(SITE, 2, 8192, 2),))

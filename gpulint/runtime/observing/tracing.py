@@ -23,13 +23,13 @@ from gpulint.runtime.probes.dispatch import called, parts_of
 _DEEPEST = 4  # of lists in lists among an operator's arguments
 
 
-class Trace(TorchDispatchMode):
+class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows what operators touch from `begin` to `end`, on the thread that began and autograd's."""
 
     supports_higher_order_operators = True
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._touched: set[int] = set()
         self._thread = 0  # that it follows, 0 while it follows none
 
@@ -51,7 +51,7 @@ class Trace(TorchDispatchMode):
             return False
         self._touched.clear()
         self._thread = threading.get_ident()
-        self.__enter__()
+        self.__enter__()  # type: ignore[no-untyped-call]
         return True
 
     def end(self, tensors: Sequence[Any]) -> list[bool] | None:
@@ -71,7 +71,7 @@ class Trace(TorchDispatchMode):
             while (mode := _pop_mode()) is not self:
                 above.append(mode)
             _push_mode(self)
-            self.__exit__(None, None, None)
+            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             for mode in reversed(above):
                 _push_mode(mode)
         self._thread = 0

@@ -167,7 +167,8 @@ def _survived(
     ):
         eligible, steps = late, sum(edges[i + 1] - edges[i] for i in late)
     share = len(alive) / len(eligible)
-    status, reason = _status(events, eligible, edges, total / steps, births.levels, window)
+    each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
+    status, reason = _status(events, eligible, edges, each, births.levels, window)
     count = sum(births.counts.get(i, 0) for i in alive)
     found = _drift(births, kind, status, total, count, share, steps, slope, reason)
     return replace(found, events=len(events))
