@@ -57,7 +57,7 @@ class Calling:
             return self.project(target.ref, node, frame, target.receiver)
         if kind == "class":
             return self._made(target.ref, node, frame)
-        if kind == "module":
+        if kind in ("module", "loaded"):
             return self.forward(target, node, frame)
         if kind == "object" and isinstance(target.ref, Class):
             method = self._evaluator.method(target.ref, "__call__")
@@ -177,9 +177,10 @@ class Calling:
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():
-                return (
-                    Value("module", origins=frozenset({(node, frame)})) if not _is_tool(base.ref) else UNKNOWN
-                )
+                where = keyword(node, "device")
+                device: Device = self.device_of(where, frame) if where is not None else "?"
+                made = Value("module", origins=frozenset({(node, frame)}), device=device)
+                return made if not _is_tool(base.ref) else UNKNOWN
             return None
         if kind in _TABLED:
             row = self._evaluator.table.method(kind, name)

@@ -264,7 +264,8 @@ class Names:
                 if found is not None:
                     return found
         last = key.rpartition(".")[2]
-        for kind, names in _NAMES.items():
+        guesses = {} if last[:1].isupper() else _NAMES  # else it is a class, as names of classes are written
+        for kind, names in guesses.items():
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
                 guess = Assumption(f"only its name says that `{key}` is a {_WORDS[kind]}")
                 return Value(kind, graph=Graph.MAY if kind == "tensor" else Graph.NONE, assumptions=(guess,))  # type: ignore[arg-type]
@@ -358,6 +359,17 @@ class Names:
             found = self._set_in([one for one in program.lineage(cls) if isinstance(one, Class)], name)
             self._fields[at] = tuple(found or self._set_in(list(program.subclasses(cls)), name))
         return self._fields[at]
+
+    def is_set_by_others(self, cls: Class, name: str) -> bool:
+        """Whether code outside of a class sets such an attribute, of whatever object."""
+        own = [one for one in self._evaluator.program.lineage(cls) if isinstance(one, Class)]
+        for file in self._evaluator.program.searched(name):
+            for function in (file.body, *file.functions):
+                if name not in function.words or (function.cls in own and function.takes_self):
+                    continue
+                if any(key.endswith(f".{name}") for key in function.flow.definitions):
+                    return True
+        return False
 
     def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
         found: list[tuple[Function, Definition]] = []
