@@ -13,11 +13,11 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, parameter_for
+from gpulint.analysis.evaluate.frames import Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import ENTRY, Definition
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of, keyword
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
 ANY: Final = "*"
@@ -304,6 +304,14 @@ class _Worklist:
         elif path[0] in (PARAMETERS,) or _matches(path[0], constant_index(above.slice)):
             self.push(above, frame, path[1:] if path[0] != PARAMETERS else path)
 
+    def of_lambda(self, node: Any, above: ast.Lambda, frame: Frame, path: tuple[Any, ...]) -> None:
+        """What a lambda gives: to whoever is given the lambda."""
+        outer = frame.flow.parents.get(above)
+        if isinstance(outer, ast.Call) and outer.func is not above and node is above.body:
+            self.given_to(above, outer, frame, path)
+        else:
+            self.use("given", node, frame, path, "Lambda")
+
     def keyword(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         outer = frame.flow.parents.get(above)
         if isinstance(outer, ast.Call):
@@ -326,6 +334,8 @@ class _Worklist:
             return
         outer = flow.parents.get(above)
         is_call = isinstance(outer, ast.Call) and outer.func is above
+        if is_call and self.track == "object":
+            self.definitions(outer, frame, path, ("inplace",))  # what it is from then on: the same
         if path and path[0] != PARAMETERS:
             self.of_container(node, above, outer if is_call else None, frame, path)
         elif self.track == "graph":
@@ -571,7 +581,7 @@ class _Worklist:
         does = row.does
         if path[:1] == (PARAMETERS,) and does == "copies into":
             self.use("reads", call, frame, path, name)
-        elif does == "backward":
+        elif does in ("backward", "differentiates"):
             self.use("backward", call, frame, path, name)
         elif does == "optimizes":
             self.use("optimized", call, frame, path, name)
@@ -719,17 +729,9 @@ class _Worklist:
         for call, caller in sites:
             if caller is None:
                 continue
-            given = _argument_of(function, name, call)
+            given = given_for(function, name, call)
             if given is not None and key_of(given) is not None:
                 self.into(given, caller, path)
-
-
-def _argument_of(function: Function, name: str, call: ast.Call) -> Any:
-    names = [one.arg for one in function.parameters][1 if function.takes_self else 0 :]
-    found = keyword(call, name)
-    if found is None and name in names and names.index(name) < len(call.args):
-        found = call.args[names.index(name)]
-    return found
 
 
 def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -796,5 +798,6 @@ _STEPS: dict[type, Any] = {
     ast.Subscript: _Worklist.subscript,
     ast.keyword: _Worklist.keyword,
     ast.Call: _Worklist.call,
+    ast.Lambda: _Worklist.of_lambda,
     ast.Attribute: _Worklist.attribute_of,
 }
