@@ -363,10 +363,19 @@ class Evaluator:
 
     def is_dead(self, node: Any, frame: Frame) -> bool:
         """Whether a statement's conditions are known not to hold in a frame, of itself and of those around it."""
-        flow = frame.flow
-        if flow.statement_of(node) in flow.unreachable:
+        statement = frame.flow.statement_of(node)
+        key = ("dead", statement)
+        found = frame.memo.get(key)
+        if found is None:
+            found = self._is_dead(statement, frame)
+            if not self._running:  # else it may rest on something unfinished
+                frame.memo[key] = found
+        return found
+
+    def _is_dead(self, statement: Any, frame: Frame) -> bool:
+        if statement in frame.flow.unreachable:
             return True
-        for test, wanted in flow.conditions(node):
+        for test, wanted in frame.flow.conditions(statement):
             holds = self.truth(test, frame)
             if holds is not None and holds is not wanted:
                 return True

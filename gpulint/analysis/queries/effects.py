@@ -101,6 +101,13 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
     node, where = origin
     if where is None or not isinstance(node, ast.AST):
         return []
+    key = ("uses", node)
+    if key not in where.memo:
+        where.memo[key] = _uses_since_made(evaluator, node, where)
+    return where.memo[key]  # type: ignore[no-any-return]
+
+
+def _uses_since_made(evaluator: Evaluator, node: Any, where: Frame) -> list[Use]:
     if not isinstance(node, ast.arg):
         return consumers(evaluator, node, where, "object")
     return [
