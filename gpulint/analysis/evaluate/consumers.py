@@ -13,11 +13,11 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, parameter_for
+from gpulint.analysis.evaluate.frames import Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import ENTRY, Definition
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of, keyword
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
 ANY: Final = "*"
@@ -719,17 +719,9 @@ class _Worklist:
         for call, caller in sites:
             if caller is None:
                 continue
-            given = _argument_of(function, name, call)
+            given = given_for(function, name, call)
             if given is not None and key_of(given) is not None:
                 self.into(given, caller, path)
-
-
-def _argument_of(function: Function, name: str, call: ast.Call) -> Any:
-    names = [one.arg for one in function.parameters][1 if function.takes_self else 0 :]
-    found = keyword(call, name)
-    if found is None and name in names and names.index(name) < len(call.args):
-        found = call.args[names.index(name)]
-    return found
 
 
 def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -74,6 +74,10 @@ class Evaluator:
         found = frame.memo.get(node)
         if found is not None:
             return found  # type: ignore[no-any-return]
+        if frame.assumed:
+            assumed = frame.assumed.get(key_of(node) or "")
+            if assumed is not None:
+                return assumed
         at = (node, frame)
         if at in self._running:
             self._reached_back = min(self._reached_back, self._running[at])
@@ -295,6 +299,10 @@ class Evaluator:
 
     def truth(self, node: Any, frame: Frame) -> bool | None:
         """Whether a condition holds, where that is known."""
+        if frame.assumed:
+            assumed = frame.assumed.get(ast.unparse(node))
+            if assumed is not None and assumed.const is not UNSET:
+                return bool(assumed.const)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand, frame)
             return None if inner is None else not inner
@@ -324,6 +332,11 @@ class Evaluator:
             if left.kind == "none" or left.const is not UNSET or left.kind in ("class", "function"):
                 return (left.kind == "none") == isinstance(op, ast.Is)
             return None
+        if isinstance(op, (ast.In, ast.NotIn)):
+            among = [one.const for one in right.parts or ()] if right.kind == "tuple" else [UNSET]
+            if left.const is UNSET or any(one is UNSET for one in among):
+                return None
+            return (left.const in among) == isinstance(op, ast.In)
         if left.const is UNSET or right.const is UNSET:
             return None
         try:
@@ -406,12 +419,14 @@ class Evaluator:
         left = self.value_of(node.left, frame)
         if left.kind in ("tensor", "parameter"):
             return Value("tensor", device=left.device, size=left.size)
-        return NUMBER
+        holds = self._compared(node, frame) if len(node.ops) == 1 else None
+        return NUMBER if holds is None else NUMBER.but(const=holds)
 
     def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         value = self.value_of(node.operand, frame)
         if isinstance(node.op, ast.Not):
-            return NUMBER
+            holds = self.truth(node, frame)
+            return NUMBER if holds is None else NUMBER.but(const=holds)
         if isinstance(node.op, ast.USub) and isinstance(value.const, (int, float)):
             return value.but(const=-value.const)
         if isinstance(node.op, ast.Invert):

@@ -11,15 +11,17 @@ from gpulint.analysis.models.table import Table
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
+from gpulint.analysis.syntax.nodes import keyword
 
 DEEPEST = 4  # calls below a root that are told apart by what they are given
 
 
 class Frame:
     """`given` are the arguments: an expression and the frame that it stands in, or a value. Frames of the same call in the same frame
-    are one, so what is remembered in one is remembered."""
+    are one, so what is remembered in one is remembered. `assumed` are keys of which one value is looked at, of several that they
+    have, and tests that are taken to hold or not, by their text: one phase of several."""
 
-    __slots__ = ("call", "caller", "depth", "entered", "function", "given", "memo", "receiver")
+    __slots__ = ("assumed", "call", "caller", "depth", "entered", "function", "given", "memo", "receiver")
 
     def __init__(
         self,
@@ -39,6 +41,17 @@ class Frame:
         self.depth: int = caller.depth + 1 if caller is not None else 0
         self.memo: dict[Any, Any] = {}
         self.entered: dict[Any, Frame] = {}
+        self.assumed: dict[str, Value] = {}
+
+    def assuming(self, **assumed: Value) -> Frame:
+        """The same frame, in which some keys have one value of those that they may have."""
+        key = tuple(assumed.items())
+        found = self.entered.get(key)
+        if found is None:
+            found = Frame(self.function, self.given, self.caller, self.call, self.receiver)
+            found.assumed = {**self.assumed, **assumed}
+            self.entered[key] = found
+        return found
 
     @property
     def flow(self) -> Flow:
@@ -149,3 +162,12 @@ def parameter_for(function: Function, call: Any, argument: Any, bound: bool) -> 
                 return str(named.arg)
             return names.kwarg.arg if names.kwarg is not None else None
     return None
+
+
+def given_for(function: Function, name: str, call: ast.Call) -> Any:
+    """The expression that a call gives a parameter; None where none is seen."""
+    names = [one.arg for one in function.parameters][1 if function.takes_self else 0 :]
+    found = keyword(call, name)
+    if found is None and name in names and names.index(name) < len(call.args):
+        found = call.args[names.index(name)]
+    return found

@@ -44,6 +44,8 @@ def grad_at_entry(evaluator: Evaluator, function: Function) -> GradMode:
 def _at_entry(evaluator: Evaluator, function: Function, depth: int, seen: tuple[Function, ...]) -> GradMode:
     if function.is_module or not depth or function in seen:
         return GradMode("on")
+    if _is_run_without_grad(evaluator, function):
+        return GradMode("off", function.node, called=True)
     found: list[GradMode] = []
     certain = True
     for site in evaluator.callers(function):
@@ -63,6 +65,18 @@ def _at_entry(evaluator: Evaluator, function: Function, depth: int, seen: tuple[
     if len(modes) == 1:
         return GradMode(found[0].mode, found[0].by, sure, called=True)
     return GradMode("mixed", next(one.by for one in found if one.mode != "on"), sure, called=True)
+
+
+def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a framework calls the method, and switches grad off before."""
+    if function.cls is None or function.parent is not None:
+        return False
+    for base in evaluator.program.lineage(function.cls):
+        if isinstance(base, str):
+            row = evaluator.table.own(f"hooks.{base.rpartition('.')[2]}", function.name)
+            if row is not None:
+                return row.mode == "off"
+    return False
 
 
 def _switched_at_the_top(evaluator: Evaluator, function: Function) -> Any:
