@@ -74,10 +74,6 @@ class Evaluator:
         found = frame.memo.get(node)
         if found is not None:
             return found  # type: ignore[no-any-return]
-        if frame.assumed:
-            assumed = frame.assumed.get(key_of(node) or "")
-            if assumed is not None:
-                return assumed
         at = (node, frame)
         if at in self._running:
             self._reached_back = min(self._reached_back, self._running[at])
@@ -299,10 +295,6 @@ class Evaluator:
 
     def truth(self, node: Any, frame: Frame) -> bool | None:
         """Whether a condition holds, where that is known."""
-        if frame.assumed:
-            assumed = frame.assumed.get(ast.unparse(node))
-            if assumed is not None and assumed.const is not UNSET:
-                return bool(assumed.const)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand, frame)
             return None if inner is None else not inner

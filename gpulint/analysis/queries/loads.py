@@ -124,7 +124,7 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
         and one.owner.kind in ("assign", "parameter")
         and (_is_whole(evaluator, one.owner, one.frame, load.call, 6) or _is_restored_entry(evaluator, one))
     )
-    adopted = next((one for one in uses if _adopts(evaluator, one)), None)
+    adopted = next((one for one in uses if _adopts(evaluator, one, load.call)), None)
     other = next((one for one in uses if id(one) not in parts and _computes(one)), None)
     returned = next((one for one in uses if one.role == "returned"), None)
     taken = [load.call, *(one for definition, frame in bound for one in frame.flow.uses_of(definition))]
@@ -223,8 +223,12 @@ def _is_taken_from(flow: Any, node: Any) -> bool:
     return isinstance(above, ast.Attribute) and above.attr in ("get", "pop", "items")
 
 
-def _adopts(evaluator: Evaluator, use: Use) -> bool:
-    if use.role == "bound" and use.owner.kind == "assign" and _is_entry(use.owner):
+def _adopts(evaluator: Evaluator, use: Use, load: ast.Call) -> bool:
+    if (
+        use.role == "bound"
+        and use.owner.kind == "assign"
+        and not _is_whole(evaluator, use.owner, use.frame, load, 6)
+    ):
         return _takes_the_place_of_a_tensor(evaluator, use)
     if use.role == "given":
         return use.name == "setattr" or ".__dict__." in use.name
