@@ -399,7 +399,9 @@ class Evaluator:
         return Value("number", device="host", size="scalar", const=value)
 
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
-        return TEXT
+        first = node.values[0] if node.values else None
+        starts = str(first.value) if isinstance(first, ast.Constant) else ""
+        return TEXT.but(device="cuda") if starts.startswith("cuda") else TEXT  # a place: `f"cuda:{rank}"`
 
     def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
         if any(isinstance(one, ast.Starred) for one in node.elts):
@@ -587,7 +589,7 @@ class Evaluator:
                 if definitions
                 else UNKNOWN
             )
-        found = self._by_use(node, frame)
+        found = self._by_use(node, frame) or self.calling.option(base, name)
         if found is not None:
             return found
         graph = Graph.MAY if base.graph else Graph.NONE
@@ -647,6 +649,8 @@ class Evaluator:
                 definition = Definition(name, "parameter", None, statement.target, statement)
                 frame = self.root(cls.body)
                 found = self.names.annotated(statement.annotation, definition, frame)
+                if found.kind == "text" and statement.value is not None:
+                    found = found.but(device=self.calling.device_of(statement.value, frame))
                 return found if found.is_known else None
         return None
 

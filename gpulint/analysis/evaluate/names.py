@@ -45,6 +45,9 @@ class Names:
     def name(self, node: ast.Name, frame: Frame) -> Value:
         """The value of a name where it is read."""
         reaching = frame.flow.reaching(node)
+        if len(reaching) > 1:  # not what stands on a way that is known not to be gone
+            gone = tuple(one for one in reaching if one is ENTRY or not self._is_dead(one, frame))
+            reaching = gone or reaching
         values = [
             self._evaluator.definition(one, frame)
             for one in reaching
@@ -55,8 +58,12 @@ class Names:
         found = join(values) if values else UNKNOWN
         if found.kind == "unknown" and not found.graph:  # what is not seen is what it is used as
             role = self.role(node.id, frame.function)
-            return role.but(origins=found.origins) if role is not None else found
+            return role.but(origins=found.origins, device=found.device) if role is not None else found
         return found
+
+    def _is_dead(self, definition: Definition, frame: Frame) -> bool:
+        statement = definition.statement
+        return statement in frame.flow.blocks and self._evaluator.is_dead(statement, frame)
 
     def outer(self, name: str, function: Function, frame: Frame) -> Value:
         """A name that a function does not bind itself: of a function around it, of the module, or Python's own."""

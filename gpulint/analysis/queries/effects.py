@@ -12,6 +12,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.models.table import Row
+from gpulint.analysis.syntax.flow import are_exclusive
 from gpulint.analysis.syntax.nodes import key_of
 
 
@@ -68,7 +69,7 @@ def _is_before(call: ast.Call, place: Place) -> bool:
     renamed = isinstance(statement, ast.Assign) and statement.value is call
     if renamed and key_of(statement.targets[0]) != key_of(base.value):
         return False
-    return not _is_exclusive(flow.blocks[statement], list(flow.around(place.at)))
+    return not are_exclusive(list(flow.around(statement)), list(flow.around(place.at)))
 
 
 def _is_of(evaluator: Evaluator, base: Any, place: Place) -> bool:
@@ -78,17 +79,6 @@ def _is_of(evaluator: Evaluator, base: Any, place: Place) -> bool:
         return True
     value = evaluator.value_of(base, place.frame)
     return value.kind == "module" and bool(value.origins & place.value.origins)
-
-
-def _is_exclusive(block: Any, around: list[Any]) -> bool:
-    """Whether a block is another arm of an `if` that the place stands in."""
-    owners = {one.owner: one for one in around}
-    while block is not None:
-        other = owners.get(block.owner)
-        if other is not None and isinstance(block.owner, ast.If) and other.arm != block.arm:
-            return True
-        block = block.parent
-    return False
 
 
 def since_made(evaluator: Evaluator, origin: Any, does: frozenset[str]) -> list[Use]:

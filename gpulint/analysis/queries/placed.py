@@ -39,7 +39,24 @@ def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
         one = _since_made(evaluator, origin, frame)
         if found is None or one.device == "cuda":
             found = one
+    if (found is None or found.how != "moved") and isinstance(node, ast.Attribute):
+        if evaluator.value_of(node.value, frame).kind == "module":  # a part is where the whole is
+            whole = placed(evaluator, node.value, frame)
+            found = whole if whole.how == "moved" else found
+    if (found is None or found.how == "given") and _is_moved_somewhere(evaluator, node, frame):
+        return Placed("?", "moved", node)
     return found or Placed("?", "given")
+
+
+def _is_moved_somewhere(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether what a name is bound to is moved as it is made, to a device that the code does not name: `build().to(device)`."""
+    for one in frame.flow.reaching(node) if isinstance(node, (ast.Name, ast.Attribute)) else ():
+        made = one.value if one.kind == "assign" else None
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
+            row = evaluator.table.own("module", made.func.attr)
+            if row is not None and row.does == "moves":
+                return evaluator.calling.device(made, frame) is not None
+    return False
 
 
 def _moved_before(evaluator: Evaluator, node: Any, frame: Frame) -> Placed | None:
@@ -82,3 +99,20 @@ def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> boo
     if made.kind == "library" and isinstance(made.ref, str):
         return evaluator.table.function(made.ref) is not None or "." in made.ref
     return made.kind == "class"
+
+
+def moved_anywhere(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
+    """Where the network that an expression gives is in the end: as `placed`, or where it is moved to only afterwards."""
+    here = placed(evaluator, node, frame)
+    if here.device == "cuda" or here.how == "moved":
+        return here
+    last = here
+    for origin in evaluator.value_of(node, frame).origins:
+        for use in since_made(evaluator, origin, _MOVES):
+            assert use.row is not None
+            device = _device(evaluator, use.row, use.node, use.frame)
+            if device == "cuda":
+                return Placed("cuda", "moved", use.node)
+            if device is not None:
+                last = Placed(device, "moved", use.node)
+    return last
