@@ -21,7 +21,16 @@ from gpulint.analysis.queries.placed import moved_anywhere, placed
 from gpulint.analysis.queries.processes import by_every_process
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.weight import checkpoint_matters
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
+from gpulint.answers import (
+    Answer,
+    Question,
+    Verdict,
+    left_open,
+    minor,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -118,7 +127,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
             Question.READS, "what is loaded becomes a part of something, and would stay on the host", adopted
         )
     ranks = by_every_process(asked.evaluator, load.call, load.frame) if load.location is None else None
-    if not what.networks and what.optimizers and ranks is None:
+    several = ranks is not None and ranks.verdict is Verdict.PROVEN
+    if not what.networks and what.optimizers and not several:
         yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")
     held = _held(asked, what)
     matters = ranks is not None or held.verdict is Verdict.PROVEN
@@ -201,7 +211,7 @@ def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) 
             return
     for name, _, after in found:
         if after.how == "moved" and after.device == "?":
-            yield unweighed(Question.DEVICE, f"`{name}` is moved to a device, which the code does not name")
+            yield minor(Question.DEVICE, f"`{name}` is moved to a device, which the code does not name")
             return
     for name, before, after in found:
         if before.device == "host" and after.device != "?" and not matters:

@@ -57,6 +57,9 @@ class Evaluator:
         self._returned: dict[Frame, Value] = {}
         self._running: dict[tuple[Any, Frame], int] = {}
         self._reached_back = _NEVER
+        self._heads: set[int] = set()  # of what runs, what something has reached back to
+        self._provisional: dict[tuple[Any, Frame], tuple[Value, int]] = {}
+        self._resting: list[tuple[Any, Frame]] = []
 
     def release(self) -> None:
         """Let go of everything: frames and values name each other."""
@@ -74,28 +77,46 @@ class Evaluator:
         found = frame.memo.get(node)
         if found is not None:
             return found  # type: ignore[no-any-return]
-        if frame.assumed:
-            assumed = frame.assumed.get(key_of(node) or "")
-            if assumed is not None:
-                return assumed
-        at = (node, frame)
-        if at in self._running:
-            self._reached_back = min(self._reached_back, self._running[at])
-            return BOTTOM
         if self.evaluated >= MOST_EVALUATED:
             return TOO_MUCH
+        method = _EXPRESSIONS.get(node.__class__)
+        return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
+
+    def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
+        """What `work` gives for a key in a frame, worked out once. What rests on something unfinished is only kept as long as that is
+        unfinished: `BOTTOM` stands for it meanwhile."""
+        found = known.get(key)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+        at = (key, frame)
+        begun = self._running.get(at)
+        if begun is not None:
+            self._reached_back = min(self._reached_back, begun)
+            self._heads.add(begun)
+            return BOTTOM
+        kept = self._provisional.get(at)
+        if kept is not None:
+            self._reached_back = min(self._reached_back, kept[1])
+            return kept[0]
         self.evaluated += 1
         depth = self._running[at] = len(self._running)
+        since = len(self._resting)
         outer, self._reached_back = self._reached_back, _NEVER
         try:
-            method = _EXPRESSIONS.get(node.__class__)
-            value = method(self, node, frame) if method is not None else UNKNOWN
+            value: Value = work(self, key, frame)
         finally:
             del self._running[at]
+        if depth in self._heads:
+            self._heads.discard(depth)
+            for one in self._resting[since:]:
+                self._provisional.pop(one, None)
+            del self._resting[since:]
         if self._reached_back >= depth:  # rests on nothing that is unfinished
-            frame.memo[node] = value
+            known[key] = value
             self._reached_back = outer
         else:
+            self._provisional[at] = (value, self._reached_back)
+            self._resting.append(at)
             self._reached_back = min(outer, self._reached_back)
         return value
 
@@ -220,22 +241,7 @@ class Evaluator:
         """What a definition gives its key."""
         kind = definition.kind
         if kind == "parameter":
-            at = (definition, frame)
-            if definition in frame.memo:
-                return frame.memo[definition]  # type: ignore[no-any-return]
-            if at in self._running:
-                self._reached_back = min(self._reached_back, self._running[at])
-                return BOTTOM
-            depth = self._running[at] = len(self._running)
-            outer, self._reached_back = self._reached_back, _NEVER
-            value = self.names.parameter(definition, frame)
-            del self._running[at]
-            if self._reached_back >= depth:
-                frame.memo[definition] = value
-                self._reached_back = outer
-            else:
-                self._reached_back = min(outer, self._reached_back)
-            return value
+            return self._once(frame.memo, definition, frame, _parameter)
         if kind in ("assign", "loop", "context"):
             value = self.value_of(definition.value, frame)
             if kind == "loop":
@@ -261,25 +267,9 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        found = self._returned.get(frame)
-        if found is not None:
-            return found
-        at = (frame.function, frame)
-        if at in self._running:
-            self._reached_back = min(self._reached_back, self._running[at])
-            return BOTTOM
-        depth = self._running[at] = len(self._running)
-        outer, self._reached_back = self._reached_back, _NEVER
-        value = self._given_back(frame)
-        del self._running[at]
-        if self._reached_back >= depth:
-            self._returned[frame] = value
-            self._reached_back = outer
-        else:
-            self._reached_back = min(outer, self._reached_back)
-        return value
+        return self._once(self._returned, frame, frame, _given_back)
 
-    def _given_back(self, frame: Frame) -> Value:
+    def given_back(self, frame: Frame) -> Value:
         flow = frame.flow
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
@@ -299,10 +289,6 @@ class Evaluator:
 
     def truth(self, node: Any, frame: Frame) -> bool | None:
         """Whether a condition holds, where that is known."""
-        if frame.assumed:
-            assumed = frame.assumed.get(ast.unparse(node))
-            if assumed is not None and assumed.const is not UNSET:
-                return bool(assumed.const)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand, frame)
             return None if inner is None else not inner
@@ -656,6 +642,14 @@ class Evaluator:
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return Value("function", ref=None, origins=frozenset({(node, frame)}))
+
+
+def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Value:
+    return evaluator.names.parameter(definition, frame)
+
+
+def _given_back(evaluator: Evaluator, key: Frame, frame: Frame) -> Value:
+    return evaluator.given_back(frame)
 
 
 def _computed(op: Any, left: Any, right: Any) -> Any:

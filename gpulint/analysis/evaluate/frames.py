@@ -18,10 +18,9 @@ DEEPEST = 4  # calls below a root that are told apart by what they are given
 
 class Frame:
     """`given` are the arguments: an expression and the frame that it stands in, or a value. Frames of the same call in the same frame
-    are one, so what is remembered in one is remembered. `assumed` are keys of which one value is looked at, of several that they
-    have, and tests that are taken to hold or not, by their text: one phase of several."""
+    are one, so what is remembered in one is remembered."""
 
-    __slots__ = ("assumed", "call", "caller", "depth", "entered", "function", "given", "memo", "receiver")
+    __slots__ = ("call", "caller", "depth", "entered", "function", "given", "memo", "receiver")
 
     def __init__(
         self,
@@ -41,17 +40,6 @@ class Frame:
         self.depth: int = caller.depth + 1 if caller is not None else 0
         self.memo: dict[Any, Any] = {}
         self.entered: dict[Any, Frame] = {}
-        self.assumed: dict[str, Value] = {}
-
-    def assuming(self, **assumed: Value) -> Frame:
-        """The same frame, in which some keys have one value of those that they may have."""
-        key = tuple(assumed.items())
-        found = self.entered.get(key)
-        if found is None:
-            found = Frame(self.function, self.given, self.caller, self.call, self.receiver)
-            found.assumed = {**self.assumed, **assumed}
-            self.entered[key] = found
-        return found
 
     @property
     def flow(self) -> Flow:

@@ -74,8 +74,8 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         row = evaluator.table.function(target.ref) if isinstance(target.ref, str) else None
         if row is None or row.does != "loads" or not call.args:
             continue
-        if evaluator.is_dead(call, frame):
-            continue
+        if "load_state_dict" not in file.words and not (function.flow.returns or function.flow.yields):
+            continue  # nothing of it gets to where it could be restored
         location = argument(call, 1, "map_location")
         device = evaluator.value_of(call, frame).device
         none = location is None or evaluator.value_of(location, frame).kind == "none"
@@ -124,7 +124,7 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
         and one.owner.kind in ("assign", "parameter")
         and (_is_whole(evaluator, one.owner, one.frame, load.call, 6) or _is_restored_entry(evaluator, one))
     )
-    adopted = next((one for one in uses if _adopts(evaluator, one)), None)
+    adopted = next((one for one in uses if _adopts(evaluator, one, load.call)), None)
     other = next((one for one in uses if id(one) not in parts and _computes(one)), None)
     returned = next((one for one in uses if one.role == "returned"), None)
     taken = [load.call, *(one for definition, frame in bound for one in frame.flow.uses_of(definition))]
@@ -223,8 +223,12 @@ def _is_taken_from(flow: Any, node: Any) -> bool:
     return isinstance(above, ast.Attribute) and above.attr in ("get", "pop", "items")
 
 
-def _adopts(evaluator: Evaluator, use: Use) -> bool:
-    if use.role == "bound" and use.owner.kind == "assign" and _is_entry(use.owner):
+def _adopts(evaluator: Evaluator, use: Use, load: ast.Call) -> bool:
+    if (
+        use.role == "bound"
+        and use.owner.kind == "assign"
+        and not _is_whole(evaluator, use.owner, use.frame, load, 6)
+    ):
         return _takes_the_place_of_a_tensor(evaluator, use)
     if use.role == "given":
         return use.name == "setattr" or ".__dict__." in use.name
@@ -322,6 +326,9 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
                 and flow.order[flow.statement_of(use)] < flow.order[flow.statement_of(load.call)]
             ):
                 target = evaluator.value_of(above.func, load.frame)
+                given = (evaluator.value_of(one, load.frame).kind for one in above.args)
+                if any(kind in ("module", "optimizer", "state", "dict") for kind in given):
+                    continue  # it saves what a training has made
                 full = target.ref if isinstance(target.ref, str) else ""
                 if target.kind == "function" or ("." in full and evaluator.table.function(full) is None):
                     return above
