@@ -98,3 +98,20 @@ def test_what_is_among_constants_is_known(test: str, expected: bool | None) -> N
     file, evaluator = engine(f"def main(x):\n    {test}\n")
     (main,) = file.functions
     assert evaluator.truth(main.node.body[0].value, evaluator.root(main)) is expected
+
+
+def test_what_goes_round_in_circles_is_worked_out_once() -> None:
+    """What rests on something unfinished is kept as long as that is unfinished: else each way around would be gone again."""
+    names = [f"v{one}" for one in range(8)]
+    rounds = "\n        ".join(f"{own} = {' + '.join(one for one in names if one != own)}" for own in names)
+    file, evaluator = engine(f"""
+import torch
+def main(x):
+    {" = ".join(names)} = torch.zeros(1)
+    for _ in x:
+        {rounds}
+    return v0
+""")
+    (main,) = file.functions
+    assert evaluator.value_of(main.flow.returns[0].value, evaluator.root(main)).kind == "tensor"
+    assert evaluator.evaluated < 4_000

@@ -62,8 +62,16 @@ class Names:
         return found
 
     def _is_dead(self, definition: Definition, frame: Frame) -> bool:
-        statement = definition.statement
-        return statement in frame.flow.blocks and self._evaluator.is_dead(statement, frame)
+        """Whether a definition is not gotten to, as far as that can be said without asking all who call the function."""
+        statement, flow = definition.statement, frame.flow
+        if statement not in flow.blocks:
+            return False
+        for test, wanted in flow.conditions(statement):
+            if frame.given is not None or not _asks_for_parameters(flow, test):
+                holds = self._evaluator.truth(test, frame)
+                if holds is not None and holds is not wanted:
+                    return True
+        return statement in flow.unreachable
 
     def outer(self, name: str, function: Function, frame: Frame) -> Value:
         """A name that a function does not bind itself: of a function around it, of the module, or Python's own."""
@@ -392,6 +400,15 @@ class Names:
                     (cls.body, one) for one in cls.body.flow.definitions.get(name, ()) if one.kind == "assign"
                 ]
         return found
+
+
+def _asks_for_parameters(flow: Flow, test: Any) -> bool:
+    return any(
+        definition.kind == "parameter"
+        for one in ast.walk(test)
+        if isinstance(one, ast.Name) and one in flow.parents
+        for definition in flow.reaching(one)
+    )
 
 
 def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:

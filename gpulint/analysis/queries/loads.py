@@ -74,8 +74,8 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         row = evaluator.table.function(target.ref) if isinstance(target.ref, str) else None
         if row is None or row.does != "loads" or not call.args:
             continue
-        if evaluator.is_dead(call, frame):
-            continue
+        if "load_state_dict" not in file.words and not (function.flow.returns or function.flow.yields):
+            continue  # nothing of it gets to where it could be restored
         location = argument(call, 1, "map_location")
         device = evaluator.value_of(call, frame).device
         none = location is None or evaluator.value_of(location, frame).kind == "none"
@@ -326,6 +326,9 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
                 and flow.order[flow.statement_of(use)] < flow.order[flow.statement_of(load.call)]
             ):
                 target = evaluator.value_of(above.func, load.frame)
+                given = (evaluator.value_of(one, load.frame).kind for one in above.args)
+                if any(kind in ("module", "optimizer", "state", "dict") for kind in given):
+                    continue  # it saves what a training has made
                 full = target.ref if isinstance(target.ref, str) else ""
                 if target.kind == "function" or ("." in full and evaluator.table.function(full) is None):
                     return above

@@ -13,4 +13,4 @@ class Keeper:
         return torch.load(os.path.join(self.folder, "last.pt"), map_location="cpu")
 
     def best_weights(self):
-        return torch.load(os.path.join(self.folder, "best.pt"))  # maybe: GPU403
+        return torch.load(os.path.join(self.folder, "best.pt"))  # low: GPU403

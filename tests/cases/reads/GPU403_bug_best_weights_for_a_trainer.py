@@ -13,7 +13,7 @@ class Keeper:
         return torch.load(os.path.join(self.folder, "last.th"), map_location="cpu")
 
     def best_model_state(self):
-        return torch.load(os.path.join(self.folder, "best.th"))  # maybe: GPU403
+        return torch.load(os.path.join(self.folder, "best.th"))  # expect: GPU403
 # file: training.py
 import torch
 from keeping import Keeper
