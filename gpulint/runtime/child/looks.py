@@ -73,7 +73,7 @@ class Looks:
         found = self._see(view)
         if found is not None:
             steps = self._session.ended[span.first :]
-            span.window = spread(found, max(1.0, len(steps) / len(span.ends)))
+            span.window = spread(found, max(1.0, span.steps))
             self._session.lines.judge((span.begun, *steps), view.judged_until)
 
     def _see(self, view: View) -> Window | None:

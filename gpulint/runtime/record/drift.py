@@ -162,7 +162,9 @@ def _survived(
         return _drift(births, kind, "gc-garbage", garbage, len(collected), share, steps, slope, reason)
     events = sorted(alive)
     late = [i for i in eligible if i >= events[0]]
-    if _begins_late(events, eligible, late, edges, births.levels, total):
+    if _begins_late(events, eligible, late, edges, births.levels, total) or (
+        window and _comes_after_ends(events, eligible, late, edges, births.levels, total)
+    ):
         eligible, steps = late, sum(edges[i + 1] - edges[i] for i in late)
     share = len(alive) / len(eligible)
     each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
@@ -234,6 +236,21 @@ def _rises(amounts: Sequence[int]) -> float:
     """The part of the readings that are higher than the one before."""
     pairs = list(itertools.pairwise(amounts))
     return sum(later > earlier for earlier, later in pairs) / len(pairs) if pairs else 1.0
+
+
+def _comes_after_ends(
+    events: Sequence[int],
+    eligible: Sequence[int],
+    late: Sequence[int],
+    edges: Sequence[int],
+    levels: Sequence[tuple[int, int]] | None,
+    total: int,
+) -> bool:
+    """Whether what windows leave is made between the end of one and the beginning of the next: the first has none then, and what is
+    alive rises with each other. Where something is kept for some windows alone, it rises no more."""
+    after = [alive for step, alive in levels or () if step >= edges[late[0]]]
+    rises = all(b - a >= SLOPE * total / len(late) for a, b in itertools.pairwise(after))
+    return late[0] == eligible[0] + 1 and len(events) == len(late) >= FEWEST_WINDOWS and bool(after) and rises
 
 
 def _status(
