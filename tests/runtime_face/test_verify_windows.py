@@ -248,3 +248,54 @@ def test_what_is_kept_in_each_pass_has_its_list_as_holder(
     assert [rate["window"] for rate in data["rates"]] == [window] * bool(window)
     assert [("list `kept`" in found["text"]) for found in data["unpredicted"]] == [True] * bool(window)
     assert code == bool(window)
+
+
+CLASSES = """
+import torch
+from torch import nn
+
+
+class Metric:
+    def __init__(self):
+        self.scores = []
+
+    def update(self, out):
+        self.scores.append(out.square().mean(1))
+
+
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(64, 256)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.metric = Metric()
+
+    def train_epoch(self):
+        for _ in range(6):
+            loss = self.net(torch.randn(64, 64)).square().mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    @torch.no_grad()
+    def validate(self):
+        self.net.eval()
+        for _ in range(4):
+            self.metric.update(self.net(torch.randn(4096, 64)))
+        self.net.train()
+
+    def fit(self, epochs):
+        for _ in range(epochs):
+            self.train_epoch()
+            self.validate()
+
+
+Trainer().fit(8)
+"""
+
+
+def test_what_goes_only_as_the_script_ends_is_let_go_of_by_no_window(tmp_path: Path) -> None:
+    code, data, _ = run(tmp_path, CLASSES)
+    assert code == 1
+    assert [rate["window"] for rate in data["rates"]] == ["evaluation"]
+    assert ["list `self.scores` of `Metric`" in found["text"] for found in data["unpredicted"]] == [True]
+    assert data["harmless"] == []

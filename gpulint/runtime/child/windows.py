@@ -188,8 +188,8 @@ class Windows:
                 del self._session.spans[key]
         self.begin(name, name, site)
 
-    def end(self, key: Hashable, again: bool = False) -> None:
-        """A window has ended, and the next of its kind has begun where it does so `again`."""
+    def end(self, key: Hashable, again: bool = False, last: bool = False) -> None:
+        """A window has ended, and the next of its kind has begun where it does so `again`; the `last` one ends with the script."""
         span = self._session.spans.get(key)
         if span is None or self._session.probe is None:
             return
@@ -204,7 +204,7 @@ class Windows:
             return  # a reading would tell nothing new
         span.ends.append(self._mark())
         self._decide(key, span)
-        span.may_leak |= self._looks.recheck(span, again)
+        span.may_leak |= self._looks.recheck(span, again, last)
         if len(span.ends) in LOOKED_AT and span.may_leak and not self._is_stepwise(span):
             twins = (
                 one for one in self._session.spans.values() if one is not span and one.window is not None
@@ -218,12 +218,12 @@ class Windows:
         """The script has ended by itself: so have the calls and the evaluation under way."""
         for one in reversed(self._calls):
             for kind in reversed(one.kinds) if one.call() is None else ():
-                self.end(kind)
+                self.end(kind, last=True)
         self._calls.clear()
         for span in self._session.spans.values():
             span.is_open = False
         if self._phase is not None:
-            self.end(self._phase)
+            self.end(self._phase, last=True)
             self._phase = None
 
     # -- what becomes of them --------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class Windows:
     def _noted(self) -> int:
         """Bytes that are worth waiting for."""
         peak = max((m.figures.peak or 0 for m in self._session.marks if m.figures is not None), default=0)
-        return min(NOTED, int(NOTED_SHARE * peak))
+        return min(NOTED, int(NOTED_SHARE * peak)) // 4
 
     @property
     def missing(self) -> bool:

@@ -458,7 +458,7 @@ def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> f
     between = count_steps(s for s in rank.samples if begin < s.seconds <= end)
     total = 0.0
     for drift in rank.drifts:
-        if drift.place != "device" or drift.status == "occasional":
+        if drift.place != "device" or (drift.status == "occasional" and not drift.outlived):
             continue
         if drift.window:
             ends = [w.seconds for w in rank.windows if w.name == drift.window]
