@@ -170,6 +170,7 @@ A process that has ended, or crashed, holds nothing any more: the driver takes i
 What can be done:
   - in the training process: `gpulint.memory.clear()` between phases returns its cache to the driver, and
     `clear(force=True)` names the tensors that cannot be freed and who holds them
+  - peaks and limits are a process's own as well: `memory.reset_peak()` and `memory.limit(0.8)` act in the one that calls them
   - a process of yours that should be gone: `gpulint gpu kill PID`
   - fragmentation in the training process: `gpulint run --alloc-conf auto -- ...` from the start\
 """

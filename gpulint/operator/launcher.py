@@ -110,6 +110,12 @@ def against(settings: str) -> tuple[str, ...]:
     return alloc_conf.warnings_for(alloc_conf.parse(settings))
 
 
+def no_cards(environment: Mapping[str, str]) -> list[str]:
+    """What is to be said where `CUDA_VISIBLE_DEVICES` is no list of cards, as a fraction is none."""
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    return [] if visible is None or alloc_conf.lists_cards(visible) else [alloc_conf.not_a_limit(visible)]
+
+
 def _read(environment: Mapping[str, str], name: str) -> dict[str, str]:
     return alloc_conf.parse(environment.get(name, ""))
 

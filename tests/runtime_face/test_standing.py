@@ -33,7 +33,7 @@ from gpulint.runtime.record.result import (
 from gpulint.source.sources import Sources
 
 MIB = 1024**2
-HERE = Site("/work/train.py", 8, "train")
+HERE = Site("/project/train.py", 8, "train")
 ENVIRONMENT = Environment(
     "3.11", "python", "linux", "2026-11-26", torch="2.13", device="cuda", probe="cuda-allocator"
 )
@@ -69,7 +69,7 @@ def run(*ranks, **more):
 
 def untouched(name="best", size=4 * MIB, **more):
     return Untouched(
-        f"`{name}`, train.py:9", name, "/work/train.py", 9, 4, size, more.pop("freed", size), **more
+        f"`{name}`, train.py:9", name, "/project/train.py", 9, 4, size, more.pop("freed", size), **more
     )
 
 
@@ -103,7 +103,7 @@ def test_what_grows_is_not_told_as_untouched_too():
         "list",
         "global",
         "train",
-        "/work/train.py",
+        "/project/train.py",
         9,
         10,
         5120,
@@ -134,7 +134,7 @@ def test_untouched_memory_can_be_limited(limit, status):
 def test_a_cycle_is_told_with_what_waits_and_how_often_the_collector_came():
     garbage = Drift(HERE, "train", "device", "gc-garbage", 2.0 * MIB, 1.0, 18, 36 * MIB, 18, reason="waits")
     cycle = Cycle(
-        ("`Probe.net`", "function `hook()`"), "`hook()` closes over `self`", "/work/train.py", 8, 18, 36 * MIB
+        ("`Probe.net`", "function `hook()`"), "`hook()` closes over `self`", "/project/train.py", 8, 18, 36 * MIB
     )
     besides = Besides(cycles=(cycle,), collections=Collections(2, 1, 5 * MIB))
     verification = verify("train.py", run(rank(besides, drifts=(garbage,))), [])
@@ -222,7 +222,7 @@ def test_steps_that_could_not_be_judged_are_status_2_with_the_reason():
 
 
 def test_a_context_of_a_worker_is_named():
-    context = WorkerContext(77, "/work/data.py", 12, "Images.__getitem__")
+    context = WorkerContext(77, "/project/data.py", 12, "Images.__getitem__")
     verification = verify("train.py", run(rank(), contexts=(context,)), [])
     assert "process 77) has a CUDA context since data.py:12 in Images.__getitem__" in text(verification)
 

@@ -64,6 +64,8 @@ def command(
             raise click.UsageError(f"--alloc-conf: {error}") from error
         if allocator is not None and not quiet:
             _say([f"--alloc-conf: {text}" for text in launcher.against(allocator[1])])
+    if not quiet:
+        _say(launcher.no_cards(os.environ))
     try:
         ended = launcher.launch(program, allocator, interval)
     except launcher.CannotStart as error:

@@ -101,7 +101,7 @@ _HOST = (
 _CUDA = re.compile(
     r"\b(?:CUDA|HIP|XPU)\b[\w ]{0,20}\berror\b[\w ():]{0,20}\bout of memory"
     r"|\berror=2 *: *out of memory|Triton Error \[\w+\]: out of memory"
-    r"|OutOfMemoryError: (?:(?:CUDA|HIP|XPU|NPU) out of memory|Allocation on device)"
+    r"|OutOfMemoryError: Allocation on device|Error: (?:CUDA|HIP|XPU|NPU) out of memory"
     r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory|_OUT_OF_DEVICE_MEMORY",
     re.IGNORECASE,
 )

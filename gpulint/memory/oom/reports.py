@@ -17,7 +17,9 @@ BEGIN: Final = re.compile(
 )
 END: Final = re.compile(r"^\s*recovered: allocated")
 _REQUESTED = re.compile(rf"^\s*requested (?P<size>{_SIZE})", re.MULTILINE)
-_FREE = re.compile(rf"^\s*free on the card (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?", re.MULTILINE)
+_FREE = re.compile(
+    rf"^\s*free (?:on the card|(?P<metal>below Metal's limit)) (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?", re.MULTILINE
+)
 _ALLOWED = re.compile(rf"this process may use (?P<allowed>{_SIZE}) and has reserved (?P<reserved>{_SIZE})")
 _CACHED = re.compile(rf"^\s*cached (?P<size>{_SIZE}): reserved by torch", re.MULTILINE)
 _OUTSIDE = re.compile(rf"^\s*(?P<size>{_SIZE}) of this process lie outside torch's allocator", re.MULTILINE)
@@ -32,12 +34,12 @@ def parse_report(text: str) -> OomMessage | None:
     if begin is None or begin["again"]:
         return None
     requested, free, cached = (pattern.search(text) for pattern in (_REQUESTED, _FREE, _CACHED))
-    if requested is None or free is None or cached is None:
+    if requested is None or free is None or (cached is None and free["metal"] is None):
         kind = kind_of(text[begin.end() :])
         return None if kind is None else OomMessage("host" if kind == "host" else "cuda")
     allowed, recovered = _ALLOWED.search(text), _RECOVERED.search(text)
     total = parse_bytes(free["total"]) if free["total"] else None
-    held, outside, others = parse_bytes(cached["size"]), _size(_OUTSIDE, text), _size(_OTHERS, text)
+    held, outside, others = _size(_CACHED, text) or 0, _size(_OUTSIDE, text), _size(_OTHERS, text)
     if allowed is not None:
         allocated = max(0, parse_bytes(allowed["reserved"]) - held)
     elif recovered is not None:
@@ -54,6 +56,7 @@ def parse_report(text: str) -> OomMessage | None:
         process=allocated + held + outside if outside is not None else None,
         allowed=parse_bytes(allowed["allowed"]) if allowed is not None else None,
         private=_size(_PRIVATE, text),
+        backend="MPS" if free["metal"] else "CUDA",
     )
 
 
