@@ -390,28 +390,57 @@ def test_init_beside_other_tools(tmp_path: Path) -> None:
     assert (tmp_path / ".pre-commit-config.yaml").read_text() == "repos: []\n"
 
 
+LINE = 'external = ["GPU"]\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "written"),
+    [
+        ("ruff.toml", "line-length = 100\n", f"line-length = 100\n\n[lint]\n{LINE}"),
+        ("pyproject.toml", "[tool.ruff]\n", f"[tool.ruff]\n\n[tool.ruff.lint]\n{LINE}"),
+        (
+            "pyproject.toml",
+            "[tool.ruff.lint] # ours\r\nselect = []\r\n[tool.x]",
+            '[tool.ruff.lint] # ours\r\nexternal = ["GPU"]\r\nselect = []\r\n[tool.x]',
+        ),
+        (
+            "pyproject.toml",
+            "\ufeff[tool.ruff]\nline-length = 99",
+            f"\ufeff[tool.ruff]\nline-length = 99\n\n[tool.ruff.lint]\n{LINE}",
+        ),
+        ("pyproject.toml", f"[tool.ruff.lint]\n{LINE}", f"[tool.ruff.lint]\n{LINE}"),
+        ("pyproject.toml", "[project]\n", "[project]\n"),
+        ("ruff.toml", "broken", "broken"),
+    ],
+)
+def test_init_writes_what_ruff_needs(tmp_path: Path, name: str, settings: str, written: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(settings.encode())
+    shown = gpulint("init", "--diff", cwd=tmp_path).stdout.decode()
+    assert ("external" in shown) == (written != settings)
+    assert path.read_bytes() == settings.encode()
+    for _ in range(2):  # the second time there is nothing to add
+        gpulint("init", cwd=tmp_path)
+        assert path.read_bytes() == written.encode()
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("ruff.toml", "line-length = 100\n", '    [lint]\n    external = ["GPU"]\n'),
         (".ruff.toml", '[lint]\nexternal = ["V"]\n', '    [lint]\n    external = ["V", "GPU"]\n'),
-        ("pyproject.toml", "[tool.ruff]\n", ""),
+        ("ruff.toml", "lint = 3\n", '    [lint]\n    external = ["GPU"]\n'),
         (
             "pyproject.toml",
-            "[tool.ruff.lint]\nselect = []\n",
+            '[tool.ruff]\nlint.select = ["E"]\n',
             '    [tool.ruff.lint]\n    external = ["GPU"]\n',
         ),
-        ("pyproject.toml", '[tool.ruff.lint]\nexternal = ["GPU"]\n', ""),
-        ("pyproject.toml", "[project]\n", ""),
-        ("ruff.toml", "lint = 3\n", '    [lint]\n    external = ["GPU"]\n'),
-        ("ruff.toml", "broken", ""),
     ],
 )
-def test_init_says_what_ruff_needs(tmp_path: Path, name: str, settings: str, said: str) -> None:
+def test_init_says_what_ruff_needs_where_a_line_more_will_not_do(
+    tmp_path: Path, name: str, settings: str, said: str
+) -> None:
     (tmp_path / name).write_text(settings)
-    text = gpulint("init", cwd=tmp_path).stdout.decode()
-    assert ("external" in text) == bool(said)
-    assert said in text
+    assert said in gpulint("init", cwd=tmp_path).stdout.decode()
     assert (tmp_path / name).read_text() == settings
 
 

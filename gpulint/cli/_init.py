@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import textwrap
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError
@@ -112,32 +113,63 @@ def initialise(directory: str, only_shown: bool) -> int:
             click.echo(f"{os.path.normpath(path)}: would be written:\n{textwrap.indent(part.text, '    ')}")
         else:
             failed |= not _written(path, part.text)
-    if beside := _for_ruff(directory):
-        click.echo(beside)
+    failed |= not _for_ruff(directory, only_shown)
     if not only_shown and not failed:
         click.echo("Next: gpulint .")
     return 2 if failed else 0
 
 
-def _for_ruff(directory: str) -> str:
-    """What the project's configuration of ruff lacks, which takes codes in `noqa` that it does not know for wrong and unused."""
+def _for_ruff(directory: str, only_shown: bool) -> bool:
+    """See that ruff's configuration has gpulint's codes: ruff takes codes in `noqa` that it does not know for wrong and unused.
+
+    They are written where a line more says so, else what to write is said. False where a file could not be written.
+    """
     for name, prefix in ((".ruff.toml", ""), ("ruff.toml", ""), ("pyproject.toml", "tool.ruff.")):
+        path = os.path.join(directory, name)
         try:
-            with open(os.path.join(directory, name), encoding="utf-8-sig") as file:
-                settings: Any = parse_toml(file.read())
+            with open(path, encoding="utf-8", newline="") as file:
+                text = file.read()
+            settings: Any = parse_toml(text.removeprefix("\ufeff").replace("\r\n", "\n"))
         except (OSError, ValueError):
             continue
         for part in filter(None, prefix.split(".")):
-            settings = settings.get(part, {}) if isinstance(settings, dict) else {}
-        if not settings and prefix:
+            settings = settings.get(part) if isinstance(settings, dict) else None
+        if settings is None:
             continue
         lint = settings.get("lint", {}) if isinstance(settings, dict) else {}
         known = lint.get("external", []) if isinstance(lint, dict) else []
         if "GPU" in known:
-            return ""
-        what = f"[{prefix}lint]\nexternal = {json.dumps([*known, 'GPU'])}"
-        return f"{name}: ruff does not know gpulint's codes in `# noqa: GPU101`; write in it:\n{textwrap.indent(what, '    ')}"
-    return ""
+            return True
+        line = f"external = {json.dumps([*known, 'GPU'])}"
+        made = _with_line(text, f"[{prefix}lint]", line)
+        what = textwrap.indent(f"[{prefix}lint]\n{line}", "    ")
+        if made is None:
+            click.echo(
+                f"{name}: ruff does not know gpulint's codes in `# noqa: GPU101`; write in it:\n{what}"
+            )
+        elif only_shown:
+            click.echo(f"{name}: would get, for `# noqa: GPU101`:\n{what}")
+        else:
+            return _written(path, made)
+        return True
+    return True
+
+
+def _with_line(text: str, header: str, line: str) -> str | None:
+    """A TOML file with one line more, right below a table's header, or with the table at its end. None where it is no TOML then."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    found = re.search(rf"^[ \t]*{re.escape(header)}[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)", text, re.MULTILINE)
+    if found is None:
+        lead = "" if not text.strip() else end if text.endswith("\n") else 2 * end
+        made = f"{text}{lead}{header}{end}{line}{end}"
+    else:
+        lead = "" if found[0].endswith("\n") else end
+        made = f"{text[: found.end()]}{lead}{line}{end}{text[found.end() :]}"
+    try:
+        parse_toml(made.removeprefix("\ufeff").replace("\r\n", "\n"))
+    except ValueError:  # it is there already, or the table is written in another way
+        return None
+    return made
 
 
 def _present(directory: str, part: _Part) -> str | None:

@@ -17,12 +17,11 @@ from gpulint.codemods.editing import (
 )
 from gpulint.codemods.shape import (
     Shape,
-    all_calls,
     call_name,
     calls_in,
     dotted,
-    full_names,
     main_guard,
+    optimizers_made,
     read_shape,
     walk,
 )
@@ -74,15 +73,10 @@ def apply(module: cst.Module) -> cst.Module:
 def _training(module: cst.Module, shape: Shape) -> set[int]:
     """The identities of the nodes that only a program which trains has: step loops, and calls that make an optimizer or
     a trainer."""
-    full_name = full_names(module)
-    optimizers = (call for call in all_calls(module) if _is_optimizer(full_name(call.func)))
     trainers = (call for call, _ in trainer_calls(module))
-    return {id(node) for node in (*(place.loop for place in shape.steps), *optimizers, *trainers)}
-
-
-def _is_optimizer(full_name: str) -> bool:
-    package, _, made = full_name.rpartition(".")
-    return package == "torch.optim" and made != "lr_scheduler"
+    return {
+        id(node) for node in (*(place.loop for place in shape.steps), *optimizers_made(module), *trainers)
+    }
 
 
 def _import(name: str) -> cst.SimpleStatementLine:

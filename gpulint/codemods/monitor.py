@@ -15,6 +15,7 @@ from gpulint.codemods.shape import (
     Statement,
     body_of,
     dotted,
+    optimizers_made,
     read_shape,
     saves_checkpoint,
     validations,
@@ -51,6 +52,12 @@ def apply(module: cst.Module) -> cst.Module:
         return module
     made = plan.carry_out(module)
     return made if imported else with_import(made, name)
+
+
+def steps_elsewhere(module: cst.Module) -> bool:
+    """Whether a program makes an optimizer whose steps are not in this file, the only one that a codemod reads."""
+    watched = calls_kit(module, "Monitor", "Monitor.install") or any(trainer_calls(module))
+    return not watched and bool(optimizers_made(module)) and not read_shape(module).epochs
 
 
 def _around(plan: Plan, shape: Shape, place: Place, name: str, whole: Statement) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from gpulint.atomic import write_atomic
-from gpulint.codemods import transform
+from gpulint.codemods import left_out, transform
 from gpulint.config import ConfigResolver
 from gpulint.source.discovery import discover
 from gpulint.source.edits import unified_diff
@@ -18,11 +18,12 @@ from gpulint.source.files import FileError, read_source
 
 @dataclass(slots=True)
 class Outcome:
-    """Paths that changed (or would), their diffs where those were asked for, and what went wrong."""
+    """Paths that changed (or would), their diffs where those were asked for, what was not done, and what went wrong."""
 
     seen: int = 0
     changed: list[str] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -55,6 +56,8 @@ def _change(name: str, path: str, diff: bool, outcome: Outcome) -> None:
         outcome.problems.append((path, str(error)))
         return
     if text == source.text:
+        if reason := left_out(name, text):
+            outcome.left_out.append((path, reason))
         return
     outcome.changed.append(path)
     if diff:

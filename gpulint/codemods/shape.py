@@ -198,6 +198,13 @@ def full_names(module: cst.Module) -> Callable[[cst.BaseExpression], str]:
     return full_name
 
 
+def optimizers_made(module: cst.Module) -> list[cst.Call]:
+    """The calls of a module that make an optimizer of torch's."""
+    full_name = full_names(module)
+    made = ((call, full_name(call.func).rpartition(".")) for call in all_calls(module))
+    return [call for call, (package, _, name) in made if package == "torch.optim" and name != "lr_scheduler"]
+
+
 class _Found(cst.CSTVisitor):
     """The calls of a module, and for each name that it imports what that stands for."""
 

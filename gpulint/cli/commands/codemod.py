@@ -41,9 +41,9 @@ def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
     outcome = change_files(name, paths, diff)
     with while_read():
         sys.stdout.writelines(outcome.diffs)
-    for path, reason in outcome.problems:
+    for path, reason in (*outcome.left_out, *outcome.problems):
         say(f"{path}: {reason}")
-    if not outcome.changed and not outcome.problems and outcome.seen:
+    if not outcome.changed and not outcome.left_out and not outcome.problems and outcome.seen:
         say(f"nothing to change: {_LACKING[name]}")
     if not diff:
         for path in outcome.changed:
