@@ -71,9 +71,10 @@ class Clock:
     def _turn(self, step: int) -> None:
         """After the sampled steps, record allocations in every other stretch of steps."""
         from gpulint.runtime.probes.cuda import CudaProbe
+        from gpulint.runtime.probes.frames import Frames
 
         if step >= 4 * TURN and step % TURN == 0:
-            CudaProbe._record(CudaProbe.__new__(CudaProbe), step % (2 * TURN) == 0)
+            CudaProbe(Frames(""))._record(step % (2 * TURN) == 0)
 
     def around(self, name: str, original: Any) -> Any:
         """The function with a clock around it."""

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, consumers_of_definition
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.forwards import forwards
+from gpulint.analysis.queries.frozen import frozen, switches_weights
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import constant_index, dotted, keyword, last_name
@@ -360,11 +362,10 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
         use
         for origin, where in value.origins
         if where is not None and isinstance(origin, ast.AST)
-        for use in _uses_of(asked, origin, where)
+        for use in uses_since_made(asked.evaluator, (origin, where))
     ]
-    if any(use.row is not None and use.row.does == "requires grad" for use in uses) or any(
-        _switches_weights(use) for use in uses
-    ):
+    switched = any(switches_weights(asked.evaluator, use) is not None for use in uses)
+    if switched or frozen(asked.evaluator, value) is not None:
         yield refuted(Question.TRAINED, f"`{name}` is frozen all the same")
     ran = {grad_mode(asked.evaluator, use.node, use.frame).mode for use in uses if use.role == "called"}
     if ran == {"off"}:
@@ -388,22 +389,6 @@ def _by_name(node: ast.expr, frame: Frame) -> Iterator[Answer]:
             yield left_open(Question.TRAINED, "only its name says that it is a network")
             return
     yield refuted(Question.TRAINED, f"`{ast.unparse(node)}` is no network, as far as it is seen")
-
-
-def _uses_of(asked: Asked, node: Any, frame: Frame) -> list[Use]:
-    if isinstance(node, ast.arg):
-        return [
-            use
-            for one in frame.flow.definitions.get(node.arg, ())
-            if one.node is node
-            for use in consumers_of_definition(asked.evaluator, one, frame, "object")
-        ]
-    return consumers(asked.evaluator, node, frame, "object")
-
-
-def _switches_weights(use: Use) -> bool:
-    """`for p in net.parameters(): p.requires_grad = False`."""
-    return use.role == "set" and use.name == "requires_grad" and use.path[:1] == (PARAMETERS,)
 
 
 def _idle_report(asked: Asked, target: ast.Attribute, misspelt: bool) -> Report:

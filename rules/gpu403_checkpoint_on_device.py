@@ -1,37 +1,63 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.checkpoints import Load
-
-from gpulint.answers import doubts_of
+from gpulint.analysis.queries.lifetime import lets_go, step_while_bound, unseen_step_while_bound
+from gpulint.analysis.queries.loads import (
+    Load,
+    Loaded,
+    Restored,
+    files_around,
+    loaded,
+    loads,
+    made_elsewhere,
+    own_loading,
+    saved_states,
+)
+from gpulint.analysis.queries.placed import moved_anywhere, placed
+from gpulint.analysis.queries.processes import by_every_process
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.weight import checkpoint_matters
+from gpulint.answers import (
+    Answer,
+    Question,
+    Verdict,
+    left_open,
+    minor,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.syntax.flow import Definition
 
 
 class CheckpointOnDevice(Rule):
     """
     ## What it does
-    Finds `torch.load` of a training checkpoint without `map_location`, or with a CUDA device as such, in a program that
-    uses CUDA. Only loads that end in `load_state_dict` are reported, and only where the program shows that the model goes
-    to a GPU and that the file is a checkpoint of a training: one entry of it is taken, or the same file saves such states.
-    With `map_location=device`, where the device is the GPU if there is one, a name must hold the checkpoint while the
-    program trains or infers in a loop. With a CUDA device as such that will do as well, or a training's own checkpoint: an
-    optimizer is restored too, or the same file saves such states.
+    Finds `torch.load` of a training checkpoint without `map_location`, with a CUDA device as such, or with a place that is None
+    wherever there is CUDA. Only what ends in `load_state_dict` is reported, under whatever name and in whatever function it gets
+    there, and only where a network of the program goes to a GPU.
 
-    Without a doubt it tells of a checkpoint that is held while steps run and has an optimizer's state in it, or the weights of a
-    large network, and of one that every rank brings back to the same GPU. Most others are small, or are let go of before
-    training begins: of 110 findings of this rule, read in repositories that nobody had seen before, 20 were worth mending.
+    Without a doubt it tells of a checkpoint that a name, an attribute or a list keeps while steps run, here or in a caller, and that
+    is large: the weights of a network that is seen to have ten million, or those of a smaller one with an optimizer's state, which
+    is twice as much; and of one that each of several processes brings back to the same GPU. That its tensors were on a GPU it takes
+    from what the program saves, or from the entries of the file. Most others are small, or are let go of before training begins:
+    of 110 findings of this rule, read in repositories that nobody had seen before, 20 were worth mending.
 
-    With a doubt it also tells of a place that is None wherever there is CUDA, of loads in every process of several, of best
-    weights loaded behind a training, of an optimizer restored together with the weights, of weights that a name keeps while
-    steps run, of lists of checkpoints, of checkpoints that are an attribute of an object, and of helpers that hand out what they load.
+    With a doubt it also tells of checkpoints that nothing keeps while a step runs, of networks out of sight, and of loads that
+    perhaps one process only runs. It is silent about an optimizer's state that is restored alone, which the optimizer takes over as it
+    is; about tensors that become a part of an object; about files that the program makes just before, downloads or ships; and where a
+    network with few weights is filled and what was loaded is let go of.
 
     ## Why is this bad
     Without `map_location` every tensor of the checkpoint comes back on the GPU it was saved from, beside the model and
@@ -71,8 +97,7 @@ class CheckpointOnDevice(Rule):
     ## Fix safety
     Safe where all that is loaded goes into `load_state_dict`, which copies to the device of the model, or is a number.
     Unsafe otherwise: what reads a tensor of the checkpoint gets it on the CPU; and where a class of the program has a
-    `load_state_dict` of its own, which may keep what it is given. Of an `if` whose other branch loads the
-    same file to the CPU, that branch remains.
+    `load_state_dict` of its own, which may keep what it is given. Nothing is offered where a condition chooses the place.
     """
 
     code = "GPU403"
@@ -81,94 +106,176 @@ class CheckpointOnDevice(Rule):
     runtime_claim = Claim("growth", device_only=True)
     triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State", b"checkpoint", b"ckpt"))
     doubts = True
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.kept_loads import kept_loads
-        from gpulint.rules.detect.lifetimes.suspicion import considered
-        from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
-
-        yield from considered((*facts.ask(unmapped_loads), *facts.ask(kept_loads)))
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.checkpoints import loads
-        from gpulint.rules.detect.lifetimes.kept_loads import kept_loads
-        from gpulint.rules.detect.lifetimes.suspicion import told
-        from gpulint.rules.detect.lifetimes.unmapped_loads import unmapped_loads
-
-        rows: set[int] = set()
-        for load in facts.ask(loads):
-            rows |= {load.call.row, load.stmt.row}
-            if not _is_nothing(facts, load):
-                yield _report(facts, load)
-        if facts.on_gpu:
-            yield from told((*facts.ask(kept_loads), *facts.ask(unmapped_loads)), rows)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for load in loads(asked.evaluator, asked.file):
+            if load.device == "host" or load.elsewhere:
+                continue  # somebody says that it goes to the host, or where else
+            what = loaded(asked.evaluator, load)
+            answers = until_refuted(_answers(asked, load, what))
+            yield Claimed(load.place, asked.called(load.call), answers, partial(_report, asked, load, what))
 
 
-def _report(facts: FileFacts, load: Load) -> Report:
-    where = "the GPU it was saved from" if load.location is None else f"`{facts.source(load.location)}`"
+def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
+    """On what it stands that a checkpoint lies on the GPU for nothing, the cheap questions first."""
+    if not what.networks and not what.optimizers and what.returned is None:
+        yield refuted(Question.READS, "nothing is seen to be restored from it")
+    if what.adopted is not None or any(one.assigns for one in what.restored):
+        adopted = what.adopted.node if what.adopted is not None else what.restored[0].use.node
+        yield refuted(
+            Question.READS, "what is loaded becomes a part of something, and would stay on the host", adopted
+        )
+    ranks = by_every_process(asked.evaluator, load.call, load.frame) if load.location is None else None
+    several = ranks is not None and ranks.verdict is Verdict.PROVEN
+    if not what.networks and what.optimizers and not several:
+        yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")
+    held = _held(asked, what)
+    matters = ranks is not None or held.verdict is Verdict.PROVEN
+    yield ranks if ranks is not None and held.verdict is Verdict.OPEN else held
+    if what.restored:
+        yield proven(Question.READS, "it is restored from")
+    elif load.location is not None:
+        yield left_open(Question.READS, "what the callers do with it is not in sight")
+    else:
+        yield refuted(Question.READS, "nothing in sight is restored from it")
+    elsewhere = made_elsewhere(asked.evaluator, load)
+    if elsewhere is not None:
+        yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)
+    program = (
+        asked.program.searched("state_dict")
+        if matters
+        else files_around(asked.evaluator, load.frame.function)
+    )
+    as_they_are, from_host = saved_states(asked.evaluator, program)
+    if from_host and not as_they_are and load.location is None:
+        yield refuted(Question.DEVICE, "the program saves such states from the host")
+    saved = bool(as_they_are)
+    yield _saved_from(asked, load, what, matters, saved)
+    if ranks is None:
+        yield from _placed(asked, load, what, matters, saved)
+    saves = what.entries and any(one.kind == "optimizer" for one in as_they_are)
+    yield from checkpoint_matters(
+        asked.evaluator,
+        [one.value for one in what.networks],
+        "restored" if what.optimizers else "saved" if saves else "",
+        ranks is not None,
+        what.piled is not None,
+        held.verdict is Verdict.PROVEN,
+    )
+    yield from reached(asked.evaluator, load.frame.function)
+
+
+def _held(asked: Asked, what: Loaded) -> Answer:
+    """What keeps it while steps run."""
+    if what.piled is not None:
+        return proven(Question.OUTLIVES, "all of them are there at once", what.piled.node)
+    gone: Answer | None = None
+    for definition, frame in what.bound:
+        function, (own, dot, name) = frame.function, definition.key.partition(".")
+        if dot and function.cls is not None and own == function.self_name:
+            let_go = lets_go(asked.evaluator, function.cls, name, definition)
+            if let_go is None:
+                return proven(Question.OUTLIVES, f"`{definition.key}` keeps it as long as the object lives")
+            gone = refuted(Question.OUTLIVES, f"`{definition.key}` lets go of it again", let_go)
+            continue
+        event = step_while_bound(asked.steps, definition, frame)
+        at = event.node if event is not None else _unseen_step(asked, what, definition, frame)
+        if at is not None:
+            clause = f"`{definition.key}` keeps it while steps run"
+            return proven(Question.OUTLIVES, clause, at, asked.path_of(at))
+        deleted = any(one.kind == "delete" for one in frame.flow.definitions[definition.key])
+        if function.is_module and what.optimizers and what.networks and not deleted:
+            return proven(
+                Question.OUTLIVES, f"`{definition.key}` of the module keeps it as long as the program runs"
+            )
+    return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
+
+
+def _unseen_step(asked: Asked, what: Loaded, definition: Definition, frame: Frame) -> Any:
+    found = (unseen_step_while_bound(asked.evaluator, definition, frame, one.value) for one in what.networks)
+    return next((one for one in found if one is not None), None)
+
+
+def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) -> Iterator[Answer]:
+    """Whether what is restored is on a GPU: by then, and where what is loaded stays, at last."""
+    found = []
+    for one in what.networks:
+        name = ast.unparse(one.owner)
+        before = placed(asked.evaluator, one.owner, one.use.frame)
+        after = moved_anywhere(asked.evaluator, one.owner, one.use.frame)
+        found.append((name, before if before.device != "?" else after, after))
+    for name, _, after in found:
+        if after.device == "cuda":
+            yield proven(Question.DEVICE, f"`{name}` is on the GPU")
+            return
+    for name, _, after in found:
+        if after.how == "moved" and after.device == "?":
+            yield minor(Question.DEVICE, f"`{name}` is moved to a device, which the code does not name")
+            return
+    for name, before, after in found:
+        if before.device == "host" and after.device != "?" and not matters:
+            yield refuted(Question.DEVICE, f"`{name}` is on the host then")
+        if not matters and (not saved or load.device == "cuda") and not load.by_cuda:
+            yield refuted(Question.DEVICE, f"nothing shows that `{name}` is on a GPU")
+        yield left_open(Question.DEVICE, f"whether `{name}` is on a GPU is not shown")
+        return
+
+
+def _saved_from(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) -> Answer:
+    """Whether what is loaded was saved from a GPU."""
+    if load.by_cuda:
+        return proven(Question.DEVICE, "no place is named wherever CUDA is available")
+    if load.location is not None:
+        if not matters and not what.optimizers and not saved:
+            return refuted(Question.MEANT, "it is wanted on the GPU, and let go of at once")
+        return proven(Question.DEVICE, "`map_location` is a GPU")
+    if what.networks and all(_is_part(asked, one) for one in what.networks):
+        clause = "it is for a part of a network only: others may have trained it, on whatever device"
+        return left_open(Question.DEVICE, clause, what.networks[0].owner)
+    if saved:
+        return proven(Question.DEVICE, "the program saves such states as they are, from where the network is")
+    if what.optimizers or (what.entries and matters):
+        return proven(Question.DEVICE, "it is a training's checkpoint, by its entries")
+    if not matters and what.restored and not what.entries:
+        return refuted(Question.DEVICE, "the program shows no saving of such weights")
+    return left_open(Question.DEVICE, "whether the checkpoint was saved from a GPU is not shown")
+
+
+def _is_part(asked: Asked, one: Restored) -> bool:
+    """Whether what is restored is an attribute of a network: `net.base`."""
+    if not isinstance(one.owner, ast.Attribute) or one.owner.attr == "module":
+        return False
+    base = asked.evaluator.value_of(one.owner.value, one.use.frame)
+    return base.kind == "module" and ast.unparse(one.owner.value) != one.use.frame.function.self_name
+
+
+def _report(asked: Asked, load: Load, what: Loaded) -> Report:
+    named = load.location is not None and not load.by_cuda
+    where = f"`{asked.source(load.location)}`" if named else "the GPU it was saved from"
     return Report(
-        load.call,
-        f"`{facts.source(load.call).replace('( ', '(')}` puts the whole checkpoint on {where} before any of it is copied",
+        load.place,
+        f"`{asked.source(load.call)}` puts the whole checkpoint on {where} before any of it is copied",
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
         Cost(
             "the whole checkpoint on the device, beside the model it goes into",
             '870 MiB allocated while loading, 348 MiB with `map_location="cpu"`, for a 4-layer language model; H200, torch 2.11',
         ),
-        None if load.held else Severity.INFO,
-        lambda: _repair(facts, load),
-        doubts=_doubts(facts, load),
-        subject=facts.called(load.call),
+        repair=lambda: _repair(asked, load, what),
+        subject=asked.called(load.call),
     )
 
 
-def _is_nothing(facts: FileFacts, load: Load) -> bool:
-    """Whether a few weights pass through the GPU on their way into their network, and nothing else is seen to."""
-    from gpulint.analysis.questions.size.states import are_small
-
-    if load.stays or load.by_every_rank or load.brings_optimizer:
-        return False
-    return are_small(facts.ask, load.function, load.owners)
-
-
-def _doubts(facts: FileFacts, load: Load) -> tuple[str, ...]:
-    """Where nothing of a checkpoint stays, it only matters if it is large beside what the training takes later; where it
-    stays, if it is large at all: with an optimizer's state it is three times its network."""
-    from gpulint.rules.detect.checkpoints import saves_optimizers
-
-    from gpulint.analysis.code.loaded import is_of_others
-    from gpulint.analysis.questions.size.states import checkpoint_doubts, ranks_doubts
-
-    if load.location is None and not load.brings_optimizer and is_of_others(load.call.args[0]):
-        return ("by its name others have trained it, and where they saved it from is not shown",)
-    if load.by_every_rank:
-        return doubts_of(tuple(ranks_doubts(facts.ask, load.function, load.owners)))
-    if not load.stays:
-        return (
-            "no step is seen to run before it is let go of",
-            "how large it is, the code does not say",
-        )
-    with_optimizer = load.brings_optimizer or (load.formatted and facts.ask(saves_optimizers))
-    size = checkpoint_doubts(facts.ask, load.function, load.owners, with_optimizer, load.brings_optimizer)
-    return doubts_of(tuple(size))
-
-
-def _repair(facts: FileFacts, load: Load) -> Repair | None:
-    from gpulint.rules.detect.checkpoints import restores_its_own_way
-
-    from gpulint.analysis.questions.grad.old_torch import predates_no_grad
+def _repair(asked: Asked, load: Load, what: Loaded) -> Repair | None:
     from gpulint.fix.nodes import with_argument
 
-    if facts.ask(predates_no_grad):
-        return None  # a torch of that age takes no text for a place
+    if load.place is not load.call:
+        return None
     why_unsafe = ""
-    if not load.plain_uses:
+    if what.other is not None or what.returned is not None or not what.restored:
         why_unsafe = "what else is read of the checkpoint is on the CPU then"
-    elif facts.ask(restores_its_own_way):
+    elif own_loading(asked.evaluator, what):
         why_unsafe = "a `load_state_dict` of the program's own may keep the tensors where they were loaded"
-    branch = load.host_branch
-    if branch is not None and branch.is_idle:
-        changes = (Replace(branch.whole.node, branch.stmt.line),)
-        return Repair.unless(why_unsafe, "load it to the CPU in any case", changes)
-    new = with_argument(load.call.node, "map_location", facts.quoted("cpu"), position=1)
-    changes = (Replace(load.call.node, new),)
-    return Repair.unless(why_unsafe, f"load it to the CPU: `map_location={facts.quoted('cpu')}`", changes)
+    new = with_argument(asked.node(load.call), "map_location", asked.quoted("cpu"), position=1)
+    changes = (Replace(asked.node(load.call), new),)
+    return Repair.unless(why_unsafe, f"load it to the CPU: `map_location={asked.quoted('cpu')}`", changes)

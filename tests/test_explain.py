@@ -189,16 +189,16 @@ def test_an_answer_may_name_a_line_of_another_file(tmp_path: Path, monkeypatch: 
         "import torch\n\n\ndef load_checkpoint(path):\n    return torch.load(path)\n"
     )
     (tmp_path / "train.py").write_text(
-        "import torch\nfrom saving import load_checkpoint\nfrom torch import nn\n\n\n"
-        "def resume(path):\n    net = nn.Linear(8, 2).cuda()\n"
-        "    net.load_state_dict(load_checkpoint(path))\n    return net\n"
+        "import torch\nfrom saving import load_checkpoint\nfrom torchvision.models import vgg16\n\n\n"
+        "def resume(path, loader):\n    net = vgg16().cuda()\n    state = load_checkpoint(path)\n"
+        "    net.load_state_dict(state['net'])\n    for x in loader:\n        net(x.cuda()).sum().backward()\n"
     )
     monkeypatch.chdir(tmp_path)
     run = gpulint("explain", "--rule", "GPU403", "saving.py:5", cwd=tmp_path)
-    assert "`resume` hands it to a network on the GPU (train.py:6)" in run.stdout.decode()
+    assert "`state` keeps it while steps run (train.py:11)" in run.stdout.decode()
     written = json.loads(gpulint("explain", "--output-format", "json", "saving.py:5", cwd=tmp_path).stdout)
     places = [(answer["filename"], answer["row"]) for one in written for answer in one["answers"]]
-    assert ("train.py", 6) in places
+    assert ("train.py", 11) in places
 
 
 def test_every_told_finding_of_a_rule_that_considers_is_explained_so() -> None:

@@ -117,9 +117,9 @@ BUDGETS = {
     f"{ANALYSIS}.models": 300,
     f"{ANALYSIS}.queries": 1_900,
 }
-MOVED = ("gpu204", "gpu404", "gpu501")  # the rules that ask the engine
+MOVED = ("gpu204", "gpu403", "gpu404", "gpu501")  # the rules that ask the engine
 MOST_OF_MOVED = 1_500
-OLD_ENGINE = 33_569  # lines of code of the rooms that the engine takes the place of
+OLD_ENGINE = 31_988  # lines of code of the rooms that the engine takes the place of
 
 
 @cache

@@ -105,6 +105,11 @@ class Asked:
         self.tree  # noqa: B018
         return getattr(statement, "line_of_libcst", None) or statement.node_of_libcst  # type: ignore[no-any-return]
 
+    def quoted(self, text: str) -> str:
+        """A text as the file spells texts: in the quotes that it has more of, double ones where it has no preference."""
+        quote = "'" if self.file.text.count("'") > self.file.text.count('"') else '"'
+        return f"{quote}{text}{quote}"
+
     def no_grad(self) -> tuple[str, str]:
         """What the file calls `torch.no_grad`, and the module that it has to import for it; empty where it does already."""
         for key, definitions in self.file.body.flow.definitions.items():

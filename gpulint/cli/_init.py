@@ -144,7 +144,9 @@ def _for_ruff(directory: str, only_shown: bool) -> bool:
         made = _with_line(text, f"[{prefix}lint]", line)
         what = textwrap.indent(f"[{prefix}lint]\n{line}", "    ")
         if made is None:
-            click.echo(f"{name}: ruff does not know gpulint's codes in `# noqa: GPU101`; write in it:\n{what}")
+            click.echo(
+                f"{name}: ruff does not know gpulint's codes in `# noqa: GPU101`; write in it:\n{what}"
+            )
         elif only_shown:
             click.echo(f"{name}: would get, for `# noqa: GPU101`:\n{what}")
         else:

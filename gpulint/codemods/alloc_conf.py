@@ -74,7 +74,9 @@ def _training(module: cst.Module, shape: Shape) -> set[int]:
     """The identities of the nodes that only a program which trains has: step loops, and calls that make an optimizer or
     a trainer."""
     trainers = (call for call, _ in trainer_calls(module))
-    return {id(node) for node in (*(place.loop for place in shape.steps), *optimizers_made(module), *trainers)}
+    return {
+        id(node) for node in (*(place.loop for place in shape.steps), *optimizers_made(module), *trainers)
+    }
 
 
 def _import(name: str) -> cst.SimpleStatementLine:

@@ -7,6 +7,7 @@ import logging
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gpulint.memory.accounts.driver import driver
 from gpulint.memory.device import cuda_missing, cuda_started, device_index, tell, torch_module
 from gpulint.memory.peaks import process_peak
 from gpulint.units import format_bytes
@@ -151,13 +152,8 @@ def _card_without_cuda(index: int) -> tuple[int | None, int | None]:
     if not in_order and torch_module().cuda.device_count() != 1:
         return None, None
     try:
-        import pynvml  # type: ignore[import-untyped, unused-ignore]
-
-        pynvml.nvmlInit()
-        try:
-            memory = pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(index))
-        finally:
-            pynvml.nvmlShutdown()
+        with driver() as nvml:
+            memory = nvml.nvmlDeviceGetMemoryInfo(nvml.nvmlDeviceGetHandleByIndex(index))
     except Exception:  # no library, no driver, no permission: the figures stay unknown
         return None, None
     return int(memory.free), int(memory.total)

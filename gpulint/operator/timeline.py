@@ -69,6 +69,8 @@ def _read(path: Path) -> ProcessNotes:
             notes.ooms.append(record)
         elif kind == "error":
             notes.error = record
+    # A program that ends or fails is sampled by its own thread too, which may write first what was read last.
+    notes.samples.sort(key=lambda sample: sample["seconds"])
     return notes
 
 

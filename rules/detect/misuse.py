@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_periodic
 from gpulint.analysis.torch.backward import runs_backward
-from gpulint.analysis.torch.names import ENABLE_GRAD, NO_GRAD
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.file.program import FileAnalysis
 
-_MODES = NO_GRAD | ENABLE_GRAD
-_MODE_WORDS = frozenset(name.rsplit(".", 1)[-1] for name in _MODES)
 # A captured graph replays into the same gradient tensors: there they must stay where they are.
 _CAPTURING = re.compile(r"cuda_?graph|graphed|capture_begin", re.IGNORECASE)
 

@@ -148,6 +148,34 @@ def test_a_limit_is_weighed_when_it_is_full(changes, room, status, words):
     assert words in settled.reason
 
 
+def test_what_only_changed_its_address_is_no_growth():
+    ends = [0, 1, 2, 3]
+    moved = births({0: 66 << 10, 1: 66 << 10}, series=[0, 320 << 10, 320 << 10, 320 << 10])
+    assert drift.judge(moved, ends, "train", 1, "call of `train()`").status == "bounded"
+    kept = births({0: 66 << 10, 1: 66 << 10}, series=[0, 66 << 10, 132 << 10, 198 << 10])
+    assert drift.judge(kept, ends, "train", 1, "call of `train()`").status == "leak"
+
+
+def test_what_grows_in_one_of_three_steps_does_not_in_every_one():
+    stairs = [0, 0, 0, 512, 512, 512, 1024, 1024]  # where each step seems to have survivors
+    found = drift.judge(births(dict.fromkeys(range(6), 256), series=stairs), list(range(8)), "train", 1)
+    assert found.status == "occasional"
+
+
+def test_what_libraries_set_up_once_is_no_growth():
+    levels = [0, 33 << 20 | 4096, 33 << 20 | 8192, 33 << 20 | 12288]
+    grown = births({0: 33 << 20 | 4096, 1: 4096, 2: 4096}, series=levels)
+    leak = drift.judge(grown, [0, 1, 2, 3], "eval", 1, "trial")
+    assert leak is not None
+    nothing = dataclasses.replace(holder(), scope="unknown", births=(Held(SITE, 1, 33 << 20, 1),))
+    kept = dataclasses.replace(holder(), births=(Held(SITE, 2, 8192, 2),))
+    (found,), held = drift.less_set_up([leak], [nothing, kept])
+    assert (found.status, found.total, found.bytes_per_step) == ("leak", 8192, 4096)
+    assert held == [kept]
+    several = dataclasses.replace(nothing, births=(Held(SITE, 2, 33 << 20, 2),))
+    assert drift.less_set_up([leak], [several, kept]) == ([leak], [several, kept])
+
+
 def test_a_window_is_outlived_twice_before_it_is_growth():
     ends = [0, 1, 2, 3]  # the last one's may be in use
     assert drift.judge(births({0: 4096, 1: 4096, 2: 4096}), ends, "eval", 1, "evaluation").status == "leak"

@@ -7,15 +7,20 @@ import gc
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.utils._python_dispatch import (  # noqa: E402
+    TorchDispatchMode,
+    _get_current_dispatch_mode_stack,
+)
+
 from gpulint.runtime.holding.idle import idle, tensors_of  # noqa: E402
 from gpulint.runtime.observing.tracing import Trace  # noqa: E402
-from gpulint.runtime.observing.watching import watch_traces  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 
@@ -36,7 +41,7 @@ def key_of(tensor):
 # -- the trace -----------------------------------------------------------------------------------------------
 
 
-def test_forward_backward_and_optimizer_touch_and_copies_do_not(capfd):
+def test_forward_backward_and_optimizer_touch_and_copies_do_not():
     net, teacher = network(), network().eval()
     optimizer = torch.optim.AdamW(net.parameters())
     average = [weight.detach().clone() for weight in net.parameters()]
@@ -61,7 +66,6 @@ def test_forward_backward_and_optimizer_touch_and_copies_do_not(capfd):
     used = [*net.parameters(), *teacher.parameters(), *average, *states]
     assert trace.end([*used, *old]) == [True] * len(used) + [False] * len(old)
     assert not trace.on
-    assert capfd.readouterr().err == ""  # torch's own words about its observer are not the script's
 
 
 def test_a_view_touches_all_of_its_storage():
@@ -72,21 +76,51 @@ def test_a_view_touches_all_of_its_storage():
     assert trace.end([whole]) == [True]
 
 
-def test_a_trace_of_the_scripts_own_is_left_alone(tmp_path):
-    trace = Trace()
-    undo = watch_traces(trace.drop)
-    try:
-        assert trace.begin()
-        path = tmp_path / "own.json"
-        own = torch.profiler.ExecutionTraceObserver().register_callback(str(path))
+class Own(TorchDispatchMode):
+    """One that a script has entered."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_of_the_scripts_own_stay_as_they_are():
+    trace, own = Trace(), Own()
+    with own:
+        assert not trace.begin()  # its end must find it on top
+    assert trace.begin()
+    with own:
+        whole = torch.zeros(3)
+        assert trace.end([whole, torch.Tensor.clone(whole)]) == [True, True]
         assert not trace.on
-        own.start()
-        torch.zeros(3).exp()
-        own.stop()
-        own.unregister_callback()
-    finally:
-        undo()
-    assert "aten::exp" in [node["name"] for node in json.loads(path.read_text())["nodes"]]
+        before = len(own.seen)
+        whole.exp()
+        assert own.seen[before:] == [torch.ops.aten.exp.default]
+    assert _get_current_dispatch_mode_stack() == []
+
+
+def test_a_trace_ended_on_another_thread_says_nothing():
+    trace, said = Trace(), []
+    assert trace.begin()
+    other = threading.Thread(target=lambda: said.append(trace.end([torch.zeros(3)])))
+    other.start()
+    other.join()
+    assert said == [None]
+    trace.drop()
+    assert _get_current_dispatch_mode_stack() == []
+
+
+def test_a_sparse_tensor_touches_what_it_is_made_of():
+    indices, values = torch.tensor([[0, 1], [0, 1]]), torch.ones(2)
+    sparse = torch.sparse_coo_tensor(indices, values, (2, 2))
+    trace = Trace()
+    trace.begin()
+    sparse @ torch.ones(2, 1)
+    assert trace.end([values]) == [True]
 
 
 # -- who holds it --------------------------------------------------------------------------------------------

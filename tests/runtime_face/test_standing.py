@@ -134,7 +134,12 @@ def test_untouched_memory_can_be_limited(limit, status):
 def test_a_cycle_is_told_with_what_waits_and_how_often_the_collector_came():
     garbage = Drift(HERE, "train", "device", "gc-garbage", 2.0 * MIB, 1.0, 18, 36 * MIB, 18, reason="waits")
     cycle = Cycle(
-        ("`Probe.net`", "function `hook()`"), "`hook()` closes over `self`", "/project/train.py", 8, 18, 36 * MIB
+        ("`Probe.net`", "function `hook()`"),
+        "`hook()` closes over `self`",
+        "/project/train.py",
+        8,
+        18,
+        36 * MIB,
     )
     besides = Besides(cycles=(cycle,), collections=Collections(2, 1, 5 * MIB))
     verification = verify("train.py", run(rank(besides, drifts=(garbage,))), [])

@@ -104,6 +104,25 @@ def test_nodes_without_bytes_are_confirmed_and_negligible_on_the_gpu() -> None:
     assert (found.device, found.nodes, found.host) == (0.0, 12.0, 21000.0)
 
 
+def test_a_graph_that_grows_is_what_the_forwards_without_a_backward_keep() -> None:
+    there = Site(FILE, 13, "sample")
+    ran_there = ForwardFigures(replace(there, line=12), "Net", True, True, 9, 1 << 20, 512, 0.1)
+    growing = holder(line=40, through_graph=True, variable="state", text="tensor `state`")
+    growing = replace(growing, births=(Held(there, 16, 16 * 4096),))
+
+    def told(forward: ForwardFigures, held: Holder) -> Verification:
+        measured = rank(holders=(held,), drifts=(leak(site=there),), lines=(ran(),), forwards=(forward,))
+        return verification(finding("GPU201"), measured)
+
+    found = told(ran_there, growing)
+    assert found.unpredicted == ()
+    assert (found.verdicts[0].device, found.verdicts[0].holder) == (4096.0, "tensor `state`")
+    assert "it grows: 4.00 KiB a step" in found.verdicts[0].text
+    # one that a backward went through, and one that keeps no graph, are not what the finding means
+    assert len(told(replace(ran_there, visited=9), growing).unpredicted) == 1
+    assert len(told(ran_there, replace(growing, through_graph=False)).unpredicted) == 1
+
+
 def test_what_makes_the_exit_status_is_not_called_negligible() -> None:
     measured = rank(holders=(holder(16 * 512),), drifts=(leak(512.0),))
     for max_drift, negligible, code in ((0, False, 1), (511, False, 1), (512, True, 0)):

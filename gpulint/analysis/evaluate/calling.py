@@ -57,7 +57,7 @@ class Calling:
             return self.project(target.ref, node, frame, target.receiver)
         if kind == "class":
             return self._made(target.ref, node, frame)
-        if kind == "module":
+        if kind in ("module", "loaded"):
             return self.forward(target, node, frame)
         if kind == "object" and isinstance(target.ref, Class):
             method = self._evaluator.method(target.ref, "__call__")
@@ -177,9 +177,10 @@ class Calling:
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():
-                return (
-                    Value("module", origins=frozenset({(node, frame)})) if not _is_tool(base.ref) else UNKNOWN
-                )
+                where = keyword(node, "device")
+                device: Device = self.device_of(where, frame) if where is not None else "?"
+                made = Value("module", origins=frozenset({(node, frame)}), device=device)
+                return made if not _is_tool(base.ref) else UNKNOWN
             return None
         if kind in _TABLED:
             row = self._evaluator.table.method(kind, name)
@@ -276,9 +277,23 @@ class Calling:
             return "host" if value.const == "cpu" else "cuda" if value.const.startswith("cuda") else "?"
         if isinstance(value.const, int) and value.kind == "number":
             return "cuda"
-        if value.kind == "device":
-            return value.device
-        return "?"
+        return value.device if value.kind in ("device", "text") else "?"
+
+    def option(self, base: Value, name: str) -> Value | None:
+        """What an option of the command line is unless somebody asks for another, where that names a device; it decides nothing else."""
+        for node, frame in base.origins:
+            func = getattr(node, "func", None)
+            if not isinstance(func, ast.Attribute) or func.attr not in ("parse_args", "parse_known_args"):
+                continue
+            for function, call in frame.function.file.calls_named("add_argument"):
+                spelled = call.args[-1] if call.args else None
+                default = keyword(call, "default")
+                if default is None or not isinstance(spelled, ast.Constant):
+                    continue
+                if str(spelled.value).lstrip("-").replace("-", "_") == name:
+                    where = self.device_of(default, self._evaluator.root(function))
+                    return TEXT.but(device=where) if where != "?" else None
+        return None
 
     def _of_module(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value:
         row = self._evaluator.table.own("module", name)
@@ -342,6 +357,8 @@ class Calling:
 
     def _mapped(self, node: ast.Call, frame: Frame) -> Device:
         where = argument(node, 1, "map_location")
+        if isinstance(where, ast.Lambda) and where.args.args and isinstance(where.body, ast.Name):
+            return "host" if where.body.id == where.args.args[0].arg else "?"  # the storage as it was read
         return self.device_of(where, frame) if where is not None else "?"
 
     def _gives_tensor(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:

@@ -13,28 +13,29 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame, parameter_for
+from gpulint.analysis.evaluate.frames import Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import ENTRY, Definition
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of, keyword
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
 ANY: Final = "*"
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
-# `graph`: what gradients flow through; `object`: one and the same thing, under whatever name.
-Track = Literal["graph", "object"]
+# `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
+# that of something in it.
+Track = Literal["graph", "object", "storage"]
 Role = Literal[
     "reads", "cuts", "backward", "called", "method", "attribute", "set", "given", "stored", "returned", "optimized", "tested",
-    "deleted", "written", "dropped", "too much", "saved", "copied", "computed", "fed",
+    "deleted", "written", "dropped", "too much", "saved", "copied", "computed", "fed", "bound",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
     """One use: what is done at `node`, by what name; `path` leads to the value from what is used there. `owner` is the container
-    or object that it is stored in."""
+    or object that it is stored in, or the definition of the name that it is `bound` to (where storages are followed)."""
 
     role: Role
     node: Any
@@ -123,6 +124,8 @@ class _Worklist:
     def definition(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
         """Go on with the uses of a key that a definition reaches, in closures and other methods too."""
         key, flow = definition.key, frame.flow
+        if self.track == "storage":
+            self.use("bound", definition.node, frame, path, key, owner=definition)
         for use in flow.uses_of(definition):
             self.push(use, frame, path)
         own, dot, name = key.partition(".")
@@ -192,7 +195,7 @@ class _Worklist:
     def augmented(self, node: Any, above: ast.AugAssign, frame: Frame, path: tuple[Any, ...]) -> None:
         if node is above.target and self.track == "object" and not path:
             self.use("written", node, frame, path)
-        if node is above.value and self.track == "object" and not path:
+        if node is above.value and self.track != "graph" and not path:
             self.use("computed", node, frame, path)
             return
         for one in frame.flow.given.get(above.value, ()):
@@ -241,7 +244,7 @@ class _Worklist:
     def operator(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
             self.use("tested", node, frame, path)
-        elif self.track == "object" and (not path or path[0] == PARAMETERS):
+        elif self.track != "graph" and (not path or path[0] == PARAMETERS):
             self.use("computed", node, frame, path)
         elif not isinstance(above, ast.BinOp) or self.evaluator.value_of(above, frame).kind not in (
             "text",
@@ -297,12 +300,20 @@ class _Worklist:
         elif isinstance(above.slice, ast.Slice):
             self.push(above, frame, path)
         elif not path:
-            if self.track == "graph":
+            if self.track != "object":
                 self.push(above, frame, path)
             else:
                 self.use("attribute", above, frame, path, "item")
         elif path[0] in (PARAMETERS,) or _matches(path[0], constant_index(above.slice)):
             self.push(above, frame, path[1:] if path[0] != PARAMETERS else path)
+
+    def of_lambda(self, node: Any, above: ast.Lambda, frame: Frame, path: tuple[Any, ...]) -> None:
+        """What a lambda gives: to whoever is given the lambda."""
+        outer = frame.flow.parents.get(above)
+        if isinstance(outer, ast.Call) and outer.func is not above and node is above.body:
+            self.given_to(above, outer, frame, path)
+        else:
+            self.use("given", node, frame, path, "Lambda")
 
     def keyword(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         outer = frame.flow.parents.get(above)
@@ -326,9 +337,11 @@ class _Worklist:
             return
         outer = flow.parents.get(above)
         is_call = isinstance(outer, ast.Call) and outer.func is above
+        if is_call and self.track == "object":
+            self.definitions(outer, frame, path, ("inplace",))  # what it is from then on: the same
         if path and path[0] != PARAMETERS:
             self.of_container(node, above, outer if is_call else None, frame, path)
-        elif self.track == "graph":
+        elif self.track != "object":
             self.of_tensor(above, outer if is_call else None, frame)
         else:
             self.of_object(node, above, outer if is_call else None, frame, path)
@@ -389,7 +402,7 @@ class _Worklist:
             row = table.method("tensor.attributes", above.attr)
             if row is None or row.gives == "number":
                 self.use("reads" if above.attr != "grad_fn" else "attribute", above, frame, (), above.attr)
-            elif row.graph == "cuts":
+            elif row.graph == "cuts" and self.track == "graph":
                 self.use("cuts", above, frame, (), above.attr, row=row)
             else:
                 self.push(above, frame, ())
@@ -398,8 +411,28 @@ class _Worklist:
         if base.kind in ("object", "module") and isinstance(base.ref, Class):
             self.into_method(above.value, above, call, frame, ())
             return
+        if self.track == "storage" and self.taken_apart(above.attr, call, frame):
+            return
         row = table.method("tensor", above.attr)
         self.by_row(row or Row(), above.value, call, frame, (), above.attr)
+
+    def taken_apart(self, name: str, call: Any, frame: Frame) -> bool:
+        """A method of a dict of tensors, or of a network: whether what it gives has been gone on with."""
+        row = self.evaluator.table.own("dict", name)
+        gives = row.gives if row is not None else ""
+        if gives == "pairs":
+            self.push(call, frame, (ANY, 1))
+        elif gives == "elements":
+            self.push(call, frame, (ANY,))
+        elif gives == "element" or name in ("copy", "state_dict"):
+            self.push(call, frame, ())
+        elif gives == "number":
+            self.use("reads", call, frame, (), name)
+        elif self.evaluator.table.own("module", name) is not None and name not in ("float", "half", "type"):
+            self.use("method", call, frame, (), name)
+        else:
+            return False
+        return True
 
     def of_object(
         self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
@@ -453,7 +486,7 @@ class _Worklist:
             if target is not None:
                 self.into_function(target, node, call, frame, path, base)
                 return
-            if base.kind in ("tensor", "parameter") and self.track == "graph":
+            if base.kind in ("tensor", "parameter") and self.track != "object":
                 self.by_row(
                     self.evaluator.table.method("tensor", func.attr) or Row(),
                     node,
@@ -569,9 +602,9 @@ class _Worklist:
     ) -> None:
         """What a row of the table makes of the value."""
         does = row.does
-        if path[:1] == (PARAMETERS,) and does == "copies into":
+        if does == "copies into" and (path[:1] == (PARAMETERS,) or self.track == "storage"):
             self.use("reads", call, frame, path, name)
-        elif does == "backward":
+        elif does in ("backward", "differentiates"):
             self.use("backward", call, frame, path, name)
         elif does == "optimizes":
             self.use("optimized", call, frame, path, name)
@@ -601,7 +634,9 @@ class _Worklist:
         elif row.gives == "receiver":
             self.use("method", call, frame, path, name, row=row)
             self.push(call, frame, path)
-        elif row.graph == "cuts":
+        elif self.track == "storage" and row.gives == "tensor" and not row.view:
+            self.use("computed", call, frame, path, name, row=row)
+        elif row.graph == "cuts" and self.track == "graph":
             self.use("cuts", call, frame, path, name, row=row)
         elif row.graph == "none":
             self.use("reads" if row.gives == "number" else "given", call, frame, path, name, row=row)
@@ -648,6 +683,8 @@ class _Worklist:
         kinds = (
             (base.kind,)
             if base.kind in ("list", "dict", "set")
+            else ("dict",)
+            if base.kind == "state" and self.track == "storage"
             else ("list",)
             if base.kind == "unknown"
             else ()
@@ -673,6 +710,9 @@ class _Worklist:
 
     def into(self, container: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         """Go on with the uses of a container, under all its names."""
+        if ("into", container, frame, path) in self.seen:
+            return  # of a function that calls itself
+        self.seen.add(("into", container, frame, path))
         flow = frame.flow
         key = key_of(container)
         while key is None and isinstance(container, ast.Subscript):
@@ -719,17 +759,9 @@ class _Worklist:
         for call, caller in sites:
             if caller is None:
                 continue
-            given = _argument_of(function, name, call)
+            given = given_for(function, name, call)
             if given is not None and key_of(given) is not None:
                 self.into(given, caller, path)
-
-
-def _argument_of(function: Function, name: str, call: ast.Call) -> Any:
-    names = [one.arg for one in function.parameters][1 if function.takes_self else 0 :]
-    found = keyword(call, name)
-    if found is None and name in names and names.index(name) < len(call.args):
-        found = call.args[names.index(name)]
-    return found
 
 
 def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -796,5 +828,6 @@ _STEPS: dict[type, Any] = {
     ast.Subscript: _Worklist.subscript,
     ast.keyword: _Worklist.keyword,
     ast.Call: _Worklist.call,
+    ast.Lambda: _Worklist.of_lambda,
     ast.Attribute: _Worklist.attribute_of,
 }

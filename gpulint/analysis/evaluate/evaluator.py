@@ -35,6 +35,7 @@ MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
 MOST_ENTERED_BELOW: Final = 150  # calls below one function
 MOST_CALLERS: Final = 24
+MOST_TRIES: Final = 2  # of values that rest on each other, while some of them are unfinished
 
 TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
 _NEVER: Final = 1 << 60
@@ -51,12 +52,17 @@ class Evaluator:
         self.modes = Modes(self)
         self.evaluated = 0
         self.entered = 0
+        self.never: set[Function] = set()  # functions with calls that never run
         self._roots: dict[Function, Frame] = {}
         self._below: dict[Function, int] = {}
         self._callers: dict[Function, tuple[CallSite, ...]] = {}
         self._returned: dict[Frame, Value] = {}
         self._running: dict[tuple[Any, Frame], int] = {}
         self._reached_back = _NEVER
+        self._heads: set[int] = set()  # of what runs, what something has reached back to
+        self._provisional: dict[tuple[Any, Frame], tuple[Value, int]] = {}
+        self._resting: list[tuple[Any, Frame]] = []
+        self._tries: dict[tuple[Any, Frame], int] = {}
 
     def release(self) -> None:
         """Let go of everything: frames and values name each other."""
@@ -74,26 +80,60 @@ class Evaluator:
         found = frame.memo.get(node)
         if found is not None:
             return found  # type: ignore[no-any-return]
-        at = (node, frame)
-        if at in self._running:
-            self._reached_back = min(self._reached_back, self._running[at])
-            return BOTTOM
         if self.evaluated >= MOST_EVALUATED:
             return TOO_MUCH
+        method = _EXPRESSIONS.get(node.__class__)
+        return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
+
+    def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
+        """What `work` gives for a key in a frame, worked out once. What rests on something unfinished is only kept as long as that is
+        unfinished: `BOTTOM` stands for it meanwhile."""
+        found = known.get(key)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+        at = (key, frame)
+        begun = self._running.get(at)
+        if begun is not None:
+            self._reached_back = min(self._reached_back, begun)
+            self._heads.add(begun)
+            return BOTTOM
+        kept = self._provisional.get(at)
+        if kept is not None:
+            self._reached_back = min(self._reached_back, kept[1])
+            return kept[0]
         self.evaluated += 1
         depth = self._running[at] = len(self._running)
+        since = len(self._resting)
         outer, self._reached_back = self._reached_back, _NEVER
         try:
-            method = _EXPRESSIONS.get(node.__class__)
-            value = method(self, node, frame) if method is not None else UNKNOWN
+            value: Value = work(self, key, frame)
         finally:
             del self._running[at]
+        if depth in self._heads:
+            self._heads.discard(depth)
+            self._forget(since, self._reached_back >= depth)
         if self._reached_back >= depth:  # rests on nothing that is unfinished
-            frame.memo[node] = value
+            known[key] = value
             self._reached_back = outer
         else:
+            self._provisional[at] = (value, self._reached_back)
+            self._resting.append(at)
+            self._tries[at] = self._tries.get(at, 0) + 1
             self._reached_back = min(outer, self._reached_back)
         return value
+
+    def _forget(self, since: int, all_: bool) -> None:
+        """What was kept while something was unfinished is worked out again: all of it where that rests on nothing else, and a few times
+        where it is part of something larger."""
+        left = []
+        for one in self._resting[since:]:
+            if all_ or self._tries[one] <= MOST_TRIES:
+                self._provisional.pop(one, None)
+            else:
+                left.append(one)
+        self._resting[since:] = left
+        if not self._resting:
+            self._tries.clear()
 
     # -- frames
 
@@ -151,7 +191,9 @@ class Evaluator:
             if caller is function:
                 continue
             certain = self._runs(call, frame, function)
-            if certain is not None:
+            if certain is not None and self.is_dead(call, frame):
+                self.never.add(function)
+            elif certain is not None:
                 found.append(CallSite(call, frame, certain))
         return found
 
@@ -216,22 +258,7 @@ class Evaluator:
         """What a definition gives its key."""
         kind = definition.kind
         if kind == "parameter":
-            at = (definition, frame)
-            if definition in frame.memo:
-                return frame.memo[definition]  # type: ignore[no-any-return]
-            if at in self._running:
-                self._reached_back = min(self._reached_back, self._running[at])
-                return BOTTOM
-            depth = self._running[at] = len(self._running)
-            outer, self._reached_back = self._reached_back, _NEVER
-            value = self.names.parameter(definition, frame)
-            del self._running[at]
-            if self._reached_back >= depth:
-                frame.memo[definition] = value
-                self._reached_back = outer
-            else:
-                self._reached_back = min(outer, self._reached_back)
-            return value
+            return self._once(frame.memo, definition, frame, _parameter)
         if kind in ("assign", "loop", "context"):
             value = self.value_of(definition.value, frame)
             if kind == "loop":
@@ -257,25 +284,9 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        found = self._returned.get(frame)
-        if found is not None:
-            return found
-        at = (frame.function, frame)
-        if at in self._running:
-            self._reached_back = min(self._reached_back, self._running[at])
-            return BOTTOM
-        depth = self._running[at] = len(self._running)
-        outer, self._reached_back = self._reached_back, _NEVER
-        value = self._given_back(frame)
-        del self._running[at]
-        if self._reached_back >= depth:
-            self._returned[frame] = value
-            self._reached_back = outer
-        else:
-            self._reached_back = min(outer, self._reached_back)
-        return value
+        return self._once(self._returned, frame, frame, _given_back)
 
-    def _given_back(self, frame: Frame) -> Value:
+    def given_back(self, frame: Frame) -> Value:
         flow = frame.flow
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
@@ -324,6 +335,15 @@ class Evaluator:
             if left.kind == "none" or left.const is not UNSET or left.kind in ("class", "function"):
                 return (left.kind == "none") == isinstance(op, ast.Is)
             return None
+        if left.kind == "device" and isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
+            parts = right.parts if right.kind == "tuple" else (right,)
+            if parts and all(one.kind == "text" for one in parts):  # a device equals no text
+                return isinstance(op, (ast.NotEq, ast.NotIn))
+        if isinstance(op, (ast.In, ast.NotIn)):
+            among = [one.const for one in right.parts or ()] if right.kind == "tuple" else [UNSET]
+            if left.const is UNSET or any(one is UNSET for one in among):
+                return None
+            return (left.const in among) == isinstance(op, ast.In)
         if left.const is UNSET or right.const is UNSET:
             return None
         try:
@@ -343,10 +363,19 @@ class Evaluator:
 
     def is_dead(self, node: Any, frame: Frame) -> bool:
         """Whether a statement's conditions are known not to hold in a frame, of itself and of those around it."""
-        flow = frame.flow
-        if flow.statement_of(node) in flow.unreachable:
+        statement = frame.flow.statement_of(node)
+        key = ("dead", statement)
+        found = frame.memo.get(key)
+        if found is None:
+            found = self._is_dead(statement, frame)
+            if not self._running:  # else it may rest on something unfinished
+                frame.memo[key] = found
+        return found
+
+    def _is_dead(self, statement: Any, frame: Frame) -> bool:
+        if statement in frame.flow.unreachable:
             return True
-        for test, wanted in flow.conditions(node):
+        for test, wanted in frame.flow.conditions(statement):
             holds = self.truth(test, frame)
             if holds is not None and holds is not wanted:
                 return True
@@ -370,7 +399,9 @@ class Evaluator:
         return Value("number", device="host", size="scalar", const=value)
 
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
-        return TEXT
+        first = node.values[0] if node.values else None
+        starts = str(first.value) if isinstance(first, ast.Constant) else ""
+        return TEXT.but(device="cuda") if starts.startswith("cuda") else TEXT  # a place: `f"cuda:{rank}"`
 
     def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
         if any(isinstance(one, ast.Starred) for one in node.elts):
@@ -406,12 +437,14 @@ class Evaluator:
         left = self.value_of(node.left, frame)
         if left.kind in ("tensor", "parameter"):
             return Value("tensor", device=left.device, size=left.size)
-        return NUMBER
+        holds = self._compared(node, frame) if len(node.ops) == 1 else None
+        return NUMBER if holds is None else NUMBER.but(const=holds)
 
     def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         value = self.value_of(node.operand, frame)
         if isinstance(node.op, ast.Not):
-            return NUMBER
+            holds = self.truth(node, frame)
+            return NUMBER if holds is None else NUMBER.but(const=holds)
         if isinstance(node.op, ast.USub) and isinstance(value.const, (int, float)):
             return value.but(const=-value.const)
         if isinstance(node.op, ast.Invert):
@@ -520,6 +553,8 @@ class Evaluator:
     def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
         """An attribute of a value."""
         kind = base.kind
+        if kind == "device":
+            return TEXT
         if kind == "library":
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))
@@ -554,7 +589,7 @@ class Evaluator:
                 if definitions
                 else UNKNOWN
             )
-        found = self._by_use(node, frame)
+        found = self._by_use(node, frame) or self.calling.option(base, name)
         if found is not None:
             return found
         graph = Graph.MAY if base.graph else Graph.NONE
@@ -588,7 +623,7 @@ class Evaluator:
                 return by_use
             if found.kind == "none":
                 return UNKNOWN
-        if found.kind == "number" and len(values) > 1:
+        if found.const is not UNSET and (len(values) > 1 or self.names.is_set_by_others(cls, name)):
             found = found.but(const=UNSET)
         return found
 
@@ -614,6 +649,8 @@ class Evaluator:
                 definition = Definition(name, "parameter", None, statement.target, statement)
                 frame = self.root(cls.body)
                 found = self.names.annotated(statement.annotation, definition, frame)
+                if found.kind == "text" and statement.value is not None:
+                    found = found.but(device=self.calling.device_of(statement.value, frame))
                 return found if found.is_known else None
         return None
 
@@ -637,6 +674,14 @@ class Evaluator:
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return Value("function", ref=None, origins=frozenset({(node, frame)}))
+
+
+def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Value:
+    return evaluator.names.parameter(definition, frame)
+
+
+def _given_back(evaluator: Evaluator, key: Frame, frame: Frame) -> Value:
+    return evaluator.given_back(frame)
 
 
 def _computed(op: Any, left: Any, right: Any) -> Any:

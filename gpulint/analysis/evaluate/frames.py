@@ -11,6 +11,7 @@ from gpulint.analysis.models.table import Table
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
+from gpulint.analysis.syntax.nodes import keyword
 
 DEEPEST = 4  # calls below a root that are told apart by what they are given
 
@@ -149,3 +150,12 @@ def parameter_for(function: Function, call: Any, argument: Any, bound: bool) -> 
                 return str(named.arg)
             return names.kwarg.arg if names.kwarg is not None else None
     return None
+
+
+def given_for(function: Function, name: str, call: ast.Call) -> Any:
+    """The expression that a call gives a parameter; None where none is seen."""
+    names = [one.arg for one in function.parameters][1 if function.takes_self else 0 :]
+    found = keyword(call, name)
+    if found is None and name in names and names.index(name) < len(call.args):
+        found = call.args[names.index(name)]
+    return found

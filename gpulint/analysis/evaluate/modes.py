@@ -11,6 +11,8 @@ from gpulint.analysis.project.file import Class, Function
 
 _WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 
+_SWITCHES = ("set_grad_enabled", "enter_context", "__enter__")
+
 
 class Modes:
     """Looks at guards for an evaluator."""
@@ -18,6 +20,7 @@ class Modes:
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
         self._own: dict[tuple[Any, Frame], Any] = {}
+        self.at_entry: dict[Function, Any] = {}  # what is worked out of functions' callers
 
     def guard(self, node: Any, frame: Frame) -> Any:
         """The node that switches grad off where a node is evaluated; None where nothing in sight does."""
@@ -59,20 +62,41 @@ class Modes:
         return None, None
 
     def _switched(self, statement: Any, frame: Frame) -> tuple[str, Any, Any] | None:
-        """`torch.set_grad_enabled(False)` as a statement before this one, in a block around it."""
+        """`torch.set_grad_enabled(False)`, or a context that is entered for good, in a statement before this one in a block around it."""
         flow = frame.flow
-        calls = flow.calls.get("set_grad_enabled")
-        if not calls:
+        found = [
+            (call, context)
+            for name in _SWITCHES
+            for call in flow.calls.get(name, ())
+            if (context := _entered(call)) is not None
+        ]
+        if not found:
             return None
         blocks = list(flow.around(statement))
         at = flow.order.get(statement, 0)
-        for call in reversed(calls):
+        for call, context in sorted(found, key=lambda one: -flow.order.get(flow.statement_of(one[0]), 0)):
             own = flow.statement_of(call)
-            if isinstance(own, ast.Expr) and flow.order[own] < at and flow.blocks[own] in blocks:
-                mode = self.of_context(call, frame)
-                if mode is not None:
-                    return mode, call, flow.blocks[own]
+            if (
+                not isinstance(own, (ast.Expr, ast.Assign))
+                or flow.order[own] >= at
+                or flow.blocks[own] not in blocks
+            ):
+                continue
+            mode = self.of_context(context, frame)
+            if own.value is not call:  # `training or torch.set_grad_enabled(False)`
+                mode = self._in_expression(call, own.value, mode, frame)
+            if mode is not None:
+                return mode, call, flow.blocks[own]
         return None
+
+    def _in_expression(self, call: ast.Call, whole: Any, mode: str | None, frame: Frame) -> str | None:
+        """The mode that a call sets where the expression that it is a part of gets as far as that."""
+        if isinstance(whole, ast.IfExp):
+            holds = self._evaluator.truth(whole.test, frame)
+            if holds is None:
+                return "open"
+            return mode if (whole.body if holds else whole.orelse) is call else None
+        return "open" if isinstance(whole, ast.BoolOp) else mode
 
     def of_context(self, node: Any, frame: Frame) -> str | None:
         """What a context does to grad: `on`, `off`; None where it leaves it, or may."""
@@ -104,23 +128,31 @@ class Modes:
         return "open"
 
     def _decorated(self, function: Function, frame: Frame) -> tuple[str | None, Any]:
+        """What the decorators say, the one that decides before those that are not seen."""
+        open_: Any = None
+        if isinstance(function.node, ast.AsyncFunctionDef):
+            return None, None
         for node in getattr(function.node, "decorator_list", ()):
-            if isinstance(function.node, ast.AsyncFunctionDef):
-                break
-            value = self._evaluator.value_of(
-                node, self._evaluator.root(function.parent or function.file.body)
-            )
-            if value.kind == "library" and isinstance(value.ref, str):
-                row = self._evaluator.table.function(value.ref)
-                if row is not None and row.gives == "context" and row.mode in ("on", "off"):
-                    return row.mode, node
-            mode = self.of_value(value, node, frame)
-            if mode is not None:
+            mode = self._of_decorator(node, function)
+            if mode in ("on", "off"):
                 return mode, node
-            wrapper = self._of_wrapper(value)
-            if wrapper is not None:
-                return wrapper, node
-        return None, None
+            open_ = node if mode == "open" and open_ is None else open_
+        return ("open", open_) if open_ is not None else (None, None)
+
+    def _of_decorator(self, node: Any, function: Function) -> str | None:
+        outer = self._evaluator.root(function.parent or function.file.body)
+        value = self._evaluator.value_of(node, outer)
+        if value.kind == "library" and isinstance(value.ref, str):
+            row = self._evaluator.table.function(value.ref)
+            return (
+                row.mode if row is not None and row.gives == "context" and row.mode in ("on", "off") else None
+            )
+        if isinstance(node, ast.Call):
+            made = self._evaluator.value_of(node.func, outer)
+            if made.kind == "library" and value.kind != "context":
+                return None  # `lru_cache(maxsize=8)`
+        mode = self.of_value(value, node, outer)
+        return mode if mode is not None else self._of_wrapper(value)
 
     def _of_wrapper(self, value: Value) -> str | None:
         """A decorator of the project whose wrapper runs the function under a guard."""
@@ -132,3 +164,12 @@ class Modes:
                 if self.of_context(call, self._evaluator.root(one)) == "off":
                     return "off"
         return None
+
+
+def _entered(call: ast.Call) -> Any:
+    """The context that a call enters."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "__enter__":
+        return call.func.value
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "enter_context":
+        return call.args[0] if call.args else None
+    return call

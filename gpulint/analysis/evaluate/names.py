@@ -45,6 +45,9 @@ class Names:
     def name(self, node: ast.Name, frame: Frame) -> Value:
         """The value of a name where it is read."""
         reaching = frame.flow.reaching(node)
+        if len(reaching) > 1:  # not what stands on a way that is known not to be gone
+            gone = tuple(one for one in reaching if one is ENTRY or not self._is_dead(one, frame))
+            reaching = gone or reaching
         values = [
             self._evaluator.definition(one, frame)
             for one in reaching
@@ -55,8 +58,20 @@ class Names:
         found = join(values) if values else UNKNOWN
         if found.kind == "unknown" and not found.graph:  # what is not seen is what it is used as
             role = self.role(node.id, frame.function)
-            return role.but(origins=found.origins) if role is not None else found
+            return role.but(origins=found.origins, device=found.device) if role is not None else found
         return found
+
+    def _is_dead(self, definition: Definition, frame: Frame) -> bool:
+        """Whether a definition is not gotten to, as far as that can be said without asking all who call the function."""
+        statement, flow = definition.statement, frame.flow
+        if statement not in flow.blocks:
+            return False
+        for test, wanted in flow.conditions(statement):
+            if frame.given is not None or not _asks_for_parameters(flow, test):
+                holds = self._evaluator.truth(test, frame)
+                if holds is not None and holds is not wanted:
+                    return True
+        return statement in flow.unreachable
 
     def outer(self, name: str, function: Function, frame: Frame) -> Value:
         """A name that a function does not bind itself: of a function around it, of the module, or Python's own."""
@@ -264,7 +279,8 @@ class Names:
                 if found is not None:
                     return found
         last = key.rpartition(".")[2]
-        for kind, names in _NAMES.items():
+        guesses = {} if last[:1].isupper() else _NAMES  # else it is a class, as names of classes are written
+        for kind, names in guesses.items():
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
                 guess = Assumption(f"only its name says that `{key}` is a {_WORDS[kind]}")
                 return Value(kind, graph=Graph.MAY if kind == "tensor" else Graph.NONE, assumptions=(guess,))  # type: ignore[arg-type]
@@ -359,6 +375,17 @@ class Names:
             self._fields[at] = tuple(found or self._set_in(list(program.subclasses(cls)), name))
         return self._fields[at]
 
+    def is_set_by_others(self, cls: Class, name: str) -> bool:
+        """Whether code outside of a class sets such an attribute, of whatever object."""
+        own = [one for one in self._evaluator.program.lineage(cls) if isinstance(one, Class)]
+        for file in self._evaluator.program.searched(name):
+            for function in (file.body, *file.functions):
+                if name not in function.words or (function.cls in own and function.takes_self):
+                    continue
+                if any(key.endswith(f".{name}") for key in function.flow.definitions):
+                    return True
+        return False
+
     def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
         found: list[tuple[Function, Definition]] = []
         for cls in classes:
@@ -373,6 +400,15 @@ class Names:
                     (cls.body, one) for one in cls.body.flow.definitions.get(name, ()) if one.kind == "assign"
                 ]
         return found
+
+
+def _asks_for_parameters(flow: Flow, test: Any) -> bool:
+    return any(
+        definition.kind == "parameter"
+        for one in ast.walk(test)
+        if isinstance(one, ast.Name) and one in flow.parents
+        for definition in flow.reaching(one)
+    )
 
 
 def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:

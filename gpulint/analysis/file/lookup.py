@@ -73,12 +73,6 @@ def are_of_one_file(one: ir.Function, other: ir.Function) -> bool:
     return len(files) == 1
 
 
-def is_of_another(function: ir.Function, call: ir.Call, wanted: ir.Function) -> bool:
-    """Whether a call by the name of `wanted` is known to be of another file's function, which is called alike."""
-    callee = called_in_project(function, call)
-    return callee is not None and not are_of_one_file(callee, wanted)
-
-
 def class_made(function: ir.Function, call: ir.Call) -> ClassInfo | None:
     """The class of the project that a call makes an object of; None where it is none that is seen."""
     return class_named(function, call.func)

@@ -58,7 +58,10 @@ class Function:
         """Whether its first parameter is the object it is called on."""
         if self.cls is None or self.parent is not None or not self.parameters:
             return False
-        return "staticmethod" not in self.decorators and "classmethod" not in self.decorators
+        if "staticmethod" in self.decorators or "classmethod" in self.decorators:
+            return False
+        # a class as a folder of functions: they are called through it, and their first parameters have nothing in common
+        return self.parameters[0].arg in ("self", "cls") or not self.cls.is_folder
 
     @property
     def self_name(self) -> str:
@@ -88,6 +91,12 @@ class Class:
 
     def __repr__(self) -> str:
         return f"<class {self.name}>"
+
+    @cached_property
+    def is_folder(self) -> bool:
+        """Whether its functions take no object: their first parameters differ."""
+        firsts = [one.parameters[0].arg for one in self.methods.values() if one.parameters]
+        return len(firsts) > 1 and len(set(firsts)) == len(firsts)
 
     @cached_property
     def body(self) -> Function:

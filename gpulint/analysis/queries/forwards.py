@@ -58,7 +58,7 @@ def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | 
             if runs and (attribute is None or attribute.gives != "module"):
                 return Forward(call, frame, base, func.value)
     target = evaluator.value_of(func, frame)
-    if target.kind != "module":
+    if target.kind not in ("module", "loaded"):
         return None
     made = evaluator.calling.made_by(target)
     if made is not None and made.weights == "none":

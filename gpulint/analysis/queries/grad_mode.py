@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.syntax.nodes import key_of
 
 _DEEPEST: Final = 6
 
@@ -33,28 +34,41 @@ def grad_mode(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode:
         return GradMode(own, by)  # type: ignore[arg-type]
     if frame.caller is not None:
         return grad_mode(evaluator, frame.call, frame.caller)
-    return _at_entry(evaluator, frame.function, _DEEPEST, ())
+    return grad_at_entry(evaluator, frame.function)
 
 
 def grad_at_entry(evaluator: Evaluator, function: Function) -> GradMode:
     """The grad mode in which a function is called."""
-    return _at_entry(evaluator, function, _DEEPEST, ())
+    return _at_entry(evaluator, function, _DEEPEST) or GradMode("on")
 
 
-def _at_entry(evaluator: Evaluator, function: Function, depth: int, seen: tuple[Function, ...]) -> GradMode:
-    if function.is_module or not depth or function in seen:
+def _at_entry(evaluator: Evaluator, function: Function, depth: int) -> GradMode | None:
+    """The same; None while it is being asked, further out: what calls itself is in no other mode for that."""
+    if function.is_module or not depth:
         return GradMode("on")
+    known = evaluator.modes.at_entry
+    if function not in known:
+        known[function] = None
+        known[function] = _worked_out(evaluator, function, depth)
+    return known[function]  # type: ignore[no-any-return]
+
+
+def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMode:
+    if _is_run_without_grad(evaluator, function):
+        return GradMode("off", function.node, called=True)
     found: list[GradMode] = []
     certain = True
     for site in evaluator.callers(function):
         own, by = evaluator.modes.own(site.call, site.frame)
         certain = certain and site.certain
-        if own is not None:
-            found.append(GradMode(own, by))  # type: ignore[arg-type]
-        else:
-            found.append(_at_entry(evaluator, site.frame.function, depth - 1, (*seen, function)))
+        one = GradMode(own, by) if own is not None else _at_entry(evaluator, site.frame.function, depth - 1)  # type: ignore[arg-type]
+        if one is not None:
+            found.append(one)
+    by = _switched_by_constructor(evaluator, function)
+    if by is not None:
+        return GradMode("off", by, called=bool(found))
     if not found and function.parent is not None:
-        return _at_entry(evaluator, function.parent, depth - 1, (*seen, function))
+        return _at_entry(evaluator, function.parent, depth - 1) or GradMode("on")
     modes = {one.mode for one in found}
     if not modes:
         by = _switched_at_the_top(evaluator, function)
@@ -65,12 +79,64 @@ def _at_entry(evaluator: Evaluator, function: Function, depth: int, seen: tuple[
     return GradMode("mixed", next(one.by for one in found if one.mode != "on"), sure, called=True)
 
 
+def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a framework calls the method, and switches grad off before."""
+    if function.cls is None or function.parent is not None:
+        return False
+    for base in evaluator.program.lineage(function.cls):
+        if isinstance(base, str):
+            row = evaluator.table.own(f"hooks.{base.rpartition('.')[2]}", function.name)
+            if row is not None:
+                return row.mode == "off"
+    return False
+
+
+def _switched_by_constructor(evaluator: Evaluator, function: Function) -> Any:
+    """`torch.set_grad_enabled(False)` as a statement of the constructor, or of a method that the constructor calls: by the time that
+    another method runs, it has been run."""
+    init = (
+        evaluator.method(function.cls, "__init__")
+        if function.cls is not None and function.takes_self
+        else None
+    )
+    if init is None or init is function:
+        return None
+    switched = _switched_off_in(evaluator, init)
+    for calls in init.flow.calls.values() if switched is None else ():
+        for call in calls:
+            if not isinstance(call.func, ast.Attribute) or key_of(call.func.value) != init.self_name:
+                continue
+            method = evaluator.method(function.cls, call.func.attr)  # type: ignore[arg-type]
+            if method is not None and _is_alone(init, call):
+                switched = switched or _switched_off_in(evaluator, method)
+    return switched
+
+
+def _switched_off_in(evaluator: Evaluator, function: Function) -> Any:
+    """The last call of a function that sets grad for good, where it switches it off whatever happens."""
+    calls = function.flow.calls.get("set_grad_enabled", ())
+    last = calls[-1] if calls else None
+    if last is None or not _is_alone(function, last):
+        return None
+    return last if evaluator.modes.of_context(last, evaluator.root(function)) == "off" else None
+
+
+def _is_alone(function: Function, call: ast.Call) -> bool:
+    """Whether a call is a statement of its function, under no condition."""
+    flow = function.flow
+    statement = flow.statement_of(call)
+    return isinstance(statement, ast.Expr) and flow.blocks[statement].owner is function.node
+
+
 def _switched_at_the_top(evaluator: Evaluator, function: Function) -> Any:
     """`torch.set_grad_enabled(False)` as a statement of the module: whatever runs later runs without grad."""
-    flow = function.file.body.flow
-    for call in flow.calls.get("set_grad_enabled", ()):
-        statement = flow.statement_of(call)
-        alone = isinstance(statement, ast.Expr) and flow.blocks[statement].owner is function.file.body.node
-        if alone and evaluator.modes.of_context(call, evaluator.root(function.file.body)) == "off":
-            return call
-    return None
+    body = function.file.body
+    calls = body.flow.calls.get("set_grad_enabled", ())
+    return next(
+        (
+            call
+            for call in calls
+            if _is_alone(body, call) and evaluator.modes.of_context(call, evaluator.root(body)) == "off"
+        ),
+        None,
+    )

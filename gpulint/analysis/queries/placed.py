@@ -6,13 +6,14 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gpulint.analysis.domain.values import Device, Value
-from gpulint.analysis.evaluate.consumers import consumers, consumers_of_definition
+from gpulint.analysis.domain.values import Device
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.syntax.nodes import key_of
+from gpulint.analysis.models.table import Row
+from gpulint.analysis.queries.effects import effects_before, place_of, since_made
+from gpulint.analysis.syntax.nodes import keyword
 
-_MOVES: Final = ("cuda", "to", "cpu")
+_MOVES: Final = frozenset({"moves"})
 How = Literal["moved", "made", "given"]
 
 
@@ -28,7 +29,7 @@ class Placed:
 def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     """Where the network that an expression gives is, when the expression is evaluated."""
     value = evaluator.value_of(node, frame)
-    here = _moved_before(evaluator, node, value, frame)
+    here = _moved_before(evaluator, node, frame)
     if here is not None:
         return here
     if value.device != "?":
@@ -38,87 +39,80 @@ def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
         one = _since_made(evaluator, origin, frame)
         if found is None or one.device == "cuda":
             found = one
+    if (found is None or found.how != "moved") and isinstance(node, ast.Attribute):
+        if evaluator.value_of(node.value, frame).kind == "module":  # a part is where the whole is
+            whole = placed(evaluator, node.value, frame)
+            found = whole if whole.how == "moved" else found
+    if (found is None or found.how == "given") and _is_moved_somewhere(evaluator, node, frame):
+        return Placed("?", "moved", node)
     return found or Placed("?", "given")
 
 
-def _moved_before(evaluator: Evaluator, node: Any, value: Value, frame: Frame) -> Placed | None:
-    flow = frame.flow
-    statement = flow.statement_of(node)
-    at = flow.order.get(statement, 0)
-    blocks = list(flow.around(node))
-    key = key_of(node)
-    best: tuple[int, Placed] | None = None
-    for name in _MOVES:
-        for call in flow.calls.get(name, ()):
-            own = flow.statement_of(call)
-            order = flow.order.get(own, 0)
-            if (
-                order >= at
-                or not isinstance(call.func, ast.Attribute)
-                or (best is not None and order < best[0])
-            ):
-                continue
-            if (
-                isinstance(own, ast.Assign)
-                and own.value is call
-                and key_of(own.targets[0]) != key_of(call.func.value)
-            ):
-                continue  # the value says it, under the new name
-            moved = evaluator.value_of(call.func.value, frame)
-            same = (key is not None and key_of(call.func.value) == key) or bool(moved.origins & value.origins)
-            if not same or moved.kind != "module" or _is_exclusive(flow.blocks[own], blocks):
-                continue
-            where: Device | None = {"cuda": "cuda", "cpu": "host"}.get(name) or evaluator.calling.device(
-                call, frame
-            )  # type: ignore[assignment]
-            if where is not None:
-                best = (order, Placed(where, "moved", call))
-    return best[1] if best is not None else None
-
-
-def _is_exclusive(block: Any, around: list[Any]) -> bool:
-    """Whether a block is another arm of an `if` that the place stands in."""
-    owners = {one.owner: one for one in around}
-    while block is not None:
-        other = owners.get(block.owner)
-        if other is not None and isinstance(block.owner, ast.If) and other.arm != block.arm:
-            return True
-        block = block.parent
+def _is_moved_somewhere(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether what a name is bound to is moved as it is made, to a device that the code does not name: `build().to(device)`."""
+    for one in frame.flow.reaching(node) if isinstance(node, (ast.Name, ast.Attribute)) else ():
+        made = one.value if one.kind == "assign" else None
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
+            row = evaluator.table.own("module", made.func.attr)
+            if row is not None and row.does == "moves":
+                return evaluator.calling.device(made, frame) is not None
     return False
+
+
+def _moved_before(evaluator: Evaluator, node: Any, frame: Frame) -> Placed | None:
+    for one in effects_before(evaluator, place_of(evaluator, node, frame), _MOVES):
+        device = _device(evaluator, one.row, one.call, frame)
+        if device is not None:  # else it changes the type
+            return Placed(device, "moved", one.call)
+    return None
+
+
+def _device(evaluator: Evaluator, row: Row, call: ast.Call, frame: Frame) -> Device | None:
+    if row.device == "argument":
+        return evaluator.calling.device(call, frame)
+    return row.device  # type: ignore[return-value]
 
 
 def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
     """What is done to a network anywhere since it was made, or since a function was given it."""
     node, where = origin
-    if where is None:
-        return Placed("?", "given")
-    if isinstance(node, ast.arg):
-        uses = [
-            use
-            for one in where.flow.definitions.get(node.arg, ())
-            if one.node is node
-            for use in consumers_of_definition(evaluator, one, where, "object")
-        ]
-    elif isinstance(node, ast.AST):
-        uses = consumers(evaluator, node, where, "object")
-    else:
-        return Placed("?", "given")
-    moves = [
-        one
-        for one in uses
-        if one.row is not None and one.row.does == "moves" and one.frame.function is not frame.function
-    ]
+    moves = [one for one in since_made(evaluator, origin, _MOVES) if one.frame.function is not frame.function]
     if moves and frame.function.name == "__init__" and moves[0].frame.function.cls is frame.function.cls:
         return Placed("host", "made", moves[0].node)  # moved only after the constructor
     moves.sort(key=lambda one: one.frame.flow.order.get(one.frame.flow.statement_of(one.node), 0))
     for use in reversed(moves):
-        where = use.frame.flow
-        if len(moves) > 1 and isinstance(where.blocks[where.statement_of(use.node)].owner, ast.If):
+        flow = use.frame.flow
+        if len(moves) > 1 and isinstance(flow.blocks[flow.statement_of(use.node)].owner, ast.If):
             continue  # in some cases only
-        device = use.row.device if use.row is not None else "?"
-        if device == "argument":
-            device = evaluator.calling.device(use.node, use.frame) or "?"
-        return Placed(device, "moved", use.node)  # type: ignore[arg-type]
-    if isinstance(node, ast.Call):
+        assert use.row is not None
+        return Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node)
+    if isinstance(node, ast.Call) and where is not None and _stays_where_made(evaluator, node, where):
         return Placed("host", "made", node)
     return Placed("?", "given")
+
+
+def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> bool:
+    """Whether what makes a network is seen, and is given nothing that speaks of a device."""
+    if keyword(node, "device") is not None or keyword(node, "device_map") is not None:
+        return False
+    made = evaluator.value_of(node.func, frame)
+    if made.kind == "library" and isinstance(made.ref, str):
+        return evaluator.table.function(made.ref) is not None or "." in made.ref
+    return made.kind == "class"
+
+
+def moved_anywhere(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
+    """Where the network that an expression gives is in the end: as `placed`, or where it is moved to only afterwards."""
+    here = placed(evaluator, node, frame)
+    if here.device == "cuda" or here.how == "moved":
+        return here
+    last = here
+    for origin in evaluator.value_of(node, frame).origins:
+        for use in since_made(evaluator, origin, _MOVES):
+            assert use.row is not None
+            device = _device(evaluator, use.row, use.node, use.frame)
+            if device == "cuda":
+                return Placed("cuda", "moved", use.node)
+            if device is not None:
+                last = Placed(device, "moved", use.node)
+    return last

@@ -36,6 +36,8 @@ def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
     """What leaves it open whether a function runs at all, or says that a test runner runs it."""
     if function.name.startswith("test_") and function.file.words & _RUNNERS:
         yield refuted(Question.REACHED, "it is a test", function.node)
+    if not evaluator.callers(function) and function in evaluator.never:
+        yield refuted(Question.REACHED, f"the calls of `{function.name}` never run", function.node)
     sources = evaluator.program.sources
     if sources is None or not sources.is_bounded(function.file.path):
         return

@@ -227,6 +227,24 @@ class Flow:
                 stack.extend(one.loop.entry.get(one.key))
         return tuple(found)
 
+    def holds_at(self, definition: Definition, statement: Any) -> bool:
+        """Whether a key may still stand for a definition when a statement below it runs: what binds it anew in between, or deletes
+        it, lets go of it only where no way leads around that."""
+        order = self.order
+        first, last = order.get(definition.statement, -1), order.get(statement, -1)
+        mine = list(self.around(definition.statement)) if definition.statement in self.blocks else []
+        below = list(self.around(statement))
+        if first >= last or are_exclusive(mine, below):
+            return False
+        return not any(
+            first < order.get(one.statement, -1) <= last
+            and one.kind not in ("inplace", "augmented")
+            and not (one.statement is statement and one.kind == "loop")
+            and (self.blocks[one.statement] in mine or self.blocks[one.statement] in below)
+            for one in self.definitions.get(definition.key, ())
+            if one.statement in self.blocks
+        )
+
     def uses_of(self, definition: Definition) -> list[Any]:
         """The uses of a key that a definition reaches, in the order of the text."""
         if self._uses_of is None:
@@ -237,6 +255,12 @@ class Flow:
                         if one is not ENTRY:
                             self._uses_of.setdefault(one, []).append(node)
         return self._uses_of.get(definition, [])
+
+
+def are_exclusive(around: list[Block], other: list[Block]) -> bool:
+    """Whether of the blocks around two places two are arms of one `if`: only one of the places is gotten to."""
+    arms: dict[ast.AST, str] = {block.owner: block.arm for block in other if isinstance(block.owner, ast.If)}
+    return any(arms.get(block.owner, block.arm) != block.arm for block in around)
 
 
 def _within(flow: Flow, node: Any, outer: Any) -> bool:

@@ -10,9 +10,6 @@ GIVES_ITSELF: Final = frozenset(
 )
 # What makes of a network one that is the same, but for where it runs.
 WRAPS: Final = frozenset("DataParallel DistributedDataParallel DDP deepcopy compile".split())
-# The same as the first, where it stays on its device.
-STAYS_IN_PLACE: Final = GIVES_ITSELF - {"to", "cuda", "cpu"}
-
 # What makes the host wait for the GPU.
 WAITS: Final = frozenset("item cpu tolist numpy".split())
 

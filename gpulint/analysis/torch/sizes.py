@@ -31,12 +31,6 @@ VOCABULARY: Final = 50_000  # rows of a table whose number is not known
 _LAYERS_OF_RECURRENT: Final = 2  # where their number is not known
 _LAYERS_IN_ONE: Final = {"LSTM": 4, "LSTMCell": 4, "GRU": 3, "GRUCell": 3, "RNN": 1, "RNNCell": 1}
 
-# Data sets of small pictures: who trains on them has no large network, as a rule.
-SMALL_PICTURES: Final = frozenset(
-    "MNIST FashionMNIST EMNIST KMNIST CIFAR10 CIFAR100 SVHN cifar10 cifar100 cifar mnist svhn".split()
-)
-LARGE_PICTURES: Final = frozenset("ImageNet imagenet ImageFolder COCO coco".split())
-
 # Classes of libraries that have no weights, by the beginnings of their qualified names.
 _WEIGHTLESS: Final = re.compile(
     r"^(?:torch|numpy|collections|functools|math|einops\.layers\.torch\.Rearrange|einops\.layers\.torch\.Reduce"

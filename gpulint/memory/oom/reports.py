@@ -18,7 +18,8 @@ BEGIN: Final = re.compile(
 END: Final = re.compile(r"^\s*recovered: allocated")
 _REQUESTED = re.compile(rf"^\s*requested (?P<size>{_SIZE})", re.MULTILINE)
 _FREE = re.compile(
-    rf"^\s*free (?:on the card|(?P<metal>below Metal's limit)) (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?", re.MULTILINE
+    rf"^\s*free (?:on the card|(?P<metal>below Metal's limit)) (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?",
+    re.MULTILINE,
 )
 _ALLOWED = re.compile(rf"this process may use (?P<allowed>{_SIZE}) and has reserved (?P<reserved>{_SIZE})")
 _CACHED = re.compile(rf"^\s*cached (?P<size>{_SIZE}): reserved by torch", re.MULTILINE)

@@ -15,7 +15,15 @@ from gpulint.reports.verify.standing import standing_section
 from gpulint.reports.verify.text import growth_text, ranks_text, wasted_title
 from gpulint.reports.verify.timeline import timeline
 from gpulint.runtime.parent.evidence import Evidence
-from gpulint.runtime.parent.growth import SAID, movement_text, notes, peak_text, phases
+from gpulint.runtime.parent.growth import (
+    SAID,
+    movement_text,
+    notes,
+    peak_text,
+    phases,
+    seen_text,
+    told_windows,
+)
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
 from gpulint.runtime.record.result import RankResult, Sample
 from gpulint.source.sources import Sources
@@ -166,7 +174,7 @@ def _timelines(verification: Verification) -> str:
 
 
 def _phases(rank: RankResult) -> str:
-    """What the terminal says above its plots: for each kind of step how many there were, and how memory moved."""
+    """What the terminal says above its plots: for each kind of step and window how many there were, and how memory moved."""
     items = []
     for phase in phases(rank):
         name, _, said = phase.headline.partition(": ")
@@ -174,6 +182,11 @@ def _phases(rank: RankResult) -> str:
             f"<br>{SAID.get(one.figure, one.figure)} {escape(movement_text(one))}" for one in phase.figures
         )
         items.append(f"<dt>{escape(name.capitalize())}</dt><dd>{escape(said)}{moved}</dd>")
+    for window in told_windows(rank):
+        said, levels = seen_text(window)
+        moved = f"<br>allocated {escape(levels)}" if levels else ""
+        name = ticked(window.name[0].upper() + window.name[1:])
+        items.append(f"<dt>{name}</dt><dd>{escape(said)}, {escape(site_text(window.site))}{moved}</dd>")
     return f'<dl class="facts">{"".join(items)}</dl>'
 
 

@@ -32,12 +32,13 @@ from gpulint.runtime.parent.evidence import Evidence
 from gpulint.runtime.parent.growth import (
     SAID,
     Phase,
-    growing_windows,
     movement_text,
     notes,
     parts_text,
     peak_text,
     phases,
+    seen_text,
+    told_windows,
 )
 from gpulint.runtime.parent.judging import nodes_text
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
@@ -76,7 +77,7 @@ def summary_lines(verification: Verification, columns: int | None = None, dots: 
         lines += _opening(verification, rank)
         for phase in phases(rank):
             lines += _phase_lines(phase, rank, columns, dots)
-        for window in growing_windows(rank):
+        for window in told_windows(rank):
             lines += _window_lines(window, "→" if dots else "->")
     if lines and not lines[-1]:
         lines.pop()
@@ -171,18 +172,14 @@ def _parts_lines(samples: Sequence[Sample], phase: Phase, columns: int | None) -
 
 
 def _window_lines(window: WindowFigures, arrow: str) -> list[Line]:
-    """How memory stood whenever a window had ended from one to the next of which it grows."""
-    first, last = window.levels[0], window.levels[-1]
-    each = (last - first) / (window.seen - 1)
-    more = f"{format_bytes(round(each), signed=True)} each"
-    return [
-        [("  ", ""), (window.name, "strong"), (f": {window.seen} seen, {site_text(window.site)}", "")],
-        [
-            ("    ", ""),
-            (f"{'allocated':<10}", "allocated"),
-            (f" {format_bytes(first)} {arrow} {format_bytes(last)} at their ends, {more}", ""),
-        ],
+    """How often a window has ended, and how memory stood then."""
+    said, levels = seen_text(window, arrow)
+    lines: list[Line] = [
+        [("  ", ""), (window.name, "strong"), (f": {said}, {site_text(window.site)}", "")],
     ]
+    if levels:
+        lines.append([("    ", ""), (f"{'allocated':<10}", "allocated"), (f" {levels}", "")])
+    return lines
 
 
 def _axis(plot: Sequence[Line], first: str, last: str = "") -> Line:

@@ -81,9 +81,10 @@ def _windows(session: Session) -> tuple[WindowFigures, ...]:
             tuple(span.seconds),
             span.window is not None,
             span.kept,
+            span.is_open,
         )
         for span in session.spans.values()
-        if span.ends
+        if span.ends or span.is_open
     )
 
 

@@ -69,6 +69,7 @@ class Harness:
         self._forwarded: set[tuple[int, str]] = (
             set()
         )  # places of forwards in train mode since anything went backward
+        self._numbers: dict[tuple[int, str], list[weakref.ref[Any]]] = {}  # modules by where they ran
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
         self._main = threading.get_ident()
@@ -181,7 +182,6 @@ class Harness:
         self._undo.append(watching.watch_scalers(self._optimizer_stepped))
         self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
         self._undo.append(watching.watch_replays(self._replayed))
-        self._undo.append(watching.watch_traces(self._touching.traced))
         self._undo.append(
             watching.watch_backwards(
                 session.peaking.backward_begins, session.peaking.backward_ended, self._backward
@@ -315,9 +315,21 @@ class Harness:
             trains = training and self._stepper.has_optimizer and self._may_train(module, frame)
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if trains else self._session.frames.stack(frame)
-            self._steps.forward_comes(trains, id(module), where)
-            self._stepper.forward((id(module), where), trains)
+            number = 0 if trains else self._number(module, where)
+            self._steps.forward_comes(trains, number, where)
+            self._stepper.forward((number, where), trains)
             self._happened(frame)
+
+    def _number(self, module: Any, where: int) -> int:
+        """What tells it from other modules that run there. One in the stead of one that is gone, a wrapper that each call makes anew, say,
+        is the same."""
+        known = self._numbers.setdefault((where, type(module).__name__), [])
+        for number, reference in enumerate(known):
+            if reference() is module:
+                return number
+        number = next((n for n, reference in enumerate(known) if reference() is None), len(known))
+        known[number : number + 1] = [weakref.ref(module)]
+        return number
 
     def _may_train(self, module: Any, frame: FrameType) -> bool:
         """Whether a forward in train mode can be training's. Without grad it is not; nor is it where it runs for the second time since
@@ -414,6 +426,7 @@ class Harness:
         self._stepper.optimizer_created()
         self._stopping.trained()
         if threading.get_ident() == self._main and not self.done:
+            self._happens(sys._getframe(1))
             self._steps.begin_other_training(optimizer)
 
     def _optimizer_steps(self) -> None:

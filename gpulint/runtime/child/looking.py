@@ -67,6 +67,7 @@ def look(
         return drifts, []
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
     found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent)
+    drifts, found = drift.less_set_up(drifts, found)
     drifts = drift.settle(drifts, found, probe.capacity())
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: _rank(holder, leaking))

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 from gpulint.runtime.child.session import TRAINING, Session
+from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Site, Status
 from gpulint.runtime.record.series import EVALUATION, LET_GO, Series, Span, View, Window, released, spread
 
@@ -73,7 +74,7 @@ class Looks:
         found = self._see(view)
         if found is not None:
             steps = self._session.ended[span.first :]
-            span.window = spread(found, max(1.0, len(steps) / len(span.ends)))
+            span.window = spread(found, max(1.0, span.steps))
             self._session.lines.judge((span.begun, *steps), view.judged_until)
 
     def _see(self, view: View) -> Window | None:
@@ -105,24 +106,27 @@ class Looks:
             for drift in (window.drifts if window is not None else ())
         )
 
-    def recheck(self, span: Span, again: bool) -> bool:
+    def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.
         That tells nothing where the window is all of the training: it has ended before, or begins `again`. Returns whether what is
-        replaced by something larger each time is there still: it may be as large in the next window, and no larger."""
+        replaced by something larger each time is there still: it may be as large in the next window, and no larger. The `last` end is also
+        that of the script, which lets go of all."""
         session = self._session
         if len(span.ends) < 2 and span.name != EVALUATION and not again:
             return False
         for series in session.series.values():
-            series.past = [self._left(window, span) for window in series.past]
+            series.past = [self._left(window, span, last) for window in series.past]
             if series.window is not None:
-                series.window = self._left(series.window, span)
+                series.window = self._left(series.window, span, last)
         for other in session.spans.values():
             if other is not span and other.window is not None:
-                other.window = self._left(other.window, span)
+                other.window = self._left(other.window, span, last)
         windows = [series.window for series in session.series.values() if series.window is not None]
         return any(d.enlarged and d.status == "leak" for window in windows for d in window.drifts)
 
-    def _left(self, window: Window, span: Span) -> Window:
+    def _left(self, window: Window, span: Span, last: bool) -> Window:
+        """What is left of what leaked in a window, now that another one has ended. What has outlived an earlier end of that is let go of
+        for some other reason: that the script ends, say."""
         probe, sites = self._session.probe, self._session.frames.sites
         begin, end = window.judged
         # A graph that is kept for no backward is a mistake, however soon it goes.
@@ -134,7 +138,8 @@ class Looks:
             for d in window.drifts
             if (d.status == "leak" or d.outlived) and graphs[d.site] < LET_GO * d.total
         ]
-        if not leaking or begin < span.begun or span.ends[-1] <= end:
+        outlived = any(begin < earlier < end for earlier in span.ends[:-1])
+        if not leaking or outlived or begin < span.begun or span.ends[-1] <= end:
             return window
         probe.settle()
         alive: Counter[tuple[Site, str]] = Counter()
@@ -146,7 +151,14 @@ class Looks:
         judged = {}
         for one in leaking:
             if alive[one.site, one.place] < LET_GO * one.total:
+                if one.outlived and last:
+                    if one.outlived < FEWEST:
+                        reason = f"outlived {one.outlived} of them before the script ended, which is too few to tell"
+                        judged[one] = replace(one, status="occasional", reason=reason)
+                    continue
                 reason = f"was let go of at the end of each {span.name}"
+                if one.outlived:
+                    reason = f"was let go of when {one.outlived + 1} {span.name}s had ended"
                 judged[one] = replace(one, status="bounded", reason=reason, released=span.name, outlived=0)
             elif one.kind == "eval" and span.name == EVALUATION and not one.window:
                 number = len(span.ends)

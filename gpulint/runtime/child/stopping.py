@@ -134,7 +134,9 @@ class Stopping:
             session.recorder.weigh("after the sampled steps")
             session.looked += time.perf_counter() - begin
         reach = session.options.reach
-        session.lingering = Lingering(reach, bool(reach) and self._misses_something())
+        first = min((s.seconds - s.duration for series in trained for s in series.samples), default=0.0)
+        sampling = session.marks[-1].seconds - first
+        session.lingering = Lingering(reach, sampling, bool(reach) and self._misses_something())
         windows = [series.window for series in trained if series.window is not None]
         leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
         nodes = any(holder.nodes for window in windows for holder in window.holders)
@@ -143,7 +145,7 @@ class Stopping:
             free = session.probe.free() if session.probe is not None else None
             running = session.frames.running(sys._getframe())
             session.lingering.hold(running, growth, free or free_host_memory())
-        session.attributing = self._windows.missing
+        session.attributing = self._waits_for_rounds
         session.watch_more(False)
         self._tell_waiting()
 
@@ -159,7 +161,15 @@ class Stopping:
             few = len(session.series["eval"].boundaries) <= LOOKS[-1] + 1
             if (session.stepper.in_phase and few) or self._misses_something():
                 return False
-        return not (lingering.holding or (session.world_size == 1 and self._windows.missing))
+        return not (lingering.holding or self._waits_for_rounds)
+
+    @property
+    def _waits_for_rounds(self) -> bool:
+        """Whether windows around the steps have come round too seldom yet. What grows from step to step is known without them."""
+        lingering, windows = self._session.lingering, self._windows
+        if lingering is None or self._session.world_size > 1:
+            return False
+        return windows.missing or (lingering.waits_for_rounds and windows.mark_open())
 
     def _misses_something(self) -> bool:
         """Whether places of interest, or the evaluation that is to be expected, have not run as far as they are needed."""
@@ -179,8 +189,8 @@ class Stopping:
         why = "is what leaks let go of?"
         if session.lines.missing(session.options.awaited):
             why = "lines with findings have not run yet"
-        elif self._windows.missing:
-            why = "what may leak from one evaluation, pass or call to the next was seen too seldom yet"
+        elif self._waits_for_rounds:
+            why = "what may leak from one round of a loop, evaluation or call to the next was seen too seldom yet"
         elif session.lingering.awaiting:
             why = "no evaluation has run yet"
         progress = Progress(session.rank, samples[-1], 0, None, why)
@@ -192,6 +202,7 @@ class Stopping:
         if look and session.stepper.in_phase:
             self._looks.look(session.series["eval"], 2)
         self._looks.take_back()
+        self._windows.mark_open()
         said = End("stopped", f"stopped after {session.sampled} sampled steps")
         if session.asked_for_cuda_in_vain:
             said = End("no-device", never_used_gpu(session.options.limited))

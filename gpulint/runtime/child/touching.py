@@ -23,10 +23,7 @@ LEAST = 64 * 1024  # bytes, or a hundredth of what is allocated, below which not
 
 GRAPHS = "a CUDA graph was replayed, and what it reads and writes cannot be seen"
 KERNELS = "what compiled code and kernels of Triton's touch is not seen: weights of the networks that ran were left out"
-ON_A_CARD = (
-    "on a GPU operators are not followed, because torch's execution trace observer has ended processes there"
-)
-UNREAD = "torch's execution trace could not be taken, because the script takes one itself or it was too long"
+UNREAD = "operators could not be followed, because the script follows them itself or a step ended on another thread"
 
 
 class Touching:
@@ -70,11 +67,6 @@ class Touching:
         self.doubt = GRAPHS
         self.stop()
 
-    def traced(self) -> None:
-        """The script traces operators itself."""
-        self.doubt = UNREAD
-        self.stop()
-
     def step(self, kind: StepKind) -> None:
         """A step is over."""
         session = self._session
@@ -84,9 +76,6 @@ class Touching:
             or session.probe is None
             or self.doubt in (GRAPHS, UNREAD)
         ):
-            return
-        if session.probe.name == "cuda-allocator":  # torch 2.11 on an H100: 2 of 60 programs died of SIGSEGV
-            self.doubt = ON_A_CARD
             return
         loop = session.stepper.loop
         self._counts[loop] = count = self._counts[loop] + 1

@@ -1,28 +1,89 @@
-"""The stretches that a script goes through again and again: evaluations, passes over a DataLoader, calls of its functions, and
-what the user has named.
+"""The stretches that a script goes through again and again: rounds of its loops, calls of its functions, runs of its files,
+evaluations, passes over a DataLoader, and what the user has named.
 
 Each end of one is a mark. What was born in one and outlives those that follow is growth of that window, however few steps it
-has: looks at windows judge from end to end what looks at steps judge from step to step.
+has: looks at windows judge from end to end what looks at steps judge from step to step. Which calls are under way, and where in
+them, an event's stack says: what is no longer on it has ended, and a loop has come round where an event comes from a place of it
+that was passed before.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 from types import CodeType, FrameType
+from typing import NamedTuple
 
 from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
+from gpulint.runtime.holding.naming import loops_around
 from gpulint.runtime.probes.frames import Activation, activation, function_name
-from gpulint.runtime.record.drift import NOTED, NOTED_SHARE
+from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
-from gpulint.runtime.record.series import EVALUATION, Span
+from gpulint.runtime.record.series import EVALUATION, ROUND, Span
 
 WANTED = 4  # ends of a window that may leak after which it is left alone
 LOOKED_AT = (3, 4, 6, 10)  # ends at which a window is judged
 STEPWISE = 6  # ends after which it is known whether a window is just a step
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
+
+
+class _Kind(NamedTuple):
+    """What tells the rounds of one loop, or the calls of one function, from others: a file that is run again has the same."""
+
+    name: str
+    site: Site
+    is_call: bool = False
+
+
+class _Place(NamedTuple):
+    """An instruction of the script's, with the function that it is in and the loops around it, the outermost first."""
+
+    function: _Kind
+    instruction: int
+    line: int
+    loops: tuple[_Kind, ...]
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way: where in it the last event came from, and by which call that it made there. `passed` are the instructions
+    that the present round of each loop around it has come by."""
+
+    call: weakref.ref[Activation]
+    below: weakref.ref[Activation] | None
+    place: _Place
+    passed: list[set[int]] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> tuple[_Kind, ...]:
+        return (self.place.function, *self.place.loops)
+
+    def move(self, to: _Call) -> tuple[list[_Kind], list[_Kind]]:
+        """An event comes from another place of the same call, or from the same place once more. Returns what has ended thereby, the
+        outermost first, and what has begun."""
+        old, new = self.place, to.place
+        common = 0
+        for one, other in zip(old.loops, new.loops, strict=False):
+            common += one == other
+        again = common - 1
+        # A call over several lines goes back in lines, an exception's handler in instructions.
+        back = new.instruction <= old.instruction and new.line <= old.line
+        if common and not back and new.instruction not in self.passed[again]:
+            again = common
+        ended, begun = list(old.loops[max(0, again) :]), list(new.loops[max(0, again) :])
+        self.place, self.below = new, to.below
+        self.passed[max(0, again) :] = [set() for _ in begun]
+        self.note()
+        return ended, begun
+
+    def note(self) -> None:
+        """The place is passed."""
+        self.passed += [set() for _ in self.place.loops[len(self.passed) :]]
+        for one in self.passed:
+            one.add(self.place.instruction)
 
 
 class Windows:
@@ -37,7 +98,9 @@ class Windows:
         self._looks = looks
         self._mark = mark
         self._promote = promote
-        self._calls: list[tuple[weakref.ref[Activation], CodeType]] = []  # under way, the outermost first
+        self._calls: list[_Call] = []  # under way, the outermost first
+        self._places: dict[tuple[int, int], _Place] = {}
+        self._codes: list[CodeType] = []  # keeps the ids in `_places` from being reused
         self._phase: Hashable | None = None  # the evaluation under way
         self._promoted: Hashable | None = None
         self._stepwise: set[Hashable] = set()  # windows that are steps under another name
@@ -45,36 +108,59 @@ class Windows:
     # -- events ----------------------------------------------------------------------------------------------
 
     def arrive(self, frame: FrameType) -> bool:
-        """An event comes from this frame: the calls that it is in no longer have ended. Returns whether that ends a step."""
+        """An event comes from this frame: what was under way and is no longer has ended. Returns whether that ends a step."""
         if self.are_named:
             return False
-        stack = self._stack(frame)
+        stack = list(self._stack(frame))[::-1]
+        ended: list[_Kind] = []
+        begun: list[_Kind] = []
         common = 0
-        for (reference, _), (call, _) in zip(self._calls, stack, strict=False):
-            if reference() is not call:
+        for old, new in zip(self._calls, stack, strict=False):
+            if old.call() is not new.call():
                 break
             common += 1
-        gone, self._calls[common:] = (
-            self._calls[common:],
-            [(weakref.ref(c), code) for c, code in stack[common:]],
-        )
+            if old.place.instruction != new.place.instruction or _other(old.below, new.below):
+                ended, begun = old.move(new)
+                break
+        ended += [kind for one in self._calls[common:] for kind in one.kinds]
+        begun += [kind for one in stack[common:] for kind in one.kinds]
+        for one in stack[common:]:
+            one.note()
+        self._calls[common:] = stack[common:]
         stepped = False
-        anew = {code for _, code in stack[common:]}
-        for _, code in reversed(gone):
-            self.end(code, again=code in anew)
-            stepped = stepped or code is self._promoted
-        for _, code in stack[common:]:
-            site = Site(os.path.abspath(code.co_filename), code.co_firstlineno, function_name(code))
-            self.begin(code, f"call of `{site.function}()`", site)
+        # Of what ends at once the outermost call is judged, and a loop only where that is all.
+        for kind in sorted(ended, key=lambda kind: kind.name.startswith(ROUND)):
+            self.end(kind, again=kind in begun)
+            stepped = stepped or kind == self._promoted
+        for kind in begun:
+            self.begin(kind, kind.name, kind.site)
         return stepped
 
-    def _stack(self, frame: FrameType) -> list[tuple[Activation, CodeType]]:
-        found = []
-        for one in self._session.frames.running(frame):
-            call = activation(one) if one.f_code.co_name != "<module>" else None
+    def _stack(self, frame: FrameType | None) -> Iterator[_Call]:
+        """The calls of the script's that are under way, the innermost first."""
+        frames = self._session.frames
+        below: FrameType | None = None
+        while frame is not None:
+            call = activation(frame) if frames.is_user(frame.f_code.co_filename) else None
             if call is not None:
-                found.append((call, one.f_code))
-        return found[::-1]
+                inner = activation(below) if below is not None else None
+                yield _Call(weakref.ref(call), weakref.ref(inner) if inner else None, self._place(frame))
+            below, frame = frame, frame.f_back
+
+    def _place(self, frame: FrameType) -> _Place:
+        code, instruction = frame.f_code, frame.f_lasti
+        place = self._places.get((id(code), instruction))
+        if place is None:
+            file, name, line = os.path.abspath(code.co_filename), function_name(code), frame.f_lineno or 0
+            said = f"run of `{os.path.basename(file)}`" if name == "<module>" else f"call of `{name}()`"
+            loops = tuple(
+                _Kind(f"{ROUND} `{head}`", Site(file, first, name))
+                for first, head in loops_around(file, code.co_firstlineno, line)
+            )
+            function = _Kind(said, Site(file, code.co_firstlineno, name), is_call=name != "<module>")
+            place = self._places[id(code), instruction] = _Place(function, instruction, line, loops)
+            self._codes.append(code)
+        return place
 
     def follow(self, frame: FrameType) -> None:
         """After an event: where it belongs to no evaluation, or to another one, that under way has ended."""
@@ -102,54 +188,64 @@ class Windows:
                 del self._session.spans[key]
         self.begin(name, name, site)
 
-    def end(self, key: Hashable, again: bool = False) -> None:
-        """A window has ended, and the next of its kind has begun where it does so `again`."""
+    def end(self, key: Hashable, again: bool = False, last: bool = False) -> None:
+        """A window has ended, and the next of its kind has begun where it does so `again`; the `last` one ends with the script."""
         span = self._session.spans.get(key)
         if span is None or self._session.probe is None:
             return
         span.seconds.append(self._session.marks[-1].seconds)
+        span.steps = (len(self._session.ended) - span.first) / len(span.seconds)
+        if len(span.seconds) >= STEPWISE and self._is_stepwise(span):
+            del self._session.spans[key]
+            self._stepwise.add(key)
+            return
         known = len(span.ends) >= (WANTED if not span.may_leak else LOOKED_AT[-1])
         if known and not self._looks.suspects:
             return  # a reading would tell nothing new
         span.ends.append(self._mark())
         self._decide(key, span)
-        span.may_leak |= self._looks.recheck(span, again)
-        if len(span.ends) in LOOKED_AT and span.may_leak:
-            self._looks.look_at(span)
+        span.may_leak |= self._looks.recheck(span, again, last)
+        if len(span.ends) in LOOKED_AT and span.may_leak and not self._is_stepwise(span):
+            twins = (
+                one for one in self._session.spans.values() if one is not span and one.window is not None
+            )
+            if span.name == EVALUATION or all(
+                one.ends != span.ends for one in twins
+            ):  # what is the same under another name was judged already
+                self._looks.look_at(span)
 
     def close(self) -> None:
         """The script has ended by itself: so have the calls and the evaluation under way."""
-        for reference, code in reversed(self._calls):
-            if reference() is None:
-                self.end(code)
+        for one in reversed(self._calls):
+            for kind in reversed(one.kinds) if one.call() is None else ():
+                self.end(kind, last=True)
         self._calls.clear()
+        for span in self._session.spans.values():
+            span.is_open = False
         if self._phase is not None:
-            self.end(self._phase)
+            self.end(self._phase, last=True)
             self._phase = None
 
     # -- what becomes of them --------------------------------------------------------------------------------
 
     def _decide(self, key: Hashable, span: Span) -> None:
-        """Whether the window is no more than a step, and whether something may leak in it."""
+        """Whether calls are steps where nothing else is, and whether something may leak in the window."""
         number = len(span.ends)
-        steps = len(self._session.ended) - span.first
-        within = 3 * steps < 2 * number  # of a step there are several
-        if (
-            number >= STEPWISE
-            and 2 * steps < 3 * number + 2
-            and not (within and self._session.stepper.is_idle)
-        ):
-            del self._session.spans[key]
-            self._stepwise.add(key)
-            return
-        if not steps and number >= CALLS and isinstance(key, CodeType) and self._promoted is None:
+        is_call = isinstance(key, _Kind) and key.is_call
+        if len(self._session.ended) == span.first and number >= CALLS and is_call and self._promoted is None:
             if not self._session.ended and self._session.stepper.is_idle:
                 self._promoted = key
                 self._promote(span.site.function)
         span.levels.append(self._session.marks[span.ends[-1]].figures.allocated or 0)
-        span.kept = self._kept(span)
+        before, span.kept = span.kept, self._kept(span)
         left = span.levels[-1] - span.levels[-2] if number > 1 else span.kept
-        span.may_leak = left >= self._noted
+        span.may_leak = max(left, span.kept - before) >= self._noted
+
+    def _is_stepwise(self, span: Span) -> bool:
+        """Whether the window is no more than a step, as far as is known."""
+        number, steps = len(span.seconds), len(self._session.ended) - span.first
+        within = 3 * steps < 2 * number  # of a step there are several
+        return 2 * steps < 3 * number + 2 and not (within and self._session.stepper.is_idle)
 
     def _kept(self, span: Span) -> int:
         """Bytes from before the last window; where there is no other from that one, what its last step has in use left out."""
@@ -166,9 +262,23 @@ class Windows:
     def _noted(self) -> int:
         """Bytes that are worth waiting for."""
         peak = max((m.figures.peak or 0 for m in self._session.marks if m.figures is not None), default=0)
-        return min(NOTED, int(NOTED_SHARE * peak))
+        return min(NOTED, int(NOTED_SHARE * peak)) // 4
 
     @property
     def missing(self) -> bool:
         """Whether a window that may leak has ended too seldom yet."""
         return any(one.may_leak and len(one.ends) < WANTED for one in self._session.spans.values())
+
+    def mark_open(self) -> bool:
+        """Find out which windows with several steps will come round as it seems, and have done so too seldom to say anything of them:
+        loops that are under way, and what the user has named. Returns whether there are any."""
+        loops = {kind for one in self._calls for kind in one.place.loops}
+        for key, span in self._session.spans.items():
+            comes = key in loops or (self.are_named and span.name != EVALUATION)
+            span.is_open = comes and len(span.ends) < FEWEST and not self._is_stepwise(span)
+        return any(span.is_open for span in self._session.spans.values())
+
+
+def _other(one: weakref.ref[Activation] | None, another: weakref.ref[Activation] | None) -> bool:
+    """Whether these are not the same call."""
+    return one is None or another is None or one() is not another()

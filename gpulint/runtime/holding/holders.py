@@ -9,7 +9,7 @@ import itertools
 import os
 import statistics
 import types
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ from gpulint.runtime.holding.walking import Find, Walk, explore, follow_graphs, 
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
-from gpulint.runtime.record.result import Held, Holder, Site
+from gpulint.runtime.record.result import Held, Holder
 from gpulint.units import format_bytes
 
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
@@ -268,11 +268,6 @@ def _joined(
 
 
 def _holder(name: Name, group: _Group, place: Any, frames: Frames, shown: Mapping[Hashable, int]) -> Holder:
-    births: OrderedDict[Site, list[int]] = OrderedDict()
-    for block in group.blocks:
-        held = births.setdefault(frames.sites[block.site], [0, 0])
-        held[0] += 1
-        held[1] += block.size
     size = sum(block.size for block in group.blocks)
     where = f"{os.path.basename(name.file)}:{name.line}" if name.line else os.path.basename(name.file)
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
@@ -292,7 +287,7 @@ def _holder(name: Name, group: _Group, place: Any, frames: Frames, shown: Mappin
         nodes=group.nodes,
         bound=name.bound,
         length=name.length,
-        births=tuple(Held(site, count, total) for site, (count, total) in births.items()),
+        births=_births(group.blocks, frames),
         entry=round(statistics.median(group.entries.values())) if len(group.entries) > 1 else 0,
         renews=name.renews,
         pins=""
@@ -305,12 +300,17 @@ def _holder(name: Name, group: _Group, place: Any, frames: Frames, shown: Mappin
     )
 
 
+def _births(blocks: Iterable[Block], frames: Frames) -> tuple[Held, ...]:
+    by_site: dict[int, list[Block]] = {}
+    for block in blocks:
+        by_site.setdefault(block.site, []).append(block)
+    return tuple(
+        Held(frames.sites[site], len(own), sum(b.size for b in own), len({b.epoch for b in own}))
+        for site, own in by_site.items()
+    )
+
+
 def _unknown(lost: list[Block], frames: Frames) -> Holder:
-    births: dict[int, list[int]] = {}
-    for block in lost:
-        held = births.setdefault(block.site, [0, 0])
-        held[0] += 1
-        held[1] += block.size
     return Holder(
         text=f"nothing that Python can reach (C++ code, or another thread), {len(lost)} blocks",
         variable="",
@@ -322,5 +322,5 @@ def _unknown(lost: list[Block], frames: Frames) -> Holder:
         count=len(lost),
         bytes=sum(block.size for block in lost),
         place=lost[0].place,
-        births=tuple(Held(frames.sites[site], count, size) for site, (count, size) in births.items()),
+        births=_births(lost, frames),
     )

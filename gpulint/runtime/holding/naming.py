@@ -1,5 +1,5 @@
-"""Finds the statements that put something into a variable, an attribute or a container, by reading the
-source."""
+"""Finds the statements that put something into a variable, an attribute or a container, and the loops around a line, by
+reading the source."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import ast
 import functools
 from collections.abc import Iterator
 
+MOST_HEAD = 48  # characters of a loop's head that are said
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _GROWING = {
     "append",
     "appendleft",
@@ -63,6 +65,29 @@ def renews(file: str, name: str, attribute: bool, line: int) -> bool:
         if getattr(node, "lineno", 0) == line
         for target, _ in _targets(node)
     )
+
+
+def loops_around(file: str, first_line: int, line: int) -> tuple[tuple[int, str], ...]:
+    """The loops around a line of the function that starts at `first_line`, outermost first: where each begins, and its head."""
+    around = [one for one in _loops(file) if first_line <= one[0] <= line <= one[1]]
+    return tuple((first, head) for first, last, head in sorted(around, key=lambda one: (one[0], -one[1])))
+
+
+@functools.lru_cache(maxsize=256)
+def _loops(file: str) -> tuple[tuple[int, int, str], ...]:
+    """First and last line of every loop of a file, and its head."""
+    found = []
+    for node in ast.walk(_tree(file) or ast.Module([], [])):
+        if isinstance(node, ast.While):
+            head = f"while {ast.unparse(node.test)}"
+        elif isinstance(node, (ast.For, ast.AsyncFor, *_COMPREHENSIONS)):
+            of = node.generators[0] if isinstance(node, _COMPREHENSIONS) else node
+            head = f"for {ast.unparse(of.target)} in {ast.unparse(of.iter)}"
+        else:
+            continue
+        shown = head if len(head) <= MOST_HEAD else f"{head[: MOST_HEAD - 1]}…"
+        found.append((node.lineno, node.end_lineno or 0, shown))
+    return tuple(found)
 
 
 def _walk(node: ast.AST, looped: bool) -> Iterator[tuple[ast.AST, bool]]:

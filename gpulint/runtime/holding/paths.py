@@ -102,6 +102,8 @@ def describe(hops: list[Hop], holding: Any) -> Name:
     bound = state.bound
     if is_one(holding, deque) and _MAXLEN.__get__(holding) is not None:
         bound = _MAXLEN.__get__(holding)
+    elif is_one(holding, list) and list.__len__(holding) and list.__getitem__(holding, -1) is None:
+        bound = list.__len__(holding)  # slots that are filled one after the other, and then anew
     lines: tuple[int, ...] = ()
     if state.base and state.file:
         lines = storing_lines(state.file, state.base, state.attribute, state.first_line)

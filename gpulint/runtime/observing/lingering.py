@@ -1,7 +1,8 @@
 """What the harness does once enough steps are sampled, and before it ends the script: it goes on without watching.
 
-For two ends: places of interest that have not run yet may be reached (an evaluation at the epoch's end), and what looks like a
-leak may turn out to be let go of (a list that is emptied every fifty steps). Nothing that was found before is judged anew,
+For three ends: places of interest that have not run yet may be reached (an evaluation at the epoch's end), and what looks like a
+leak may turn out to be let go of (a list that is emptied every fifty steps), and the loops around
+the steps may come round often enough to tell what outlives their rounds. Nothing that was found before is judged anew,
 but for what was let go of while the same loop went on.
 """
 
@@ -19,14 +20,19 @@ from gpulint.runtime.probes.frames import Activation, activation
 HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
 HOLD_SECONDS = 10.0
 ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
+ROUNDS_SHARE = (
+    1 / 6
+)  # of the reach, in which loops around the steps may come round; more where sampling took long
+ROUNDS_TIMES = 6.0  # what sampling took: where it took most of one round, three more end in that
 
 
 class Lingering:
-    """The time after the sampled steps. `reach` are the seconds it may take, `awaiting` says that places of interest
-    have not run yet."""
+    """The time after the sampled steps. `reach` are the seconds it may take, `sampling` those that they took, `awaiting` says that
+    places of interest have not run yet."""
 
-    def __init__(self, reach: float, awaiting: bool) -> None:
+    def __init__(self, reach: float, sampling: float, awaiting: bool) -> None:
         self.awaiting = awaiting
+        self._rounds = min(reach, max(ROUNDS_SHARE * reach, ROUNDS_TIMES * sampling))
         self._begin = time.monotonic()
         self._reach = reach
         self._steps = 0
@@ -36,13 +42,25 @@ class Lingering:
     @property
     def expired(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() - self._begin >= self._reach
+        return self.seconds >= self._reach
+
+    @property
+    def waits_for_rounds(self) -> bool:
+        """Whether there is time yet for loops around the steps to come round."""
+        return self.seconds < self._rounds
+
+    @property
+    def seconds(self) -> float:
+        """How long it has lasted."""
+        return time.monotonic() - self._begin
 
     def hold(self, frames: Iterator[FrameType], per_step: float, free: int | None) -> None:
         """From now on see whether what leaks `per_step` bytes is let go of, while each of the running `frames` runs on.
         `free` are the bytes that are left for it."""
         room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
         self._most = min(HOLD_STEPS, room)
+        if per_step > 0:
+            self._rounds = 0.0  # it is known, and may fill the memory
         for frame in frames:
             call = activation(frame)
             if call is not None:
@@ -61,7 +79,7 @@ class Lingering:
         """Whether it is still open if what leaked is let go of."""
         if any(reference() is None for reference in self._frames):
             self._most = 0
-        return self._steps < self._most and time.monotonic() - self._begin < HOLD_SECONDS
+        return self._steps < self._most and self.seconds < HOLD_SECONDS
 
     @property
     def held(self) -> int:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import platform
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -122,30 +121,6 @@ def watch_replays(replayed: Callable[[Any], None]) -> Callable[[], None]:
 
     graph.replay = replay
     return lambda: setattr(graph, "replay", original)
-
-
-def watch_traces(begins: Callable[[], None]) -> Callable[[], None]:
-    """Call `begins` before the script registers torch's execution trace observer, of which a process has one: a second would end
-    the first. Returns what undoes it."""
-    name = "_add_execution_trace_observer"
-    original = getattr(torch._C._profiler, name, None)
-    if original is None:
-        return lambda: None
-
-    @functools.wraps(original)
-    def add(*args: Any) -> Any:
-        begins()
-        return original(*args)
-
-    owners = [one for one in (sys.modules.get("torch.profiler.profiler"),) if hasattr(one, name)]
-    for owner in owners:
-        setattr(owner, name, add)
-
-    def undo() -> None:
-        for owner in owners:
-            setattr(owner, name, original)
-
-    return undo
 
 
 def watch_backwards(

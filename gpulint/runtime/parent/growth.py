@@ -34,7 +34,7 @@ from gpulint.runtime.record.result import (
     count_steps,
     said_steps,
 )
-from gpulint.runtime.record.series import EVALUATION
+from gpulint.runtime.record.series import EVALUATION, ROUND
 from gpulint.units import format_bytes
 
 SHOWN: tuple[Figure, ...] = ("allocated", "reserved", "rss", "heap")
@@ -44,6 +44,7 @@ HOST = (
     "what malloc keeps of what was freed. The heap is what is in use beside tensors: autograd nodes, Python's objects."
 )
 FEWEST = 5  # sampled steps below which no trend is told
+_CALLS = ("call of", "run of")  # how windows are named that often come but once
 MOST_POINTS = 200  # of a series, for its slope: the slopes of all pairs are computed
 UNEXPLAINED = 0.25  # of the growth of a step: less is the measurement's
 
@@ -155,18 +156,32 @@ def phases(rank: RankResult) -> tuple[Phase, ...]:
     return tuple(found)
 
 
-def growing_windows(rank: RankResult) -> tuple[WindowFigures, ...]:
-    """The windows from one to the next of which something grows that does not from step to step."""
+def told_windows(rank: RankResult) -> tuple[WindowFigures, ...]:
+    """Of each kind of window those that were seen most often, the largest first: all that something grows from one to the next of,
+    and besides them rounds of loops, evaluations and what the user has named."""
+    growing = {leak.window for leak in rank.leaks()}
     found: dict[str, WindowFigures] = {}
-    names = {leak.window for leak in rank.leaks()}
     for window in rank.windows:
-        if (
-            window.name in names
-            and window.judged
-            and (window.name not in found or window.seen > found[window.name].seen)
-        ):
+        known = found.get(window.name)
+        is_wanted = window.name in growing if window.name.startswith(_CALLS) else True
+        if is_wanted and (known is None or (window.judged, window.seen) > (known.judged, known.seen)):
             found[window.name] = window
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda w: (len(w.seconds), w.name)))
+
+
+def seen_text(window: WindowFigures, arrow: str = "→") -> tuple[str, str]:
+    """`3 seen`, or that growth cannot be told; and how memory stood at their ends where there were several."""
+    said = f"{len(window.seconds)} seen"
+    if window.is_open:
+        what = (
+            f"of growth from one {window.name.partition(' of ')[0]} to the next nothing is said below three"
+        )
+        said = f"{len(window.seconds) or 'no end of one'} seen when the time for it was up: {what} (--reach)"
+    if window.seen < 2:
+        return said, ""
+    first, last = window.levels[0], window.levels[-1]
+    each = format_bytes(round((last - first) / (window.seen - 1)), signed=True)
+    return said, f"{format_bytes(first)} {arrow} {format_bytes(last)} at their ends, {each} each"
 
 
 def _phase(rank: int, kind: StepKind, samples: Sequence[Sample]) -> Phase:
@@ -285,13 +300,18 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
         groups.setdefault((why, name), []).append((drift, keeper))
     lines = {key: _one_line(key[0], group) for key, group in groups.items()}  # type: ignore[arg-type]
     if not one.leaks() and not any(line.why == "occasional" for line in lines.values()):
-        lines |= {("few", window.name): _too_few(window) for window in one.rank.windows if _is_open(window)}
+        # What is the same under several names is told once.
+        few = (_too_few(window) for window in one.rank.windows if _is_open(window))
+        lines |= {("few", str(line.total)): line for line in few}
     return {key: line for key, line in lines.items() if line.total >= noted(one.rank)}
 
 
 def _is_open(window: WindowFigures) -> bool:
-    """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls is the rule, or twice."""
-    return window.seen == 2 or (window.seen == 1 and not window.name.startswith("call of"))
+    """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls is the rule, or twice. How
+    often loops came round is said above."""
+    if window.name.startswith(ROUND):
+        return False
+    return window.seen == 2 or (window.seen == 1 and not window.name.startswith(_CALLS))
 
 
 def _too_few(window: WindowFigures) -> Harmless:
@@ -438,7 +458,7 @@ def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> f
     between = count_steps(s for s in rank.samples if begin < s.seconds <= end)
     total = 0.0
     for drift in rank.drifts:
-        if drift.place != "device" or drift.status == "occasional":
+        if drift.place != "device" or (drift.status == "occasional" and not drift.outlived):
             continue
         if drift.window:
             ends = [w.seconds for w in rank.windows if w.name == drift.window]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from gpulint.claims import Claim, Kind
@@ -216,12 +216,40 @@ def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence)
             f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}: a call keeps "
             f"{'up to ' if runs > 1 else ''}{size(kept)} of activations"
         )
-        return Judgement("confirmed", text, bytes=kept, hits=count)
+        piled = _confirmed_growth(text, grown_through(with_grad, evidence), evidence)
+        return replace(piled or Judgement("confirmed", text), bytes=kept, hits=count)
     if any(forward.grad for forward in found):
         return Judgement(
             "refuted", f"ran {times(count)} with grad enabled, and kept no activations", hits=count
         )
     return Judgement("refuted", f"ran {times(count)}, with grad disabled", hits=count)
+
+
+def grown_through(forwards: Iterable[ForwardFigures], evidence: Evidence) -> list[Holder]:
+    """The growing holders that keep the graphs of these forwards: most of what they keep was born in the functions that run
+    them."""
+    functions = {
+        (real(one.site.file), one.site.function)
+        for one in forwards
+        if one.grad and one.kept and not one.visited
+    }
+    return [
+        holder
+        for holder in evidence.rank.holders
+        if (holder.through_graph or holder.nodes)
+        and evidence.growth(holder)
+        and 2 * sum(h.bytes for h in holder.births if (real(h.site.file), h.site.function) in functions)
+        > holder.bytes
+    ]
+
+
+def _confirmed_growth(text: str, piled: list[Holder], evidence: Evidence) -> Judgement | None:
+    """What forwards with grad enabled keep, where it grows from one to the next."""
+    share = Share.of(evidence.growth(holder) for holder in piled)
+    if not share:
+        return None
+    found = _confirmed_drift(share, piled, [], evidence)
+    return replace(found, text=f"{text}; it grows: {found.text}")
 
 
 def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:

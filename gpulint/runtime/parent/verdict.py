@@ -330,9 +330,12 @@ def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> l
 
 
 def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What, Unpredicted]]:
-    """The growing holders that no finding about drift means, by holder or by what was born on its line."""
+    """The growing holders that no finding means, by holder or by what was born on its line; one about forwards means those that
+    keep their graphs."""
     drifting = [f for f in findings if f.runtime_claim.kind in ("drift", "cycle")]
     predicted = {id(holder) for finding in drifting for holder in one.holders(finding)}
+    forwards = [forward for finding in findings for forward in judging.forwards_of(finding, one)]
+    predicted |= {id(holder) for holder in judging.grown_through(forwards, one)}
     sites = {drift.site for finding in drifting for drift in one.born_at(finding)}
     left = []
     for holder in one.rank.holders:

@@ -26,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 
 from gpulint.runtime.probes.base import Block, Figures, Since, Tops
 from gpulint.runtime.probes.crests import Crests
+from gpulint.runtime.probes.dispatch import called, parts_of
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place
@@ -40,8 +41,6 @@ DEVICE, PRESUMED, HOST = 0, 1, 2
 _LIFT = torch.ops.aten.lift_fresh.default
 _RESIZE = torch.ops.aten.resize_.default
 _SET = torch.ops.aten.set_.source_Storage_storage_offset
-# of the tensors that stand for Python's numbers
-_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 
 class _Ref(weakref.ref):  # type: ignore[type-arg]
@@ -199,13 +198,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # ---------------------------------------------------------------------------------------------
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        try:
-            out = func(*args, **kwargs) if kwargs else func(*args)
-        except RuntimeError:
-            tensors = _numbers_as_tensors(func, args)
-            if tensors is None:
-                raise
-            out = func(*tensors, **(kwargs or {}))
+        out = called(func, args, kwargs)
         if self.active:
             fresh = self._fresh.get(func)
             if fresh is None:
@@ -227,7 +220,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         try:
             storage = tensor.untyped_storage()
         except (NotImplementedError, RuntimeError):  # sparse and other tensors made of tensors
-            for part in _parts(tensor):
+            for part in parts_of(tensor):
                 self._see(part, args)
             return
         cdata = storage._cdata
@@ -235,7 +228,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         if type(tensor) is not torch.Tensor:
             if is_traceable_wrapper_subclass(tensor):
-                for part in _parts(tensor):
+                for part in parts_of(tensor):
                     self._see(part, args)
                 return
             if _is_fake(tensor):
@@ -471,34 +464,6 @@ def _tensors(args: Any) -> Any:
             for item in arg:
                 if isinstance(item, torch.Tensor):
                     yield item
-
-
-def _numbers_as_tensors(func: Any, args: Any) -> Any:
-    """The arguments, where one is a number in a tensor's place; or else None. A scripted or traced program's own numbers come to a
-    mode so, and operators that know no numbers refuse them: without the mode they are tensors."""
-    declared = [str(argument.type) == "Tensor" for argument in func._schema.arguments]
-    numbers = [
-        is_tensor and isinstance(value, (bool, int, float, complex))
-        for is_tensor, value in zip(declared, args, strict=False)
-    ]
-    if not any(numbers):
-        return None
-    return [
-        torch.tensor(value, dtype=_DTYPES[type(value)]) if is_number else value
-        for is_number, value in zip(numbers, args, strict=False)
-    ]
-
-
-def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    if is_traceable_wrapper_subclass(tensor):
-        names, _ = tensor.__tensor_flatten__()
-        parts = [getattr(tensor, name) for name in names]
-        return [part for part in parts if isinstance(part, torch.Tensor)]  # a DTensor names its mesh as well
-    if tensor.layout is torch.sparse_coo:
-        return [tensor._indices(), tensor._values()]
-    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-    return []
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:

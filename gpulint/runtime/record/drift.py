@@ -36,6 +36,9 @@ FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
 FEWEST_WINDOWS = (
     2  # the same for windows that were outlived: each is long enough for what it has in use to go
 )
+RISING = (
+    0.4  # of the steps in which the site's live bytes must be more than before to have grown in every one
+)
 STEADY = 0.9  # of the pairs of readings must rise where it is the size of what is in use that grows
 FEWEST_LEVELS = 6  # readings for that, or where a variable's new value is made of the old one
 FEWEST_RENEWED = 3
@@ -159,10 +162,13 @@ def _survived(
         return _drift(births, kind, "gc-garbage", garbage, len(collected), share, steps, slope, reason)
     events = sorted(alive)
     late = [i for i in eligible if i >= events[0]]
-    if _begins_late(events, eligible, late, edges, births.levels, total):
+    if _begins_late(events, eligible, late, edges, births.levels, total) or (
+        window and _comes_after_ends(events, eligible, late, edges, births.levels, total)
+    ):
         eligible, steps = late, sum(edges[i + 1] - edges[i] for i in late)
     share = len(alive) / len(eligible)
-    status, reason = _status(events, eligible, edges, total / steps, births.levels, window)
+    each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
+    status, reason = _status(events, eligible, edges, each, births.levels, window)
     count = sum(births.counts.get(i, 0) for i in alive)
     found = _drift(births, kind, status, total, count, share, steps, slope, reason)
     return replace(found, events=len(events))
@@ -226,6 +232,27 @@ def _begins_late(
     return bool(before) and levels is not None and levels[-1][1] - max(before) >= SLOPE * total
 
 
+def _rises(amounts: Sequence[int]) -> float:
+    """The part of the readings that are higher than the one before."""
+    pairs = list(itertools.pairwise(amounts))
+    return sum(later > earlier for earlier, later in pairs) / len(pairs) if pairs else 1.0
+
+
+def _comes_after_ends(
+    events: Sequence[int],
+    eligible: Sequence[int],
+    late: Sequence[int],
+    edges: Sequence[int],
+    levels: Sequence[tuple[int, int]] | None,
+    total: int,
+) -> bool:
+    """Whether what windows leave is made between the end of one and the beginning of the next: the first has none then, and what is
+    alive rises with each other. Where something is kept for some windows alone, it rises no more."""
+    after = [alive for step, alive in levels or () if step >= edges[late[0]]]
+    rises = all(b - a >= SLOPE * total / len(late) for a, b in itertools.pairwise(after))
+    return late[0] == eligible[0] + 1 and len(events) == len(late) >= FEWEST_WINDOWS and bool(after) and rises
+
+
 def _status(
     events: Sequence[int],
     eligible: Sequence[int],
@@ -239,14 +266,54 @@ def _status(
     every = len(events) >= EVERY_STEP * len(eligible)
     if not every and not is_regular(events, eligible, edges):
         return "occasional", f"survived from {len(events)} of {len(eligible)} stretches, without regularity"
-    if levels is not None and len(levels) >= 6:
-        late = _slope(levels[len(levels) // 2 :])
-        if every and late < SLOPE * per_step:
+    if every and levels is not None and len(levels) >= FEWEST_RENEWED + 1:
+        # the first reading is of before the first stretch
+        if (
+            _slope(levels[max(1, len(levels) // 2) if len(levels) >= FEWEST_LEVELS else 1 :])
+            < SLOPE * per_step
+        ):
             return "bounded", "stopped growing within the sampled steps"
+        if not window and _rises([alive for step, alive in levels if step >= edges[eligible[0]]]) < RISING:
+            return "occasional", "grew in few of the steps, however many its survivors seem to come from"
     if every:
         return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
     gaps = [b - a for a, b in itertools.pairwise(events)]
     return "leak", f"survivors at regular intervals, about every {statistics.median(gaps):g} stretches"
+
+
+def less_set_up(drifts: Sequence[Drift], holders: Sequence[Holder]) -> tuple[list[Drift], list[Holder]]:
+    """Take back what one stretch alone has made and nothing of Python's reaches, where there were several: libraries set it up
+    once, a workspace for cuBLAS at the first matrix product of a thread, say. It is no growth, and stands at the site of what may be."""
+    once = {
+        (held.site, holder.place): held
+        for holder in holders
+        if holder.scope == "unknown"
+        for held in holder.births
+        if held.stretches == 1
+    }
+    left = []
+    for drift in drifts:
+        held = once.get((drift.site, drift.place))
+        if held is None or drift.status != "leak" or drift.enlarged or drift.events < 2:
+            left.append(drift)
+            continue
+        total, number = max(0, drift.total - held.bytes), drift.count - held.count
+        if not total:
+            left.append(
+                replace(drift, status="occasional", reason="was set up once, by no tensor of the script's")
+            )
+            continue
+        part = total / drift.total
+        size, slope = drift.bytes_per_step * part, None if drift.slope is None else drift.slope * part
+        left.append(replace(drift, total=total, count=number, bytes_per_step=size, slope=slope))
+    kept = [
+        replace(holder, births=births, bytes=sum(held.bytes for held in births))
+        if len(births := tuple(h for h in holder.births if once.get((h.site, holder.place)) is not h))
+        < len(holder.births)
+        else holder
+        for holder in holders
+    ]
+    return left, [holder for holder in kept if holder.births or holder.scope != "unknown"]
 
 
 def settle(drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None = None) -> list[Drift]:

@@ -179,9 +179,10 @@ class Drift(Record):
 
 @dataclass(frozen=True, slots=True)
 class WindowFigures(Record):
-    """A kind of window that the run went through `seen` times: an evaluation, a pass over a DataLoader, calls of a function, or
-    what the user has named. `levels` is `allocated` at the end of each, and `seconds` when that was; `judged` whether what outlives
-    one was looked for, and `kept` the bytes of earlier ones that were there when the last one ended."""
+    """A kind of window that the run went through `seen` times: an evaluation, a pass over a DataLoader, rounds of a loop, calls of a
+    function, or what the user has named. `levels` is `allocated` at the end of each, and `seconds` when that was; `judged` whether what outlives
+    one was looked for, and `kept` the bytes of earlier ones that were there when the last one ended. `is_open`: the run was ended in
+    one of them, before there were enough to tell growth."""
 
     name: str
     site: Site
@@ -190,15 +191,18 @@ class WindowFigures(Record):
     seconds: tuple[float, ...] = ()
     judged: bool = False
     kept: int = 0
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Held(Record):
-    """Part of what a holder keeps: `count` blocks born at `site`."""
+    """Part of what a holder keeps: `count` blocks born at `site`, in so many `stretches` of the window (0 where that is not
+    known)."""
 
     site: Site
     count: int
     bytes: int
+    stretches: int = 0
 
 
 @dataclass(frozen=True, slots=True)

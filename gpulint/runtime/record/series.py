@@ -11,6 +11,7 @@ from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
 from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
+ROUND = "round of"  # how the names of loops' windows begin
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -58,9 +59,23 @@ class Window(NamedTuple):
 
 class Span:
     """One kind of window, as `Windows` follows them: the mark at which the first one `begun`, those at which each has ended, and
-    what was `allocated` then. `first` is how many steps had ended when it began, `window` what the last look has found."""
+    what was `allocated` then. `first` is how many steps had ended when it began, `window` what the last look has found. One that
+    `is_open` is about to come round again, and was seen too seldom. `steps` are those in one, on average."""
 
-    __slots__ = ("begun", "ends", "first", "kept", "levels", "may_leak", "name", "seconds", "site", "window")
+    __slots__ = (
+        "begun",
+        "ends",
+        "first",
+        "is_open",
+        "kept",
+        "levels",
+        "may_leak",
+        "name",
+        "seconds",
+        "site",
+        "steps",
+        "window",
+    )
 
     def __init__(self, name: str, site: Site, begun: int, first: int) -> None:
         self.name = name
@@ -70,7 +85,8 @@ class Span:
         self.ends: list[int] = []
         self.levels: list[int] = []
         self.seconds: list[float] = []  # of all ends, those without a reading too
-        self.may_leak = False
+        self.may_leak = self.is_open = False
+        self.steps = 0.0
         self.kept = 0  # bytes of earlier windows that were there when the last one ended
         self.window: Window | None = None
 
@@ -206,7 +222,9 @@ def united(
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
     growing: set[tuple[Site, Place]] = set()  # from window to window
-    for span in sorted(spans, key=lambda span: (len(span.ends), span.name != EVALUATION)):
+    # Of what comes equally often, give or take one, an evaluation says most, and a loop's round least.
+    order = {EVALUATION: -1.5}
+    for span in sorted(spans, key=lambda s: len(s.ends) + order.get(s.name, s.name.startswith(ROUND))):
         if span.window is not None:
             told = stepwise | growing
             drifts_of = [d for d in span.window.drifts if (d.site, d.place) not in told]
@@ -229,7 +247,11 @@ def _is_settled(drift: Drift, window: Window, spans: Iterable[Span]) -> bool:
     if drift.status not in ("leak", "occasional") or drift.outlived or drift.share >= EVERY_STEP:
         return False
     seen = (
-        span for span in spans if len(span.ends) >= FEWEST and span.ends[-FEWEST_WINDOWS] > window.judged[0]
+        span
+        for span in spans
+        if len(span.ends) >= FEWEST
+        and span.ends[-FEWEST_WINDOWS] > window.judged[0]
+        and span.steps * max(1, drift.events) >= drift.steps  # it comes in each of them
     )
     return any(not span.may_leak or span.window is not None for span in seen)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.checkpoints import uses_cuda
 from gpulint.rules.detect.lifetimes.network_copies import with_guards
 from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
@@ -14,6 +13,7 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import resets, targets
 from gpulint.analysis.file.lookup import with_words
 from gpulint.analysis.flow.peaks import loop_names
+from gpulint.analysis.questions.device.placement import uses_cuda
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.checkpoints import uses_cuda
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
@@ -15,7 +14,7 @@ from gpulint.analysis.code.assignments import pairs
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.lookup import called_in_project, qualified, with_words
 from gpulint.analysis.questions.device.origins import bindings
-from gpulint.analysis.questions.device.placement import is_gpu
+from gpulint.analysis.questions.device.placement import is_gpu, uses_cuda
 from gpulint.analysis.questions.reached.dead import is_dead
 from gpulint.analysis.questions.size.networks import NetworkSizes
 from gpulint.analysis.torch.types import (

@@ -4,7 +4,7 @@ import torch
 
 def load(path):
     place = None
-    if not torch.cuda.is_available():  # expect: GPU403
+    if not torch.cuda.is_available():  # low: GPU403
         place = torch.device("cpu")
     return torch.load(path, map_location=place)
 

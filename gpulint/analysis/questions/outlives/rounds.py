@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Hold
 
 _COUNTING = frozenset("range trange count enumerate".split())
-_THROUGH = frozenset("tqdm track list".split())
-
-
-def _counters(loop: ir.For) -> set[str]:
-    """The names that count the rounds of a loop."""
-    iterable = loop.iterable
-    while isinstance(iterable, ir.Call) and iterable.method in _THROUGH and iterable.args:
-        iterable = iterable.args[0]
-    if not isinstance(iterable, ir.Call) or iterable.method not in _COUNTING:
-        return set()
-    target = loop.target
-    if iterable.method == "enumerate":
-        target = target.items[0] if isinstance(target, ir.Seq) and target.items else target
-    return {target.id} if isinstance(target, ir.Name) else set()
 
 
 def counts_micro_batches(hold: Hold) -> bool:

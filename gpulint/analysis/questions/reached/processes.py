@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import conditions
 from gpulint.analysis.code.reading import link_of
-from gpulint.analysis.file.lookup import is_of_another, with_words
-from gpulint.analysis.torch.ranks import COUNTS, FIRST, OF_SEVERAL, RANKS, SPREAD
+from gpulint.analysis.torch.ranks import COUNTS, FIRST, RANKS, SPREAD
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.program import FileAnalysis
+    pass
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-
-
-def in_every_process(file: FileAnalysis, function: ir.Function, statement: ir.Stmt) -> bool:
-    """Whether several processes run a statement alike: those that the file speaks of, or one that calls the function."""
-    if by_one_process(function, statement):
-        return False
-    return _has_ranks(file) or any(_calls_in_ranks(other, function) for other in calling(file, function))
-
-
-def calling(file: FileAnalysis, function: ir.Function) -> list[FileAnalysis]:
-    """The other files of the project that call a function."""
-    found = file.project.files_calling(file.filename, function) if file.project is not None else None
-    return [cast("FileAnalysis", one) for one in found or ()]
-
-
-def _has_ranks(file: FileAnalysis) -> bool:
-    """Whether a file uses what only several processes have a use for, under whatever name: an import alone may be a leftover."""
-    imports = file.module.imports.items()
-    named = OF_SEVERAL | {local for local, full in imports if full.rpartition(".")[2] in OF_SEVERAL}
-    return any(evidence.words & named for evidence in file.evidence.values())
-
-
-def _calls_in_ranks(file: FileAnalysis, function: ir.Function) -> bool:
-    return _has_ranks(file) and any(
-        call.method == function.name
-        and not by_one_process(caller, statement)
-        and not is_of_another(caller, call, function)
-        for caller in with_words(file, frozenset({function.name}))
-        for statement, call in ir.calls(caller.body)
-    )
 
 
 def by_one_process(function: ir.Function, statement: ir.Stmt) -> bool:

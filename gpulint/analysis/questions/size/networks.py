@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 SMALL = 16_000_000  # weights: 64 MB, which a GPU for training does not miss
 NARROW = 4_000_000  # 16 MB
-TINY = 1_000_000  # 4 MB
 FILTER = 1_000
 TOY = 250_000  # 1 MB
 LARGE = 40_000_000  # 160 MB; with an optimizer's state, and gradients, four times as much

@@ -1,9 +1,9 @@
 # Three batches an evaluation, too few of them to see growth from one to the next.
 # holder: list `predictions` in `main()`
-# line: predictions.append(model(torch.randn(256, 32, device=device)))
+# line: predictions.append(model(torch.randn(4096, 32, device=device)))
 # kind: eval
 # window: evaluation
-# bytes: 12288
+# bytes: 196608
 import torch
 from torch import nn
 
@@ -35,7 +35,7 @@ def main():
         model.eval()
         with torch.no_grad():
             for _ in range(3):
-                predictions.append(model(torch.randn(256, 32, device=device)))
+                predictions.append(model(torch.randn(4096, 32, device=device)))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 # One batch an evaluation.
 # holder: list `predictions` in `main()`
-# line: predictions.append(model(torch.randn(256, 32, device=device)))
+# line: predictions.append(model(torch.randn(4096, 32, device=device)))
 # kind: eval
 # window: evaluation
-# bytes: 4096
+# bytes: 65536
 import torch
 from torch import nn
 
@@ -34,7 +34,7 @@ def main():
         train_some(model, optimizer)
         model.eval()
         with torch.no_grad():
-            predictions.append(model(torch.randn(256, 32, device=device)))
+            predictions.append(model(torch.randn(4096, 32, device=device)))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 # A test loop that never leaves train mode, under no_grad.
 # holder: list `predictions` in `main()`
-# line: predictions.append(model(torch.randn(256, 32, device=device)))
+# line: predictions.append(model(torch.randn(4096, 32, device=device)))
 # kind: eval
 # window: evaluation
-# bytes: 12288
+# bytes: 196608
 import torch
 from torch import nn
 
@@ -34,7 +34,7 @@ def main():
         train_some(model, optimizer)
         with torch.no_grad():
             for _ in range(3):
-                predictions.append(model(torch.randn(256, 32, device=device)))
+                predictions.append(model(torch.randn(4096, 32, device=device)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,218 @@
+"""How large a network is: the weights of its layers, as far as their sizes are constants, and what the table says of a library's."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import argument, key_of
+
+LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
+_DEEPEST: Final = 8
+_LAYERS: Final = {
+    "Linear": (2, 1), "Conv1d": (3, 1), "Conv2d": (3, 2), "Conv3d": (3, 3), "ConvTranspose2d": (3, 2), "Embedding": (2, 1),
+    "LSTM": (2, 8), "GRU": (2, 6), "Bilinear": (3, 1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """At least so many weights; `whole` where no more are out of sight."""
+
+    least: int
+    whole: bool
+
+
+def weight(evaluator: Evaluator, value: Value) -> Weight:
+    """How many weights a network has, whichever of its origins it is: the smallest of them."""
+    found = [_of_origin(evaluator, node, frame, _DEEPEST) for node, frame in value.origins]
+    if not found:
+        return Weight(0, False)
+    return Weight(min(one.least for one in found), all(one.whole for one in found))
+
+
+def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int) -> Weight:
+    if not isinstance(node, ast.Call) or frame is None or depth <= 0:
+        return Weight(0, False)
+    made = evaluator.value_of(node.func, frame)
+    if made.kind == "class" and isinstance(made.ref, Class):
+        return _of_class(evaluator, made.ref, node, frame, depth)
+    if made.kind != "library" or not isinstance(made.ref, str):
+        return Weight(0, False)
+    row = evaluator.table.own("class.methods", made.ref.rpartition(".")[2])
+    row = row or evaluator.table.function(made.ref)
+    if row is None:
+        return Weight(0, False)
+    if row.weights == "large":
+        return Weight(LARGE, True)
+    if row.weights == "none":
+        return Weight(0, True)
+    if row.weights == "parts":
+        return _sum([_of_value(evaluator, one, frame, depth) for one in node.args])
+    return _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
+
+
+def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:
+    if isinstance(node, ast.Starred):
+        node = node.value
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        one = _of_value(evaluator, node.elt, frame, depth)
+        count = trips(evaluator, node, frame)
+        return Weight(one.least * (count or 1), one.whole and count is not None)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return _sum([_of_value(evaluator, one, frame, depth) for one in node.elts])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _sum([_of_value(evaluator, one, frame, depth) for one in (node.left, node.right)])
+    value = evaluator.value_of(node, frame)
+    if value.kind == "list" and isinstance(node, (ast.Name, ast.Attribute)):
+        return _of_list(evaluator, node, frame, depth)
+    if value.kind == "list" and isinstance(node, ast.Call):
+        return _of_returned(evaluator, node, frame, depth)
+    if value.kind != "module":
+        return Weight(0, value.kind in ("number", "text", "none"))
+    found = [_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins]
+    return Weight(
+        min((one.least for one in found), default=0), bool(found) and all(one.whole for one in found)
+    )
+
+
+def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:
+    """What a list of layers is filled with: at first, by `+=`, and by its methods, as often as their loops run."""
+    key, flow = key_of(node), frame.flow
+    given = [
+        one.value
+        for one in flow.definitions.get(key or "", ())
+        if one.kind in ("assign", "augmented") and not one.path
+    ]
+    for name in ("append", "extend"):
+        given += [
+            call.args[0]
+            for call in flow.calls.get(name, ())
+            if isinstance(call.func, ast.Attribute) and key_of(call.func.value) == key and call.args
+        ]
+    found = []
+    for one in given if depth > 0 else ():
+        part = _of_value(evaluator, one, frame, depth - 1)
+        times, known = 1, True
+        for loop in flow.loops(one):
+            count = trips(evaluator, loop, frame)
+            times, known = times * (count or 1), known and count is not None
+        found.append(Weight(part.least * times, part.whole and known))
+    return _sum(found) if found else Weight(0, False)
+
+
+def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int) -> Weight:
+    """The layers of a list that a function of the project gives."""
+    made = evaluator.value_of(call.func, frame).ref
+    inner = evaluator.enter(made, call, frame, None) if isinstance(made, Function) else None
+    if inner is None or depth <= 0:
+        return Weight(0, False)
+    found = [
+        _of_value(evaluator, one.value, inner, depth - 1)
+        for one in inner.flow.returns
+        if one.value is not None
+    ]
+    return min(found, key=lambda one: one.least, default=Weight(0, False))
+
+
+def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
+    """How often a loop runs: of `range`, or of a display."""
+    iterated = getattr(loop, "iter", None) or (
+        loop.generators[0].iter if hasattr(loop, "generators") else None
+    )
+    if (
+        isinstance(iterated, ast.Call)
+        and getattr(iterated.func, "id", "") == "range"
+        and len(iterated.args) == 1
+    ):
+        count = evaluator.value_of(iterated.args[0], frame).const
+        return count if isinstance(count, int) and 0 <= count < 1000 else None
+    return len(iterated.elts) if isinstance(iterated, (ast.List, ast.Tuple)) else None
+
+
+def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, depth: int) -> Weight:
+    init = evaluator.method(cls, "__init__")
+    if init is None:
+        return Weight(0, False)
+    inner = evaluator.enter(init, node, frame, evaluator.value_of(node, frame)) or evaluator.root(init)
+    found: list[Weight] = []
+    for call in init.flow.calls.get("__init__", ()):  # of a layer of a library that it derives from
+        for one in evaluator.program.lineage(cls):
+            if isinstance(one, str) and one.rpartition(".")[2] in _LAYERS:
+                found.append(_of_layer(evaluator, one.rpartition(".")[2], call, inner))
+    for method in (init, *_helpers(evaluator, init)):
+        frame = inner if method is init else evaluator.root(method)
+        for key, definitions in method.flow.definitions.items():
+            if key.startswith(f"{method.self_name}.") and key.count(".") == 1:
+                found += [_of_attribute(evaluator, one, frame, depth) for one in definitions]
+    return _sum(found) if found else Weight(0, False)
+
+
+def _helpers(evaluator: Evaluator, init: Function) -> list[Function]:
+    """The methods of its class that a constructor calls, and the constructors of the project that it derives from."""
+    assert init.cls is not None
+    found = [evaluator.method(init.cls, name) for name in init.flow.calls if name != "__init__"]
+    bases = evaluator.program.lineage(init.cls)[1:] if "__init__" in init.flow.calls else ()
+    found += [one.methods.get("__init__") for one in bases if isinstance(one, Class)]
+    return [one for one in found if one is not None and one is not init and one.takes_self]
+
+
+def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, depth: int) -> Weight:
+    if definition.kind != "assign" or definition.path:
+        return Weight(0, True)
+    value = evaluator.value_of(definition.value, frame)
+    if value.kind == "module":
+        return _of_value(evaluator, definition.value, frame, depth - 1)
+    return Weight(0, not (value.kind == "unknown" and isinstance(definition.value, ast.Call)))
+
+
+def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> Weight:
+    if name == "Transformer":
+        return _of_transformer(evaluator, node, frame)
+    shape = _LAYERS.get(name)
+    if shape is None:
+        return Weight(0, name.startswith(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm")))
+    count, power = shape
+    sizes = [evaluator.value_of(one, frame).const for one in node.args[:count]]
+    if len(sizes) < count or not all(isinstance(one, int) for one in sizes):
+        return Weight(0, False)
+    product = 1
+    for one in sizes[:2]:
+        product *= one
+    if name.startswith("Conv"):
+        product *= sizes[2] ** power
+    elif power > 1:
+        product *= power
+    return Weight(product, True)
+
+
+def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weight:
+    """`nn.Transformer`: of its width, its layers, and twice its width times that of the layers between."""
+    given: list[int] = []
+    names = (
+        ("d_model", 512),
+        ("nhead", 8),
+        ("num_encoder_layers", 6),
+        ("num_decoder_layers", 6),
+        ("dim_feedforward", 2048),
+    )
+    for position, (name, default) in enumerate(names):
+        one = argument(node, position, name)
+        value = evaluator.value_of(one, frame).const if one is not None else default
+        if not isinstance(value, int):
+            return Weight(0, False)
+        given.append(value)
+    width, _, encoders, decoders, between = given
+    return Weight(
+        encoders * width * (4 * width + 2 * between) + decoders * width * (8 * width + 2 * between), True
+    )
+
+
+def _sum(found: list[Weight]) -> Weight:
+    return Weight(sum(one.least for one in found), all(one.whole for one in found))

@@ -1,0 +1,79 @@
+"""How long what a name, an attribute or a container holds is there: whether steps run while it is."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.steps import Event, Steps
+from gpulint.analysis.syntax.flow import Definition
+
+
+def step_while_bound(steps: Steps, definition: Definition, frame: Frame) -> Event | None:
+    """A loop of steps, or of an evaluation, that runs while a name stands for a definition; None where none is seen."""
+    flow = frame.flow
+    for event in steps.of(frame.function):
+        if not event.loops and not event.within:
+            continue
+        outermost = event.loops[-1] if event.loops else event.node
+        statement = flow.statement_of(outermost)
+        shared = definition.statement in flow.blocks and set(event.loops) & set(
+            flow.loops(definition.statement)
+        )
+        if shared:  # one round of an outer loop: the loops within it are below
+            inner = [one for one in event.loops if one not in shared]
+            if not inner and not event.within:
+                continue
+            statement = flow.statement_of(inner[-1] if inner else event.node)
+        if definition.kind == "parameter" or flow.holds_at(definition, statement):
+            return event
+    return None
+
+
+def unseen_step_while_bound(
+    evaluator: Evaluator, definition: Definition, frame: Frame, network: Value
+) -> Any:
+    """A call that is not seen, of what trains by its library, or in a loop with a network and an optimizer: it runs steps."""
+    flow = frame.flow
+    for name, calls in flow.calls.items():
+        for call in calls:
+            if not flow.holds_at(definition, flow.statement_of(call)):
+                continue
+            func = evaluator.value_of(call.func, frame)
+            if func.kind not in ("unknown", "library") or (
+                func.kind == "library" and "." not in str(func.ref)
+            ):
+                continue
+            given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
+            networks = [one for one in given if one.kind == "module"]
+            if networks and flow.loops(call) and any(one.kind == "optimizer" for one in given):
+                return call
+            if not any(one.origins & network.origins for one in networks):
+                continue
+            base = (
+                evaluator.value_of(call.func.value, frame) if isinstance(call.func, ast.Attribute) else func
+            )
+            if name == "fit" and base.kind in ("object", "unknown", "library", "trainer"):
+                return call
+    return None
+
+
+def lets_go(evaluator: Evaluator, cls: Class, name: str, definition: Definition) -> Any:
+    """What a class does that lets go of what an attribute was given: it is bound to something else afterwards, or deleted."""
+    for one in evaluator.program.lineage(cls):
+        for method in one.methods.values() if isinstance(one, Class) else ():
+            if name not in method.words or not method.takes_self:
+                continue
+            flow = method.flow
+            for other in flow.definitions.get(f"{method.self_name}.{name}", ()):
+                if other is definition or (other.kind == "assign" and isinstance(other.value, ast.Call)):
+                    continue
+                own = definition.statement in flow.blocks
+                later = own and flow.order[other.statement] > flow.order[definition.statement]
+                if later or (not own and method.name != "__init__"):
+                    return other.node
+    return None

@@ -1,0 +1,361 @@
+"""What `torch.load` brings back: where to, what becomes of it, and what keeps it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpulint.analysis.domain.values import Device, Value
+from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import argument, keyword
+
+# Kinds whose states hold numbers.
+_OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A call that loads; `location` is the place that it names, None where the file says where each tensor goes; `device`: where.
+    `elsewhere`: it names a place, and the code does not say which. `by_cuda`: it names none where CUDA is available, and the host else; `place` is what is wrong then: what asks for CUDA, else the call."""
+
+    call: ast.Call
+    frame: Frame
+    location: Any
+    device: Device
+    elsewhere: bool
+    by_cuda: bool
+    place: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A `load_state_dict` that is given what is loaded, or an entry of it: of what `owner` gives."""
+
+    use: Use
+    owner: Any
+    value: Value
+    assigns: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What becomes of it. `whole`: the names that stand for all of it, or for an entry that is restored, each with its frame;
+    `adopted`: a use by which a tensor of it becomes a part of something else; `other`: one that may compute with it; `entries`:
+    whether it is taken apart, as a training's checkpoint is and bare weights are not."""
+
+    restored: tuple[Restored, ...]
+    bound: tuple[tuple[Definition, Frame], ...]
+    adopted: Use | None
+    other: Use | None
+    returned: Use | None
+    entries: bool
+    piled: Use | None
+
+    @property
+    def networks(self) -> tuple[Restored, ...]:
+        return tuple(one for one in self.restored if one.value.kind not in (*_OF_NUMBERS, "optimizer"))
+
+    @property
+    def optimizers(self) -> tuple[Restored, ...]:
+        return tuple(one for one in self.restored if one.value.kind == "optimizer")
+
+
+def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
+    """The loads of a file, in the order of the text."""
+    for function, call in file.calls_named("load"):
+        frame = evaluator.root(function)
+        target = evaluator.value_of(call.func, frame)
+        row = evaluator.table.function(target.ref) if isinstance(target.ref, str) else None
+        if row is None or row.does != "loads" or not call.args:
+            continue
+        if "load_state_dict" not in file.words and not (function.flow.returns or function.flow.yields):
+            continue  # nothing of it gets to where it could be restored
+        location = argument(call, 1, "map_location")
+        device = evaluator.value_of(call, frame).device
+        none = location is None or evaluator.value_of(location, frame).kind == "none"
+        if isinstance(location, ast.Constant) and none:
+            location = None
+        place = _place(call, location, frame) if none else call
+        by_cuda = place is not call or (none and _asks_for_cuda(evaluator, call, frame))
+        yield Load(call, frame, location, device, not none and device == "?", by_cuda, place)
+
+
+def _asks_for_cuda(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether a load stands in an arm of an `if` that CUDA decides, whose other arm loads as well."""
+    flow = frame.flow
+    for block in flow.around(call):
+        owner = block.owner
+        if isinstance(owner, ast.If) and owner.orelse and evaluator.truth(owner.test, frame) is not None:
+            return any(
+                any(other.owner is owner and other.arm != block.arm for other in flow.around(one))
+                for one in flow.calls.get("load", ())
+            )
+    return False
+
+
+def _place(call: ast.Call, location: Any, frame: Frame) -> Any:
+    """What makes the place of a load None: the `if` that asks for CUDA, or where the name is bound."""
+    if not isinstance(location, ast.Name):
+        return call
+    flow = frame.flow
+    given = [one for one in flow.reaching(location) if one.kind == "assign"]
+    for one in given:
+        owner = flow.blocks[one.statement].owner
+        if isinstance(owner, ast.If) and len(given) > 1:
+            return owner
+    return given[0].value if given else call
+
+
+def loaded(evaluator: Evaluator, load: Load) -> Loaded:
+    """What becomes of what is loaded, under whatever name and in whatever function."""
+    uses = consumers(evaluator, load.call, load.frame, "storage")
+    restored = tuple(_restored(evaluator, one) for one in uses if _restores(one))
+    parts = {id(one.use) for one in restored}
+    bound = tuple(
+        (one.owner, one.frame)
+        for one in uses
+        if one.role == "bound"
+        and one.owner.kind in ("assign", "parameter")
+        and (_is_whole(evaluator, one.owner, one.frame, load.call, 6) or _is_restored_entry(evaluator, one))
+    )
+    adopted = next((one for one in uses if _adopts(evaluator, one, load.call)), None)
+    other = next((one for one in uses if id(one) not in parts and _computes(one)), None)
+    returned = next((one for one in uses if one.role == "returned"), None)
+    taken = [load.call, *(one for definition, frame in bound for one in frame.flow.uses_of(definition))]
+    entries = any(
+        _is_taken_from(frame.flow, one)
+        for frame in {load.frame, *(frame for _, frame in bound)}
+        for one in taken
+    )
+    piled = next((one for one in uses if _piles_up(one, load)), None)
+    return Loaded(restored, bound, adopted, other, returned, entries, piled)
+
+
+def _restores(use: Use) -> bool:
+    func = use.node.func if use.role == "given" and isinstance(use.node, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr == "load_state_dict"
+
+
+def _restored(evaluator: Evaluator, use: Use) -> Restored:
+    owner = use.node.func.value
+    assigns = keyword(use.node, "assign")
+    kept = assigns is not None and evaluator.value_of(assigns, use.frame).const is not False
+    return Restored(use, owner, evaluator.value_of(owner, use.frame), kept)
+
+
+def _is_entry(definition: Definition) -> bool:
+    """Whether a definition gives a part of what is loaded: `ckpt["net"]`, `ckpt.pop("net")`."""
+    value = definition.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        return value.func.attr in ("get", "pop", "items", "values")
+    return isinstance(value, ast.Subscript) or bool(definition.path and not isinstance(value, ast.Call))
+
+
+def _is_whole(evaluator: Evaluator, definition: Definition, frame: Frame, load: ast.Call, depth: int) -> bool:
+    """Whether a key stands for all that is loaded, not for something that is taken out of it."""
+    if definition.kind == "parameter":
+        given = frame.given.get(definition.key) if frame.given is not None else None
+        return (
+            isinstance(given, tuple)
+            and given[0] != "star"
+            and _gives_all(evaluator, given[0], given[1], load, (), depth)
+        )
+    return definition.kind == "assign" and _gives_all(
+        evaluator, definition.value, frame, load, definition.path, depth
+    )
+
+
+def _gives_all(
+    evaluator: Evaluator, node: Any, frame: Frame, load: ast.Call, path: tuple[Any, ...], depth: int
+) -> bool:
+    """Whether an expression, or what stands at a path in it, may be all that a call loads."""
+    if node is load:
+        return not path
+    if not depth:
+        return False
+    if (
+        isinstance(node, (ast.Tuple, ast.List))
+        and path
+        and isinstance(path[0], int)
+        and path[0] < len(node.elts)
+    ):
+        return _gives_all(evaluator, node.elts[path[0]], frame, load, path[1:], depth - 1)
+    if isinstance(node, (ast.IfExp, ast.BoolOp)):
+        parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+        return any(_gives_all(evaluator, one, frame, load, path, depth - 1) for one in parts)
+    if isinstance(node, (ast.ListComp, ast.DictComp)):
+        inner = node.value if isinstance(node, ast.DictComp) else node.elt
+        return any(one is load for one in ast.walk(inner))
+    if isinstance(node, ast.Call):
+        target = evaluator.value_of(node.func, frame)
+        if target.kind != "function" or not isinstance(target.ref, Function):
+            return False
+        root = evaluator.root(target.ref)
+        given = [one.value for one in root.flow.returns if one.value is not None]
+        return any(_gives_all(evaluator, one, root, load, path, depth - 1) for one in given)
+    if isinstance(node, ast.Name):
+        return any(
+            one.kind == "assign"
+            and _gives_all(evaluator, one.value, frame, load, (*one.path, *path), depth - 1)
+            for one in frame.flow.reaching(node)
+        )
+    return False
+
+
+def _is_restored_entry(evaluator: Evaluator, use: Use) -> bool:
+    """Whether a name stands for an entry that is restored: the states of a network, not a number."""
+    if use.owner.kind != "assign" or not _is_entry(use.owner):
+        return False
+    return any(map(_restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
+
+
+def _is_taken_from(flow: Any, node: Any) -> bool:
+    """Whether an entry of what an expression gives is taken: `ckpt["net"]`, `ckpt.get("net")`."""
+    above = flow.parents.get(node)
+    if isinstance(above, ast.Subscript):
+        return above.value is node and isinstance(above.slice, ast.Constant)
+    return isinstance(above, ast.Attribute) and above.attr in ("get", "pop", "items")
+
+
+def _adopts(evaluator: Evaluator, use: Use, load: ast.Call) -> bool:
+    if (
+        use.role == "bound"
+        and use.owner.kind == "assign"
+        and not _is_whole(evaluator, use.owner, use.frame, load, 6)
+    ):
+        return _takes_the_place_of_a_tensor(evaluator, use)
+    if use.role == "given":
+        return use.name == "setattr" or ".__dict__." in use.name
+    return use.role in ("called", "method") and use.name not in ("", "cpu", "load_state_dict")
+
+
+def _takes_the_place_of_a_tensor(evaluator: Evaluator, use: Use) -> bool:
+    """Whether an entry is given to an attribute that is a tensor elsewhere in its class, or is used as one."""
+    function, (own, dot, name) = use.frame.function, use.owner.key.partition(".")
+    if not dot or function.cls is None or own != function.self_name:
+        return bool(dot)
+    for method, one in evaluator.names.fields(function.cls, name):
+        if one is not use.owner and evaluator.definition(one, evaluator.root(method)).kind in (
+            "tensor",
+            "parameter",
+        ):
+            return True
+    table = evaluator.table
+    for method in function.cls.methods.values():
+        for node in method.flow.uses.get(f"{method.self_name}.{name}", ()) if name in method.words else ():
+            asked = getattr(method.flow.parents.get(node), "attr", "")
+            if table.own("tensor", asked) is not None or table.own("tensor.attributes", asked) is not None:
+                return True
+    return False
+
+
+def _computes(use: Use) -> bool:
+    if use.role == "given":
+        return use.name.rpartition(".")[2] not in ("print", "len", "isinstance", "type", "set", "sorted")
+    return use.role in ("computed", "optimized", "too much")
+
+
+def _piles_up(use: Use, load: Load) -> bool:
+    """Whether one more is put into a list in each round of the loop that loads."""
+    if use.role == "bound":
+        comprehension = use.owner.value
+        return isinstance(
+            comprehension, (ast.ListComp, ast.DictComp)
+        ) and comprehension in load.frame.flow.loops(load.call)
+    if use.role != "stored" or not isinstance(use.owner, tuple) or not isinstance(use.owner[1], Value):
+        return False
+    return use.owner[1].kind == "list" and bool(
+        set(use.frame.flow.loops(use.node)) & set(load.frame.flow.loops(load.call))
+    )
+
+
+def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Value], list[Value]]:
+    """The networks and optimizers whose states these files save: as they are, and from the host."""
+    as_they_are: list[Value] = []
+    from_host: list[Value] = []
+    for file in files:
+        for function, call in file.calls_named("state_dict"):
+            if isinstance(call.func, ast.Attribute):
+                frame = evaluator.root(function)
+                uses = consumers(evaluator, call, frame, "graph")
+                if any(map(_is_saved, uses)):
+                    found = from_host if any(map(_is_to_host, uses)) else as_they_are
+                    found.append(evaluator.value_of(call.func.value, frame))
+    return as_they_are, from_host
+
+
+def files_around(evaluator: Evaluator, function: Function) -> list[File]:
+    """The file of a function, and those of its callers."""
+    found = [function]
+    for one in found:
+        for site in evaluator.callers(one) if len(found) < 12 else ():
+            if site.frame.function not in found:
+                found.append(site.frame.function)
+    return list(dict.fromkeys(one.file for one in found))
+
+
+def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
+    """What says that no training has written the file: it is made just before, comes out of a call that is not seen, or with the code."""
+    flow = load.frame.flow
+    path = load.call.args[0]
+    for one in _made_of(flow, path, 4):
+        if isinstance(one, ast.Name) and one.id == "__file__":
+            return one
+    reaching = flow.reaching(path) if isinstance(path, ast.Name) else ()
+    for one in reaching:
+        if one.kind == "assign" and isinstance(one.value, ast.Call) and not one.path:
+            if (
+                evaluator.value_of(one.value.func, load.frame).kind == "library"
+                and evaluator.value_of(one.value, load.frame).kind == "unknown"
+            ):
+                if not str(evaluator.value_of(one.value.func, load.frame).ref).startswith(
+                    ("os", "pathlib", "glob", "sys")
+                ):
+                    return one.value
+    for definition in reaching:
+        for use in flow.uses_of(definition):
+            above = flow.parents.get(use)
+            if (
+                isinstance(above, ast.Call)
+                and flow.order[flow.statement_of(use)] < flow.order[flow.statement_of(load.call)]
+            ):
+                target = evaluator.value_of(above.func, load.frame)
+                given = (evaluator.value_of(one, load.frame).kind for one in above.args)
+                if any(kind in ("module", "optimizer", "state", "dict") for kind in given):
+                    continue  # it saves what a training has made
+                full = target.ref if isinstance(target.ref, str) else ""
+                if target.kind == "function" or ("." in full and evaluator.table.function(full) is None):
+                    return above
+    return None
+
+
+def _made_of(flow: Any, node: Any, depth: int) -> Iterator[Any]:
+    """The parts of an expression, and of what its names stand for."""
+    for one in ast.walk(node):
+        yield one
+        if depth and isinstance(one, ast.Name) and one in flow.parents:
+            for definition in flow.reaching(one):
+                if definition.kind == "assign":
+                    yield from _made_of(flow, definition.value, depth - 1)
+
+
+def _is_saved(use: Use) -> bool:
+    return use.role == "saved" or (use.role == "given" and "save" in use.name.rpartition(".")[2])
+
+
+def _is_to_host(use: Use) -> bool:
+    return use.row is not None and use.row.device == "host" and use.role == "method"
+
+
+def own_loading(evaluator: Evaluator, what: Loaded) -> bool:
+    """Whether what is restored has a `load_state_dict` of the project's own, which may keep what it is given."""
+    return any(
+        isinstance(one.value.ref, Class) and evaluator.method(one.value.ref, "load_state_dict") is not None
+        for one in what.restored
+    )

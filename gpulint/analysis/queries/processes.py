@@ -1,0 +1,108 @@
+"""Whether several processes run a place, each on a GPU of its own."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
+from gpulint.answers import Answer, Question, left_open, proven
+
+_DEEPEST: Final = 4
+_ONE: Final = ("rank", "process", "master", "primary")
+_SEVERAL: Final = ("distributed", "world")
+
+
+def by_every_process(evaluator: Evaluator, node: Any, frame: Frame) -> Answer | None:
+    """What says that a place is run by each of several processes, or leaves it open; None where nothing says so."""
+    by = _several(evaluator, frame.function, _DEEPEST, set())
+    if by is None:
+        return None
+    for test, wanted in frame.flow.conditions(node):
+        told = _one_only(evaluator, test, wanted, frame)
+        if told == "surely":
+            return None
+        if told:
+            return left_open(
+                Question.REACHED, f"perhaps one process only runs it: `{ast.unparse(test)}`", test
+            )
+    return proven(Question.REACHED, "each of several processes runs it", by)
+
+
+def _several(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> Any:
+    """The call in a function, in the constructor of its class, or in who calls it, that is for programs of several processes."""
+    if function in seen or not depth:
+        return None
+    seen.add(function)
+    init = evaluator.method(function.cls, "__init__") if function.cls is not None else None
+    for one in (function, init):
+        found = _of_several(evaluator, one) if one is not None else None
+        if found is not None:
+            return found
+    for site in evaluator.callers(function):
+        found = _several(evaluator, site.frame.function, depth - 1, seen)
+        if found is not None and not _alone(evaluator, site.call, site.frame):
+            return found
+    return None
+
+
+def _alone(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    return any(_one_only(evaluator, test, wanted, frame) for test, wanted in frame.flow.conditions(node))
+
+
+def _of_several(evaluator: Evaluator, function: Function, deep: bool = True) -> Any:
+    """The call in a function that is for programs of several processes, or makes an object of the project whose constructor has one."""
+    table = evaluator.table
+    frame = evaluator.root(function)
+    known = {**table.knows("torch.distributed"), **table.knows("torch.nn.parallel")}
+    names = {name for name, row in known.items() if row.does == "several processes"}
+    for key, definitions in function.file.body.flow.definitions.items():
+        names |= {
+            key for one in definitions if one.kind == "import" and str(one.value).rpartition(".")[2] in names
+        }
+    for name, calls in function.flow.calls.items():
+        if name not in names and not (deep and name[:1].isupper()):
+            continue
+        for call in calls:
+            target = evaluator.value_of(call.func, frame)
+            row = table.function(target.ref) if isinstance(target.ref, str) else None
+            if row is not None and row.does == "several processes":
+                return call
+            init = evaluator.method(target.ref, "__init__") if target.kind == "class" else None
+            if deep and init is not None and _of_several(evaluator, init, False) is not None:
+                return call
+    return None
+
+
+def _one_only(evaluator: Evaluator, test: Any, wanted: bool, frame: Frame) -> str:
+    """Whether a condition lets one process through, or the only one there is: `surely`, or by its names, `perhaps`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _one_only(evaluator, test.operand, not wanted, frame)
+    if isinstance(test, ast.BoolOp):
+        found = [_one_only(evaluator, one, wanted, frame) for one in test.values]
+        return next((one for one in found if one), "")
+    asked = test.left if isinstance(test, ast.Compare) else test
+    told = _of_processes(evaluator, asked, frame)
+    if not told or not isinstance(test, ast.Compare):
+        # `if distributed` has several, `if is_main_process()` one
+        several = any(word in ast.unparse(test).lower() for word in _SEVERAL)
+        return told if told and several is not wanted else ""
+    to_one = isinstance(test.ops[0], (ast.Eq, ast.Is, ast.Lt, ast.LtE))
+    return told if to_one is wanted else ""
+
+
+def _of_processes(evaluator: Evaluator, asked: Any, frame: Frame) -> str:
+    """Whether an expression tells processes apart."""
+    perhaps = ""
+    for one in ast.walk(asked):
+        if isinstance(one, ast.Call) and one in frame.flow.parents:
+            target = evaluator.value_of(one.func, frame)
+            row = evaluator.table.function(target.ref) if isinstance(target.ref, str) else None
+            if row is not None and row.does == "several processes":
+                return "surely"
+        spelled = one.id if isinstance(one, ast.Name) else one.attr if isinstance(one, ast.Attribute) else ""
+        if any(word in spelled.lower() for word in (*_ONE, *_SEVERAL)):
+            perhaps = "perhaps"
+    return perhaps

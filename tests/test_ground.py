@@ -1,0 +1,238 @@
+"""What the engine that is asked knows of grad modes, effects on networks, phases and frozen weights, and what asking costs."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+import pytest
+
+from gpulint.analysis.domain.values import UNSET, Graph, Value
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.program import Program
+from gpulint.analysis.queries.frozen import frozen
+from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
+from gpulint.analysis.queries.placed import placed
+from gpulint.analysis.queries.reached import reached
+
+HEAD = "import functools\nimport torch\nfrom contextlib import ExitStack\nfrom torch import nn\n"
+
+
+def engine(text: str) -> tuple[File, Evaluator]:
+    file = File("case.py", HEAD + text, ast.parse(HEAD + text))
+    return file, Evaluator(Program(file, None, {}))
+
+
+def function_of(file: File, name: str) -> Function:
+    return next(one for one in file.functions if one.name == name)
+
+
+def call_of(file: File, evaluator: Evaluator, name: str) -> tuple[ast.Call, Frame]:
+    """The last call of what has this name, with its frame."""
+    *_, (function, call) = file.calls_named(name)
+    return call, evaluator.root(function)
+
+
+def last_value(text: str) -> Value:
+    file, evaluator = engine(text)
+    statement = file.tree.body[-1]
+    assert isinstance(statement, ast.Expr)
+    return evaluator.value_of(statement.value, evaluator.root(file.body))
+
+
+# --- grad modes
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("@functools.lru_cache(maxsize=8)\n@torch.no_grad()\ndef f(x):\n    return net(x)\n", "off"),
+        ("def f(x):\n    with ExitStack() as s:\n        s.enter_context(torch.no_grad())\n        net(x)\n", "off"),
+        ("def f(x):\n    torch.no_grad().__enter__()\n    net(x)\n", "off"),
+        ("def f(x):\n    _ = torch.set_grad_enabled(False)\n    net(x)\n", "off"),
+        ("def f(x, train):\n    train or torch.set_grad_enabled(False)\n    net(x)\n", "open"),
+        (
+            "def f(x, train):\n    torch.set_grad_enabled(True) if train else torch.set_grad_enabled(False)\n    net(x)\n",
+            "open",
+        ),
+        ("class A:\n    def __init__(self):\n        self.off()\n    def off(self):\n        torch.set_grad_enabled(False)\n"
+         "    def f(self, x):\n        net(x)\n", "off"),
+        ("class A:\n    def off(self):\n        torch.set_grad_enabled(False)\n    def f(self, x):\n        net(x)\n", "on"),
+        ("class A:\n    def __init__(self, quiet):\n        if quiet:\n            torch.set_grad_enabled(False)\n"
+         "    def f(self, x):\n        net(x)\n", "on"),
+        ("import lightning as pl\nclass A(pl.LightningModule):\n    def validation_step(self, x, i):\n        net(x)\n", "off"),
+        ("import lightning as pl\nclass A(pl.LightningModule):\n    def training_step(self, x, i):\n        net(x)\n", "on"),
+        ("class A:\n    def validation_step(self, x, i):\n        net(x)\n", "on"),
+        ("class A(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        net(x)\n", "off"),
+        ("def f(x, n):\n    net(x)\n    f(x, n - 1)\ndef g(x):\n    with torch.no_grad():\n        f(x, 3)\n", "off"),
+    ],
+)  # fmt: skip
+def test_the_grad_mode_at_a_call(text: str, mode: str) -> None:
+    file, evaluator = engine(text)
+    call, frame = call_of(file, evaluator, "net")
+    assert grad_mode(evaluator, call, frame).mode == mode
+
+
+def test_each_function_is_asked_once_for_the_mode_that_it_is_called_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Layers of functions that all call all of the next layer: as many ways as there are paths through them."""
+    width, layers = 5, 6
+    text = "".join(
+        f"def f{layer}_{i}(x):\n" + "".join(f"    f{layer + 1}_{j}(x)\n" for j in range(width)) + "    pass\n"
+        for layer in range(layers)
+        for i in range(width)
+    )
+    file, evaluator = engine(text + "def f6_0(x):\n    return net(x)\n")
+    asked: Counter[object] = Counter()
+    own = evaluator.modes.own
+
+    def counted(node: object, frame: Frame) -> object:
+        asked[node] += 1
+        return own(node, frame)
+
+    monkeypatch.setattr(evaluator.modes, "own", counted)
+    assert grad_at_entry(evaluator, function_of(file, "f6_0")).mode == "on"
+    assert set(asked.values()) == {1}
+    assert len(asked) > width
+
+
+# --- what is worked out
+
+
+def test_values_that_rest_on_each_other_are_worked_out_a_few_times() -> None:
+    """Attributes of which each is made of all the others: every one rests on what is unfinished."""
+    count = 14
+    sets = "".join(
+        f"    def set{i}(self):\n        self.a{i} = ("
+        + ", ".join(f"self.a{j}" for j in range(count))
+        + ")\n"
+        for i in range(count)
+    )
+    file, evaluator = engine(f"class A:\n{sets}    def read(self):\n        return self.a0\n")
+    function = function_of(file, "read")
+    evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    assert evaluator.evaluated < 8 * count**2
+
+
+@pytest.mark.parametrize(
+    ("expression", "const"),
+    [
+        ("'a' == 'a'", True),
+        ("'a' in ('b', 'c')", False),
+        ("'a' not in ('b', 'c')", True),
+        ("not (1 > 2)", True),
+        ("torch.device('cuda') == 'cuda'", False),
+        ("torch.device('cuda') in ('cuda', 'gpu')", False),
+        ("unseen == 'a'", UNSET),
+        ("unseen in ('a', 'b')", UNSET),
+    ],
+)
+def test_a_comparison_has_a_value_where_it_is_known(expression: str, const: object) -> None:
+    assert last_value(expression).const is const
+
+
+def test_an_attribute_that_others_set_is_no_constant() -> None:
+    text = "class A:\n    def __init__(self):\n        self.on = False\n    def f(self):\n        return self.on\n"
+    for more, const in (("", False), ("def start(a: A):\n    a.on = True\n", UNSET)):
+        file, evaluator = engine(text + more)
+        function = function_of(file, "f")
+        assert evaluator.value_of(function.flow.returns[0].value, evaluator.root(function)).const is const
+
+
+def test_what_is_called_like_a_class_makes_a_network_and_is_none() -> None:
+    text = "def f(config, x):\n    Model = config.build()\n    return Model(3)\n"
+    file, evaluator = engine(text)
+    function = function_of(file, "f")
+    value = evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    assert (value.kind, value.graph) == ("unknown", Graph.NONE)
+
+
+def test_what_was_loaded_and_is_called_is_a_network() -> None:
+    value = last_value("net = torch.load('net.pt')\nnet(torch.ones(3))")
+    assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
+
+
+def test_functions_in_a_class_that_share_no_first_parameter_take_no_object() -> None:
+    text = "class A:\n    def run(loader):\n        pass\n    def judge(thing):\n        return thing\nA.judge(nn.Linear(2, 2))"
+    assert last_value(text).kind == "module"
+    assert (
+        last_value(text.replace("(loader)", "(this)").replace("judge(thing)", "judge(this, thing)")).kind
+        != "module"
+    )
+
+
+def test_a_lambda_hands_on_what_it_gives() -> None:
+    file, evaluator = engine(
+        "def f(net: nn.Module, x):\n    return torch.autograd.functional.jacobian(lambda y: net(y), x)\n"
+    )
+    call, frame = call_of(file, evaluator, "net")
+    assert "backward" in {one.role for one in consumers(evaluator, call, frame, "graph")}
+
+
+def test_a_function_whose_calls_never_run_is_not_reached() -> None:
+    text = (
+        "ON = False\ndef f():\n    pass\ndef main():\n    if ON:\n        f()\n    g()\ndef g():\n    pass\n"
+    )
+    file, evaluator = engine(text)
+    verdicts = {
+        name: [one.verdict.value for one in reached(evaluator, function_of(file, name))]
+        for name in ("f", "g")
+    }
+    assert verdicts == {"f": ["refuted"], "g": []}
+
+
+# --- effects on networks
+
+
+@pytest.mark.parametrize(
+    ("body", "device"),
+    [
+        ("net = nn.Linear(2, 2)\n    net.cuda()\n    use(net)", "cuda"),
+        ("net = nn.Linear(2, 2)\n    same = net\n    same.cuda()\n    use(net)", "cuda"),
+        ("net = nn.Linear(2, 2)\n    net.cuda()\n    net.cpu()\n    use(net)", "host"),
+        ("net = nn.Linear(2, 2)\n    net.cuda()\n    net.to(torch.float16)\n    use(net)", "cuda"),
+        ("net = nn.Linear(2, 2)\n    if far:\n        net.cuda()\n    else:\n        use(net)", "host"),
+        ("net = nn.Linear(2, 2)\n    use(net)\n    net.cuda()", "host"),
+    ],
+)
+def test_where_a_network_is(body: str, device: str) -> None:
+    file, evaluator = engine(f"def f(far):\n    {body}\n")
+    call, frame = call_of(file, evaluator, "use")
+    assert placed(evaluator, call.args[0], frame).device == device
+
+
+CLASS = (
+    "class Net(nn.Module):\n    def __init__(self, fixed=True):\n        super().__init__()\n        self.head = nn.Linear(2, 2)\n"
+    "        if fixed:\n            self.fix()\n    def fix(self):\n        for p in self.parameters():\n"
+    "            p.requires_grad = False\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("net = nn.Linear(2, 2)", False),
+        ("net = nn.Linear(2, 2)\n    net.requires_grad_(False)", True),
+        ("net = nn.Linear(2, 2)\n    net.requires_grad_(False)\n    net.requires_grad_()", False),
+        ("net = nn.Linear(2, 2)\n    net.freeze()", True),
+        (
+            "net = nn.Linear(2, 2)\n    for _, p in net.named_parameters():\n        p.requires_grad = False",
+            True,
+        ),
+        (
+            "net = nn.Linear(2, 2)\n    for p in net.parameters():\n        if p.ndim > 1:\n            p.requires_grad = False",
+            False,
+        ),
+        ("net = nn.Linear(2, 2)\n    net.backbone.requires_grad_(False)", False),
+        ("net = Net()", True),
+        ("net = Net(fixed=False)", False),
+    ],
+)
+def test_whether_weights_are_frozen(body: str, expected: bool) -> None:
+    file, evaluator = engine(f"{CLASS}def f():\n    {body}\n    use(net)\n")
+    call, frame = call_of(file, evaluator, "use")
+    assert (frozen(evaluator, evaluator.value_of(call.args[0], frame)) is not None) is expected
