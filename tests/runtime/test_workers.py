@@ -20,7 +20,7 @@ context = multiprocessing.get_context("{method}")
 def work(number, steps):
     for _ in range(steps):
         step()
-    print("worker", number, "has ended")
+    sys.stdout.write(f"worker {number} has ended\\n")  # in one: both write to the same pipe
 """
 TWO = """
 if __name__ == "__main__":

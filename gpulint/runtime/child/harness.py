@@ -69,7 +69,7 @@ class Harness:
         self._forwarded: set[tuple[int, str]] = (
             set()
         )  # places of forwards in train mode since anything went backward
-        self._numbers: dict[tuple[int, str], list[weakref.ref[Any]]] = {}  # modules by where they ran
+        self._numbers: dict[tuple[int, str], dict[int, weakref.ref[Any]]] = {}  # modules by where they ran
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
         self._main = threading.get_ident()
@@ -315,20 +315,21 @@ class Harness:
             trains = training and self._stepper.has_optimizer and self._may_train(module, frame)
             # Loops that evaluate the same model one after the other are told apart by who called it.
             where = 0 if trains else self._session.frames.stack(frame)
-            number = 0 if trains else self._number(module, where)
+            number = id(module) if trains else self._number(module, where)
             self._steps.forward_comes(trains, number, where)
             self._stepper.forward((number, where), trains)
             self._happened(frame)
 
     def _number(self, module: Any, where: int) -> int:
-        """What tells it from other modules that run there. One in the stead of one that is gone, a wrapper that each call makes anew, say,
-        is the same."""
-        known = self._numbers.setdefault((where, type(module).__name__), [])
-        for number, reference in enumerate(known):
+        """What tells it from other modules: the id of the first in its place. One in the stead of one that is gone, a wrapper that each
+        call makes anew, say, is the same."""
+        known = self._numbers.setdefault((where, type(module).__name__), {})
+        for number, reference in known.items():
             if reference() is module:
                 return number
-        number = next((n for n, reference in enumerate(known) if reference() is None), len(known))
-        known[number : number + 1] = [weakref.ref(module)]
+        gone = (number for number, reference in known.items() if reference() is None)
+        number = next(gone, id(module))
+        known[number] = weakref.ref(module)
         return number
 
     def _may_train(self, module: Any, frame: FrameType) -> bool:

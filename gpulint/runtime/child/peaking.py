@@ -18,11 +18,12 @@ MOST_PARTS = 1000  # of one step; what comes then is of the last
 class Peaking:
     """Every reading says how high memory was since the one before; here it is known which stretch that belongs to.
 
-    With `lines` the probe keeps what the highest moments are made of."""
+    With `lines` the probe keeps what the highest moments are made of: a reading between a step's end and an evaluation's first forward
+    would part them wrongly then."""
 
     def __init__(self, session: Session, lines: bool) -> None:
         self._session = session
-        self._lines = lines
+        self.lines = lines
         self._stretch: Stretch = "start"
         self._sampling = False
         self._backwards = 0  # under way
@@ -37,12 +38,12 @@ class Peaking:
 
     def prepare(self) -> None:
         """The probe is there, and not started."""
-        if self._lines:
+        if self.lines:
             self._session.probe.follow_peaks()
 
     def settle(self) -> None:
         """The sampled steps are near: what is garbage by now, and what the card has not finished, is no part of them."""
-        if not self._lines:
+        if not self.lines:
             return
         gc.collect()
         if self._session.probe.name == "cuda-allocator" and self._session.torch.cuda.is_initialized():
@@ -51,7 +52,7 @@ class Peaking:
     def stepped(self) -> None:
         """A step of training is over: what comes before the next reading may be an evaluation's already."""
         probe = self._session.probe
-        if self._lines and probe is not None:
+        if self.lines and probe is not None:
             self._at_step = probe.peak()
             probe.crests.split()
 
@@ -59,7 +60,7 @@ class Peaking:
         """What autograd allocates in a thread of its own is the line's that asks for it."""
         self._backwards += 1  # one may call another: checkpoints do
         probe = self._session.probe
-        if self._lines and self._backwards == 1 and probe.crests is not None:
+        if self.lines and self._backwards == 1 and probe.crests is not None:
             probe.crests.backward(self._session.frames.index(sys._getframe()))
 
     def backward_ended(self) -> None:
@@ -70,7 +71,7 @@ class Peaking:
             return
         if self._session.lingering is None and len(self._parts) < MOST_PARTS:
             self._parts.append(self._part())
-        if self._lines and probe.crests is not None:
+        if self.lines and probe.crests is not None:
             probe.crests.backward(0)
 
     def _part(self) -> Part:
@@ -130,7 +131,7 @@ class Peaking:
 
     def _look_for_holders(self) -> None:
         """Who keeps what is alive now; asked once, while the variables of the script are there."""
-        if self._lines and not self._kept:
+        if self.lines and not self._kept:
             self._session.looking = True
             try:
                 self._kept = self._holders()
@@ -162,7 +163,7 @@ class Peaking:
         self._add(session.probe.peak(), session.reserved())
         if orderly:
             self._look_for_holders()
-        made = session.probe.peaks() if orderly and self._lines else {}
+        made = session.probe.peaks() if orderly and self.lines else {}
         return tuple(
             self._peak(stretch, allocated, reserved, made.get(stretch))
             for stretch, (allocated, reserved) in self._highest.items()

@@ -153,10 +153,11 @@ class Windows:
         if place is None:
             file, name, line = os.path.abspath(code.co_filename), function_name(code), frame.f_lineno or 0
             said = f"run of `{os.path.basename(file)}`" if name == "<module>" else f"call of `{name}()`"
-            loops = tuple(
-                _Kind(f"{ROUND} `{head}`", Site(file, first, name))
-                for first, head in loops_around(file, code.co_firstlineno, line)
+            peaking = self._session.peaking
+            around = (
+                () if peaking is not None and peaking.lines else loops_around(file, code.co_firstlineno, line)
             )
+            loops = tuple(_Kind(f"{ROUND} `{head}`", Site(file, first, name)) for first, head in around)
             function = _Kind(said, Site(file, code.co_firstlineno, name), is_call=name != "<module>")
             place = self._places[id(code), instruction] = _Place(function, instruction, line, loops)
             self._codes.append(code)
