@@ -26,6 +26,7 @@ from gpulint.runtime.record.series import EVALUATION, ROUND, Span
 
 WANTED = 4  # ends of a window that may leak after which it is left alone
 LOOKED_AT = (3, 4, 6, 10)  # ends at which a window is judged
+WAITED_FOR = 0.25  # of what is told: what several windows have left is told where one of them leaves less
 STEPWISE = 6  # ends after which it is known whether a window is just a step
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
 
@@ -263,7 +264,7 @@ class Windows:
     def _noted(self) -> int:
         """Bytes that are worth waiting for."""
         peak = max((m.figures.peak or 0 for m in self._session.marks if m.figures is not None), default=0)
-        return min(NOTED, int(NOTED_SHARE * peak)) // 4
+        return int(WAITED_FOR * min(NOTED, NOTED_SHARE * peak))
 
     @property
     def missing(self) -> bool:
