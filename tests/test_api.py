@@ -157,8 +157,10 @@ def test_an_evaluation_that_a_framework_runs_is_sampled_without_a_finding(tmp_pa
     (rank,) = found.run.ranks
     assert rank.steps("train") == 20
     assert rank.steps("eval") >= 10
-    # What one evaluation has left tells nothing of growth from one to the next.
-    assert (found.unpredicted, found.exit_code) == ((), 0)
+    # What each evaluation has left is never let go of.
+    (grown,) = found.unpredicted
+    assert (grown.text.split(",")[0], grown.window) == ("list `self.outs` of `Module`", "evaluation")
+    assert found.exit_code == 1
 
 
 def test_verify_says_what_cannot_be_run(tmp_path: Path) -> None:

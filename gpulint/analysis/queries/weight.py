@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import Final, Literal
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.weights import LARGE, weight
-from gpulint.analysis.project.file import Class
 from gpulint.answers import Answer, Question, left_open, proven, refuted, unweighed
 
 SMALL: Final = 1_000_000
@@ -48,15 +46,7 @@ def checkpoint_matters(
         yield left_open(Question.SIZE, f"the networks have about {together:,} weights")
     elif by_ranks:
         yield proven(Question.SIZE, "all processes load it onto one GPU")
-    elif stays and (optimizer == "restored" or (optimizer and any(_is_in_sight(one) for one in networks))):
-        clause = "an optimizer's state is in it as well: three times the weights, where training takes four"
-        yield proven(Question.SIZE, clause)
     elif optimizer or several:
         yield unweighed(Question.SIZE, "how large the network is, the code does not say")
     else:
         yield left_open(Question.SIZE, "how large it is, the code does not say")
-
-
-def _is_in_sight(network: Value) -> bool:
-    """Whether a network is seen to be made, of layers whose sizes are settings."""
-    return isinstance(network.ref, Class) and any(isinstance(node, ast.Call) for node, _ in network.origins)

@@ -8,7 +8,7 @@ def main(net, optimizer, path, loader, epochs, train_one_epoch):
     net.to(device)
     first = 0
     if path:
-        state = torch.load(path, map_location=device)  # expect: GPU403
+        state = torch.load(path, map_location=device)  # low: GPU403
         first = state["epoch"] + 1
         net.load_state_dict(state["net"])
         optimizer.load_state_dict(state["optimizer"])

@@ -1,5 +1,5 @@
-"""The networks come out of a registry, and nothing says how large they are: that their checkpoints stay through the training is
-certain, with an optimizer's state, three times the weights where the training itself takes four."""
+"""The networks come out of a registry. One is called after a model that everybody knows to be large; how large the other is
+nothing says: that its checkpoint stays through the training is certain, what it costs is not."""
 
 import torch
 from registry import get
@@ -18,7 +18,7 @@ def go_on(cfg, path, loader, optimizer):
 
 def go_on_with_any(cfg, path, loader, optimizer):
     network = get(cfg.body)(cfg).cuda()
-    checkpoint = torch.load(path)  # expect: GPU403
+    checkpoint = torch.load(path)  # low: GPU403
     network.load_state_dict(checkpoint["model"])
     optimizer.load_state_dict(checkpoint["optimizer"])
     for images in loader:

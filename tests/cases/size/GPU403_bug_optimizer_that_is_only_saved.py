@@ -11,7 +11,7 @@ def save(net, optimizer, path):
 def go_on(make, loader, path):
     net = make().cuda()
     optimizer = torch.optim.Adam(net.parameters())
-    checkpoint = torch.load(path)  # expect: GPU403
+    checkpoint = torch.load(path)  # low: GPU403
     net.load_state_dict(checkpoint["net"])
     optimizer.load_state_dict(checkpoint["optimizer"])
     for x, y in loader:
