@@ -1,0 +1,118 @@
+"""How much what a forward saves is: how often it runs, what its network is made of, and whether it is on a GPU."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import trips, weight
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
+from gpulint.analysis.queries.placed import moved_anywhere
+from gpulint.analysis.queries.runs import Run
+from gpulint.analysis.queries.weight import SMALL
+from gpulint.answers import Answer, Question, left_open, proven, unweighed
+
+_FEW: Final = 16  # rounds
+_DEEPEST: Final = 4
+
+
+def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    """What leaves it open whether a forward saves enough to matter."""
+    yield from _of_rounds(evaluator, run)
+    yield from _of_device(evaluator, run)
+    found = weight(evaluator, run.network)
+    if found.mixes or found.least >= SMALL:
+        yield proven(Question.SIZE, "pictures or sequences go through it" if found.mixes else "the network is large")
+    elif found.whole and found.least:
+        yield left_open(Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers")
+    elif over_data(evaluator, run.call, run.frame, _DEEPEST):
+        yield proven(Question.SIZE, "batches go through it")
+    else:
+        yield unweighed(Question.SIZE, "neither how large the network is, nor that batches go through it, is seen")
+
+
+def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    flow, function = run.frame.flow, run.frame.function
+    loops = flow.loops(run.call)
+    if loops and all(_is_few(evaluator, one, run.frame) for one in loops) and runs_once(evaluator, function, _DEEPEST):
+        yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", loops[0])
+    elif loops and _ends_at_once(loops[0]) and not loops[1:]:
+        yield left_open(Question.REPEATS, "its loop ends with the first round", loops[0])
+    elif loops or function.is_module:
+        return
+    elif runs_once(evaluator, function, _DEEPEST):
+        yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
+    elif not repeats(evaluator, function, _DEEPEST):
+        yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
+
+
+def _is_few(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
+    count = trips(evaluator, loop, frame)
+    return count is not None and count <= _FEW
+
+
+def _ends_at_once(loop: Any) -> bool:
+    """Whether the first round of a loop leaves it."""
+    body = getattr(loop, "body", None)
+    return isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return, ast.Raise))
+
+
+def runs_once(evaluator: Evaluator, function: Function, depth: int) -> bool:
+    """Whether a function runs once where the script runs: only from where that starts, in no loop."""
+    if function.is_module:
+        return True
+    if function.cls is not None or not depth:
+        return False
+    sites = evaluator.callers(function)
+    return bool(sites) and all(
+        all(_ends_at_once(loop) for loop in site.frame.flow.loops(site.call))
+        and runs_once(evaluator, site.frame.function, depth - 1)
+        for site in sites
+    )
+
+
+def repeats(evaluator: Evaluator, function: Function, depth: int) -> bool:
+    """Whether a loop is seen to run a function, or whether somebody out of sight calls it, who may do so in one."""
+    if function.name in BATCH_HOOKS or not depth:
+        return True
+    sites = evaluator.callers(function)
+    return not sites or any(
+        site.frame.flow.loops(site.call)
+        or (not site.frame.function.is_module and repeats(evaluator, site.frame.function, depth - 1))
+        for site in sites
+    )
+
+
+def over_data(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
+    """Whether batches go through a call for all that is seen: of a loader, in a loop around it or around a call of its function."""
+    if any(_is_over_loader(evaluator, loop, frame) for loop in frame.flow.loops(node)):
+        return True
+    function = frame.function
+    if function.name in BATCH_HOOKS:
+        return True
+    if function.is_module or not depth:
+        return False
+    return any(over_data(evaluator, site.call, site.frame, depth - 1) for site in evaluator.callers(function))
+
+
+def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
+    iterated = getattr(loop, "iter", None) or (loop.generators[0].iter if hasattr(loop, "generators") else None)
+    if iterated is None:
+        return False
+    value = evaluator.value_of(iterated, frame)
+    if value.kind == "loader" or evaluator.element(value).size == "batch":
+        return True
+    words = {one.id if isinstance(one, ast.Name) else one.attr for one in ast.walk(iterated) if isinstance(one, (ast.Name, ast.Attribute))}
+    target = getattr(loop, "target", None)
+    words |= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target is not None else set()
+    return any(part in word.lower() for word in words for part in ("load", "batch")) or "dl" in words
+
+
+def _of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    where = moved_anywhere(evaluator, run.named, run.where)
+    if where.device == "host":
+        yield left_open(Question.DEVICE, "nothing moves the network to a GPU")

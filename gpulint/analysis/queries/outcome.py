@@ -1,0 +1,114 @@
+"""What becomes of what a forward gives: a backward goes through it, it is only read, or it goes where nobody sees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.queries.runs import Run
+
+_DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The uses that decide: backwards through it; those that only read or cut it; those out of sight; what is returned to callers that
+    nobody sees; where it is stored. `undetached` is one that torch refuses for what has a graph."""
+
+    wanted: tuple[Use, ...]
+    read: tuple[Use, ...]
+    unseen: tuple[Use, ...]
+    returned: tuple[Use, ...]
+    stored: tuple[Use, ...]
+    undetached: Use | None
+    used: bool
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing of it goes on with its graph."""
+        return not (self.wanted or self.unseen or self.returned)
+
+
+def outcome(evaluator: Evaluator, node: Any, frame: Frame) -> Outcome:
+    """What becomes of the graph of what an expression gives."""
+    key = ("outcome", node)
+    if key not in frame.memo:
+        frame.memo[key] = _sorted_out(consumers(evaluator, node, frame, "graph"))
+    return frame.memo[key]  # type: ignore[no-any-return]
+
+
+def _sorted_out(uses: Iterable[Use]) -> Outcome:
+    found = list(uses)
+
+    def of(*roles: str) -> tuple[Use, ...]:
+        return tuple(one for one in found if one.role in roles)
+
+    return Outcome(
+        of("backward"),
+        of(*_DECIDING),
+        of("given", "too much", "optimized", "copied"),
+        of("returned"),
+        of("stored"),
+        next((one for one in found if one.row is not None and one.row.does == "refuses graphs"), None),
+        bool([one for one in found if one.role not in ("dropped", "deleted")]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A run of a function in which no backward goes through what it goes through in others: `frame` is of a call that chooses it, None
+    where nobody is seen to; `by` is the condition around the backward."""
+
+    frame: Frame | None
+    by: Any
+
+
+def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
+    """Such a phase of a run whose own function goes backward, under a condition that is not around the run."""
+    flow = run.frame.flow
+    around = {test for test, _ in flow.conditions(run.call)}
+    tests: list[tuple[Any, bool]] = []
+    for use in what.wanted:
+        inside = use
+        frame, node = inside.frame, inside.node
+        while frame.function is not run.frame.function and frame.caller is not None:
+            node, frame = frame.call, frame.caller
+        if frame.function is not run.frame.function or node not in flow.parents:
+            return None
+        more = [one for one in flow.conditions(node) if one[0] not in around]
+        if not more:
+            return None
+        tests += more
+    for frame in _frames(evaluator, run.frame):
+        for test, wanted in tests:
+            holds = evaluator.truth(test, frame)
+            if holds is not None and holds is not wanted:
+                return Phase(frame, test)
+    chosen = next((test for test, _ in tests if _is_chosen(evaluator, test, run.frame)), None)
+    return Phase(None, chosen) if chosen is not None else None
+
+
+def _frames(evaluator: Evaluator, frame: Frame) -> Iterator[Frame]:
+    """The frames of the calls that are seen to run a function."""
+    for site in evaluator.callers(frame.function):
+        if site.certain:
+            func = site.call.func
+            receiver = evaluator.value_of(func.value, site.frame) if isinstance(func, ast.Attribute) else None
+            found = evaluator.enter(frame.function, site.call, site.frame, receiver)
+            if found is not None:
+                yield found
+
+
+def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
+    """Whether a condition compares something with a text, or asks for a flag, that the function is given or that a loop goes through."""
+    names = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one in frame.flow.parents]
+    kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
+    if not isinstance(test, (ast.Name, ast.Compare)) or any(isinstance(one, ast.Call) for one in ast.walk(test)):
+        return False
+    texts = [one for one in ast.walk(test) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return bool(kinds) and kinds <= {"parameter", "loop"} and (bool(texts) or isinstance(test, ast.Name))
