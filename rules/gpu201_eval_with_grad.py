@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.amounts import amounts
-from gpulint.analysis.queries.frozen import frozen
+from gpulint.analysis.queries.frozen import frozen_at
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.module_mode import module_mode
+from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.runs import Run, is_part, runs
@@ -22,6 +22,7 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.evaluator import Evaluator
 
 
 class EvalWithGrad(Rule):
@@ -121,18 +122,30 @@ class EvalWithGrad(Rule):
                     yield Claimed(run.call, _named(asked, run), answers, partial(_report, asked, run, answers))
 
 
+_GRAD = {
+    "off": "grad is off",
+    "open": "something around it may switch grad off",
+    "mixed": "some of its callers switch grad off: those that do not are told",
+}
+
+
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     """On what the claim stands that a forward needs no grad."""
     evaluator = asked.evaluator
     flow = run.frame.flow
     grad = grad_mode(evaluator, run.inner, run.where)
-    if grad.mode == "off":
-        yield refuted(Question.GRAD, "grad is off")
+    if grad.mode != "on":
+        yield refuted(Question.GRAD, _GRAD[grad.mode], grad.by if asked.is_here(run.where) else None)
+    if evaluator.is_dead(run.call, run.frame):
+        yield refuted(Question.REACHED, "what is asked before it never holds")
     value = evaluator.value_of(run.inner, run.where)
     if value.graph is Graph.NONE and value.is_known and value.kind != "tuple":
         yield refuted(Question.GRAPH, "it makes no graph")
-    if frozen(evaluator, run.network) is not None:
-        yield refuted(Question.GRAPH, "frozen")
+    by = frozen_at(evaluator, run.named, run.where)
+    if by is not None:
+        yield refuted(Question.GRAPH, "the network is frozen")
+    if not _is_given_tensors(evaluator, run):
+        yield refuted(Question.TENSOR, "it is given no tensor")
     if any(block.arm.startswith("handler") for block in flow.around(run.call)):
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
     what = outcome(evaluator, run.inner, run.where)
@@ -149,10 +162,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if not run.is_direct and _is_told_below(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called")
     yield from _wanted(asked, run, what, phase)
-    if grad.mode in ("open", "mixed"):
-        yield left_open(Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off")
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
-    yield from amounts(evaluator, run)
+    if not _piles_up(run, what):
+        yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
 
 
@@ -175,32 +187,54 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     mode = module_mode(evaluator, run.named, run.where)
     part = is_part(evaluator, run)
     if phase is not None:
+        if phase.frame is None and evaluator.callers(run.frame.function):
+            yield refuted(Question.BACKWARD, "a backward goes through its graph in each phase that is seen", phase.by)
         if phase.frame is None:
             yield left_open(Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by)
         return
-    if part and not (what.is_read_only and (mode.mode == "eval" or loops)):
+    inside = all(use.frame.function is run.frame.function for use in (*what.read, *what.unseen, *what.returned))
+    if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
         yield refuted(Question.REACHED, "it is part of what its network gives")
+    if _trains_beside(asked, run, mode):
+        yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if mode.mode == "eval":
-        if not what.is_read_only and not loops:
+        if not what.is_read_only and not loops and mode.by not in run.frame.flow.parents:
             yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
-        if what.unseen:
+        if what.unseen or not (what.is_read_only or loops):
             yield left_open(Question.READS, "its result goes to code that is not seen, which may want its gradient")
         return
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
     if not what.used:
         yield refuted(Question.READS, "nothing reads its result")
-    if _trains_beside(asked, run):
-        yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
-    if not loops:
-        yield refuted(Question.REPEATS, "it runs once, and nothing puts the network into eval mode")
+    if run.network.assumptions:
+        yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
 
 
-def _trains_beside(asked: Asked, run: Run) -> bool:
-    """Whether a step of training runs in the innermost loop around a forward, or beside it where none is."""
-    loops = run.frame.flow.loops(run.call)
+def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
+    """Whether anything that a forward is given may be a tensor."""
+    given = [one.value for one in run.inner.keywords] + list(run.inner.args)
+    return any(isinstance(one, ast.Starred) or evaluator.value_of(one, run.where).kind not in ("text", "number", "none") for one in given)
+
+
+def _trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
+    """Whether a step of training runs in the innermost loop around a forward, or beside it where none is, and nothing ends it in
+    between by putting the network into eval mode."""
+    flow = run.frame.flow
+    loops = flow.loops(run.call)
     events = [one for one in asked.steps.of(run.frame.function) if one.work == "train"]
-    return any(loops[0] in one.loops if loops else True for one in events)
+    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
+    if not beside or mode.mode != "eval" or mode.by not in flow.parents:
+        return bool(beside)
+    at = flow.order[flow.statement_of(mode.by)]
+    inside = not loops or loops[0] in flow.loops(mode.by)
+    return not (inside and all(flow.order[flow.statement_of(one.node)] < at for one in beside))
+
+
+def _piles_up(run: Run, what: Outcome) -> bool:
+    """Whether its graph is kept from round to round: however little it is, it is more with each."""
+    loops = run.frame.flow.loops(run.call)
+    return bool(loops) and any(use.frame is run.frame and use.role == "stored" for use in what.stored)
 
 
 def _report(asked: Asked, run: Run, answers: tuple[Answer, ...]) -> Report:

@@ -21,6 +21,7 @@ from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
 ANY: Final = "*"
+_PAIR: Final = {"values": 0, "indices": 1}
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
@@ -351,8 +352,8 @@ class _Worklist:
     ) -> None:
         name = above.attr
         if call is None:
-            # an object, one of whose attributes the value is
-            if path[0] in (name, ANY):
+            # an object, one of whose attributes the value is, or a pair of values and indices
+            if path[0] in (name, ANY) or path[0] == _PAIR.get(name):
                 self.push(above, frame, path[1:])
             return
         if name in ("items",):
@@ -500,7 +501,7 @@ class _Worklist:
             if row is not None:
                 self.by_row(row, node, call, frame, path, func.attr)
                 return
-            if base.kind == "module":
+            if base.kind == "module" and self.evaluator.value_of(func, frame).kind != "module":
                 self.use("given", call, frame, path, func.attr)
                 if self.track == "graph":
                     self.push(call, frame, ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
@@ -23,6 +24,7 @@ _ONLY = {
     "tensor": frozenset("backward detach requires_grad detach_ argmax".split()),
 }
 _CALLERS_ASKED = 6
+_SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _NAMES = {
     "module": frozenset(
         "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
@@ -262,9 +264,7 @@ class Names:
         flow = function.flow
         asked: set[str] = set()
         for node in flow.uses.get(key, ()):
-            above = flow.parents.get(node)
-            if isinstance(above, ast.Attribute) and above.value is node:
-                asked.add(above.attr)
+            asked.update(_asked(flow, node))
         if self._runs_as_network(key, function):
             return Value("module")
         for kind, words in _ONLY.items():
@@ -289,6 +289,7 @@ class Names:
     def _runs_as_network(self, key: str, function: Function) -> bool:
         """Whether a key is moved in place, as only a network can be, or called for what goes backward."""
         flow = function.flow
+        is_method = "." in key and self._evaluator.table.own("tensor", key.rpartition(".")[2]) is not None
         for node in flow.uses.get(key, ()):
             above = flow.parents.get(node)
             if isinstance(above, ast.Attribute) and above.attr in ("cuda", "to", "cpu", "half", "train"):
@@ -300,7 +301,7 @@ class Names:
                 ):
                     return True
             called = above if isinstance(above, ast.Call) and above.func is node else None
-            if called is not None and called.args and _goes_backward(flow, called):
+            if called is not None and called.args and not is_method and _goes_backward(flow, called):
                 return True
         return False
 
@@ -382,9 +383,16 @@ class Names:
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
                     continue
-                if any(key.endswith(f".{name}") for key in function.flow.definitions):
+                of_another = f"{function.self_name}.{name}" if self._is_apart(function, cls) else ""
+                if any(key.endswith(f".{name}") and key != of_another for key in function.flow.definitions):
                     return True
         return False
+
+    def _is_apart(self, function: Function, cls: Class) -> bool:
+        """Whether a method is of a class that has nothing to do with another one."""
+        if function.cls is None or not function.takes_self:
+            return False
+        return cls not in self._evaluator.program.lineage(function.cls)
 
     def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
         found: list[tuple[Function, Definition]] = []
@@ -409,6 +417,17 @@ def _asks_for_parameters(flow: Flow, test: Any) -> bool:
         if isinstance(one, ast.Name) and one in flow.parents
         for definition in flow.reaching(one)
     )
+
+
+def _asked(flow: Flow, node: Any) -> Iterator[str]:
+    """What a thing is asked for at one use, and what the same thing is asked for by what moves it: `net.cuda().eval()`."""
+    above = flow.parents.get(node)
+    while isinstance(above, ast.Attribute) and above.value is node:
+        yield above.attr
+        call = flow.parents.get(above)
+        if above.attr not in _SAME or not isinstance(call, ast.Call) or call.func is not above:
+            return
+        node, above = call, flow.parents.get(call)
 
 
 def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:

@@ -13,11 +13,11 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.placed import moved_anywhere
 from gpulint.analysis.queries.runs import Run
-from gpulint.analysis.queries.weight import SMALL
 from gpulint.answers import Answer, Question, left_open, proven, unweighed
 
 _FEW: Final = 16  # rounds
 _DEEPEST: Final = 4
+NARROW: Final = 4_000_000  # weights
 
 
 def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
@@ -25,10 +25,12 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     yield from _of_rounds(evaluator, run)
     yield from _of_device(evaluator, run)
     found = weight(evaluator, run.network)
-    if found.mixes or found.least >= SMALL:
-        yield proven(Question.SIZE, "pictures or sequences go through it" if found.mixes else "the network is large")
-    elif found.whole and found.least:
+    if found.mixes:
+        yield proven(Question.SIZE, "pictures or sequences go through it")
+    elif found.whole and 0 < found.least < NARROW:
         yield left_open(Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers")
+    elif found.least >= NARROW:
+        yield proven(Question.SIZE, "the network is large")
     elif over_data(evaluator, run.call, run.frame, _DEEPEST):
         yield proven(Question.SIZE, "batches go through it")
     else:
@@ -113,6 +115,9 @@ def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
 
 
 def _of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
+    if any(one.kind == "tensor" and one.device != "host" for one in given):
+        return  # what is on a GPU goes through no network that is not
     where = moved_anywhere(evaluator, run.named, run.where)
     if where.device == "host":
         yield left_open(Question.DEVICE, "nothing moves the network to a GPU")

@@ -8,6 +8,7 @@ from typing import Any
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.syntax.nodes import argument
@@ -17,7 +18,7 @@ def frozen(evaluator: Evaluator, value: Value) -> Any:
     """The node that takes the weights of a network out of autograd, all of them and for good; None where nothing does."""
     by = None
     for origin in value.origins:
-        found = _frozen_since(evaluator, uses_since_made(evaluator, origin)) or _by_itself(
+        found = _frozen_since(evaluator, uses_since_made(evaluator, origin), origin) or _by_itself(
             evaluator, value, origin
         )
         if found is None:
@@ -26,10 +27,19 @@ def frozen(evaluator: Evaluator, value: Value) -> Any:
     return by
 
 
-def _frozen_since(evaluator: Evaluator, uses: list[Use]) -> Any:
+def frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """The same of what an expression gives: a part is frozen where the whole is."""
+    value = evaluator.value_of(node, frame)
+    found = frozen(evaluator, value) if value.kind == "module" else None
+    if found is None and isinstance(node, ast.Attribute):
+        return frozen_at(evaluator, node.value, frame)
+    return found
+
+
+def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any = None) -> Any:
     by = None
     for use in uses:
-        if _is_of_part(evaluator, use):
+        if _is_of_part(evaluator, use, origin):
             continue
         off = switches_weights(evaluator, use)
         if off is False:
@@ -56,8 +66,8 @@ def _by_itself(evaluator: Evaluator, value: Value, origin: Any) -> Any:
     return None
 
 
-def _is_of_part(evaluator: Evaluator, use: Use) -> bool:
-    """Whether a call is one of a part of the network: `net.backbone.requires_grad_(False)`."""
+def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
+    """Whether a call is one of a part of the network: `net.backbone.requires_grad_(False)`, also under another name."""
     base = (
         use.node.func.value
         if isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
@@ -65,6 +75,9 @@ def _is_of_part(evaluator: Evaluator, use: Use) -> bool:
     )
     if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
         base = base.func.value  # `net.backbone.parameters()`
+    if isinstance(base, ast.Name) and use.frame.caller is not None:
+        made = evaluator.value_of(base, use.frame).origins
+        return bool(made) and origin is not None and origin not in made
     if not isinstance(base, ast.Attribute) or base.attr == "module":
         return False
     row = evaluator.table.own("module.attributes", base.attr)

@@ -72,25 +72,30 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
     """Such a phase of a run whose own function goes backward, under a condition that is not around the run."""
     flow = run.frame.flow
     around = {test for test, _ in flow.conditions(run.call)}
-    tests: list[tuple[Any, bool]] = []
+    tests: list[list[tuple[Any, bool]]] = []  # around each of the backwards
     for use in what.wanted:
-        inside = use
-        frame, node = inside.frame, inside.node
+        frame, node = use.frame, use.node
         while frame.function is not run.frame.function and frame.caller is not None:
             node, frame = frame.call, frame.caller
         if frame.function is not run.frame.function or node not in flow.parents:
             return None
-        more = [one for one in flow.conditions(node) if one[0] not in around]
-        if not more:
-            return None
-        tests += more
+        tests.append([one for one in flow.conditions(node) if one[0] not in around])
     for frame in _frames(evaluator, run.frame):
-        for test, wanted in tests:
-            holds = evaluator.truth(test, frame)
-            if holds is not None and holds is not wanted:
-                return Phase(frame, test)
-    chosen = next((test for test, _ in tests if _is_chosen(evaluator, test, run.frame)), None)
-    return Phase(None, chosen) if chosen is not None else None
+        false = [_false(evaluator, more, frame) for more in tests]
+        if None not in false:
+            return Phase(frame, false[0])
+    chosen = [next((one for one, _ in more if _is_chosen(evaluator, one, run.frame)), None) for more in tests]
+    sides = {wanted for more in tests for one, wanted in more if one in chosen}
+    return Phase(None, chosen[0]) if None not in chosen and len(sides) == 1 else None
+
+
+def _false(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
+    """The first of some conditions that is known not to hold in a frame."""
+    for test, wanted in tests:
+        holds = evaluator.truth(test, frame)
+        if holds is not None and holds is not wanted:
+            return test
+    return None
 
 
 def _frames(evaluator: Evaluator, frame: Frame) -> Iterator[Frame]:
