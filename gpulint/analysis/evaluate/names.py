@@ -289,7 +289,7 @@ class Names:
     def _runs_as_network(self, key: str, function: Function) -> bool:
         """Whether a key is moved in place, as only a network can be, or called for what goes backward."""
         flow = function.flow
-        is_method = "." in key and self._evaluator.table.own("tensor", key.rpartition(".")[2]) is not None
+        is_method = "." in key and key.rpartition(".")[0] != function.self_name
         for node in flow.uses.get(key, ()):
             above = flow.parents.get(node)
             if isinstance(above, ast.Attribute) and above.attr in ("cuda", "to", "cpu", "half", "train"):

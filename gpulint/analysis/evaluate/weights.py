@@ -36,7 +36,11 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
     found = [_of_origin(evaluator, node, frame, _DEEPEST) for node, frame in value.origins]
     if not found:
         return Weight(0, False)
-    return Weight(min(one.least for one in found), all(one.whole for one in found), any(one.mixes for one in found))
+    return Weight(
+        min(one.least for one in found),
+        all(one.whole for one in found),
+        any(one.mixes for one in found),
+    )
 
 
 def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int) -> Weight:
@@ -221,5 +225,7 @@ def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weigh
 
 def _sum(found: list[Weight]) -> Weight:
     return Weight(
-        sum(one.least for one in found), all(one.whole for one in found), any(one.mixes for one in found)
+        sum(one.least for one in found),
+        all(one.whole for one in found),
+        any(one.mixes for one in found),
     )

@@ -116,7 +116,7 @@ def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
 
 def _of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
-    if any(one.kind == "tensor" and one.device != "host" for one in given):
+    if any(one.device == "cuda" for one in given):
         return  # what is on a GPU goes through no network that is not
     where = moved_anywhere(evaluator, run.named, run.where)
     if where.device == "host":

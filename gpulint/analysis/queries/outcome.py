@@ -29,33 +29,58 @@ class Outcome:
     used: bool
 
     @property
+    def by_choice(self) -> Use | None:
+        """Where it is cut under a condition, and goes on with its graph where that does not hold."""
+        goes_on = self.returned or self.unseen
+        return next((one for one in self.read if goes_on and one.role == "cuts" and _is_chosen_there(one)), None)
+
+    @property
     def is_read_only(self) -> bool:
         """Whether nothing of it goes on with its graph."""
         return not (self.wanted or self.unseen or self.returned)
+
+
+def _is_chosen_there(use: Use) -> bool:
+    """Whether a use is one side of a conditional expression."""
+    node, parents = use.node, use.frame.flow.parents
+    while isinstance(above := parents.get(node), (ast.Attribute, ast.Call)):
+        node = above
+    return isinstance(above, ast.IfExp)
 
 
 def outcome(evaluator: Evaluator, node: Any, frame: Frame) -> Outcome:
     """What becomes of the graph of what an expression gives."""
     key = ("outcome", node)
     if key not in frame.memo:
-        frame.memo[key] = _sorted_out(consumers(evaluator, node, frame, "graph"))
+        frame.memo[key] = _sorted_out(evaluator, consumers(evaluator, node, frame, "graph"))
     return frame.memo[key]  # type: ignore[no-any-return]
 
 
-def _sorted_out(uses: Iterable[Use]) -> Outcome:
+def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
     found = list(uses)
 
     def of(*roles: str) -> tuple[Use, ...]:
         return tuple(one for one in found if one.role in roles)
 
+    steps = tuple(one for one in of("given") if _steps(evaluator, one))
     return Outcome(
-        of("backward"),
+        of("backward") + steps,
         of(*_DECIDING),
-        of("given", "too much", "optimized", "copied"),
+        tuple(one for one in of("given", "too much", "optimized", "copied") if one not in steps),
         of("returned"),
-        of("stored"),
+        of("stored", "computed"),
         next((one for one in found if one.row is not None and one.row.does == "refuses graphs"), None),
         bool([one for one in found if one.role not in ("dropped", "deleted")]),
+    )
+
+
+def _steps(evaluator: Evaluator, use: Use) -> bool:
+    """Whether what is not seen is given an optimizer beside: it takes a step."""
+    given = [*use.node.args, *(one.value for one in use.node.keywords)] if isinstance(use.node, ast.Call) else []
+    return any(
+        evaluator.value_of(one, use.frame).kind in ("optimizer", "scaler")
+        for one in given
+        if not isinstance(one, ast.Starred)
     )
 
 

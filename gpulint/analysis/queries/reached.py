@@ -61,7 +61,7 @@ def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
     name = function.name
     if name.startswith(_CALLED_BY_OTHERS):
         return False
-    if _named_otherwise(evaluator, function):
+    if named_otherwise(evaluator, function):
         return False
     sites = evaluator.callers(function)
     if not sites:
@@ -92,7 +92,7 @@ def _tries_out(evaluator: Evaluator, site: CallSite) -> bool:
     )
 
 
-def _named_otherwise(evaluator: Evaluator, function: Function) -> bool:
+def named_otherwise(evaluator: Evaluator, function: Function) -> bool:
     """Whether the program names the function other than by defining and calling it: who reads it may run it."""
     name = function.name
     for file in evaluator.program.searched(name):

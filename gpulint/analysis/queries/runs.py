@@ -62,10 +62,9 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]
 
 def _made_below(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[tuple[Any, Frame]]:
     """The forwards below a call whose graph is in what it gives."""
-    target = evaluator.value_of(call.func, frame)
-    if target.kind == "class":
-        return
     value = evaluator.value_of(call, frame)
+    if value.kind in ("object", "module", "optimizer"):
+        return
     for one in _parts(value):
         for node, where in one.origins if one.graph is not Graph.NONE and one.kind != "module" else ():
             if where is not None and any(outer is call and at is frame for outer, at in where.chain()):
