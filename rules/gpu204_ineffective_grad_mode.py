@@ -9,6 +9,7 @@ from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.forwards import forwards
 from gpulint.analysis.queries.frozen import frozen, switches_weights
+from gpulint.analysis.queries.frozen import of_unseen_package
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.old_torch import WHY_OLD, old_torch
@@ -286,18 +287,8 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
         yield left_open(Question.REACHED, WHY_OLD, old)
     yield from reached(asked.evaluator, function)
     networks = [asked.evaluator.value_of(use.node.func, use.frame) for use in fed]
-    if networks and all(_unseen_package(asked, one) for one in networks):
+    if networks and all(of_unseen_package(asked.evaluator, one) for one in networks):
         yield left_open(Question.TRAINED, "the network is another package's, which may have frozen it")
-
-
-def _unseen_package(asked: Asked, network: Value) -> bool:
-    made = asked.evaluator.calling.made_by(network)
-    return (
-        bool(network.origins)
-        and made is None
-        and network.ref is None
-        and any(isinstance(node, ast.Call) for node, _ in network.origins)
-    )
 
 
 # --- frozen in name only ---------------------------------------------------------------------------------------------

@@ -105,3 +105,10 @@ def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
     whole = flow.blocks[statement].is_rounds
     const = evaluator.value_of(getattr(statement, "value", use.node), use.frame).const
     return (const is False) if whole else None
+
+
+def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
+    """Whether a network is made by what is not seen, which may have frozen it."""
+    made = evaluator.calling.made_by(network)
+    calls = [node for node, _ in network.origins if isinstance(node, ast.Call)]
+    return bool(calls) and made is None and network.ref is None
