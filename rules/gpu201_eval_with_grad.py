@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.amounts import amounts
 from gpulint.analysis.queries.cover import cover
-from gpulint.analysis.queries.frozen import frozen_at, of_unseen_package
+from gpulint.analysis.queries.frozen import frozen_at
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.old_torch import old_torch
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import raises_before
-from gpulint.analysis.queries.reached import named_otherwise, reached
+from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.runs import Run, is_part, runs, runs_of
 from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
 from gpulint.answers import Answer, Question, confidence_of, doubts_of, left_open, refuted, until_refuted
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
 
 
 class EvalWithGrad(Rule):
@@ -127,7 +126,6 @@ class EvalWithGrad(Rule):
                     yield Claimed(run.call, _named(asked, run), answers, partial(_report, asked, run, answers, told))
 
 
-_PLAIN_BASES = frozenset("object ABC abc.ABC Generic typing.Generic Protocol typing.Protocol".split())
 _GRAD = {
     "off": "grad is off",
     "open": "something around it may switch grad off",
@@ -181,23 +179,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], None)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
-    if of_unseen_package(evaluator, run.network):
-        yield left_open(Question.TRAINED, "what makes the network is not seen: it may have frozen it")
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
-    yield from _by_others(evaluator, run.frame.function, module_mode(evaluator, run.named, run.where).mode == "eval")
     yield from reached(evaluator, run.frame.function)
-
-
-def _by_others(evaluator: Evaluator, function: Function, evaluates: bool) -> Iterator[Answer]:
-    """Whether somebody out of sight may call the function, and switch grad off for it."""
-    if function.cls is not None and function.takes_self and not evaluator.callers(function):
-        for base in evaluator.program.lineage(function.cls):
-            if isinstance(base, str) and base not in _PLAIN_BASES and evaluator.table.function(base) is None:
-                yield left_open(Question.GRAD, f"`{base}` is not seen, and may call `{function.name}` with grad switched off")
-                return
-    if not evaluates and not function.is_module and named_otherwise(evaluator, function):
-        yield left_open(Question.GRAD, f"`{function.name}` is handed to others, who may call it with grad switched off")
 
 
 def _is_told_below(asked: Asked, run: Run) -> bool:
