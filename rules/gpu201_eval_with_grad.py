@@ -13,7 +13,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.old_torch import old_torch
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
-from gpulint.analysis.queries.raises import raises_before
+from gpulint.analysis.queries.raises import lacks_imports, raises_before
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.runs import Run, is_part, runs, runs_of
 from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
@@ -182,6 +182,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
+    yield from lacks_imports(evaluator, run.frame.function.file)
 
 
 def _is_told_below(asked: Asked, run: Run) -> bool:

@@ -31,7 +31,11 @@ def raises_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Ans
             yield refuted(Question.REACHED, f"nothing binds `{unbound.id}`: it raises before", unbound)
     if isinstance(node, ast.Call) and not _fits(evaluator, node, frame):
         yield refuted(Question.REACHED, "it gives less than what it calls needs: it raises", node)
-    missing = _missing(evaluator, function.file)
+
+
+def lacks_imports(evaluator: Evaluator, file: File) -> Iterator[Answer]:
+    """What leaves it open whether a file can be imported. To be asked last: it reads what is asked for."""
+    missing = _missing(evaluator, file)
     if missing is not None:
         yield left_open(Question.REACHED, "the file cannot be imported: the project lacks what it imports", missing)
 
