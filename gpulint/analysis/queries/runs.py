@@ -47,6 +47,8 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]
     if direct is not None:
         yield Run(call, frame, direct.network, direct.expression, call, frame)
         return
+    if evaluator.value_of(call.func, frame).kind not in ("function", "object"):
+        return
     below = [one for one in _made_below(evaluator, call, frame) if isinstance(one[0], ast.Call)]
     func = call.func
     if below and isinstance(func, ast.Attribute):
