@@ -582,7 +582,7 @@ class _Worklist:
         receiver: Value | None,
     ) -> None:
         """Go on inside a function of the project."""
-        bound = function.takes_self and receiver is not None
+        bound = function.takes_class or (function.takes_self and receiver is not None)
         name = parameter_for(function, call, node, bound)
         if name is None:
             self.use("given", call, frame, path, function.name)

@@ -161,7 +161,7 @@ class Evaluator:
             return None
         self._below[outermost.function] = below + 1
         self.entered += 1
-        bound = function.takes_self and receiver is not None
+        bound = function.takes_class or (function.takes_self and receiver is not None)
         found = Frame(function, bind(function, call, frame, bound), frame, call, receiver)
         frame.entered[key] = found
         return found

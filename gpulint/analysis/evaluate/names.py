@@ -129,6 +129,8 @@ class Names:
             return UNKNOWN  # of a lambda
         if function.takes_self and name == function.self_name and function.cls is not None:
             return frame.receiver if frame.receiver is not None else self.instance(function.cls)
+        if function.takes_class and definition.node is function.parameters[0]:
+            return Value("class", ref=function.cls)
         star = function.node.args.vararg
         if star is not None and star.arg == name:
             return Value("list", origins=frozenset({(definition.node, frame)}))
@@ -174,7 +176,7 @@ class Names:
 
     def argument(self, function: Function, name: str, call: Any, frame: Frame) -> Value:
         """What one call gives a parameter."""
-        bound = function.takes_self and not self._through_class(call, frame)
+        bound = function.takes_class or (function.takes_self and not self._through_class(call, frame))
         names = function.node.args
         positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
         for position, value in enumerate(call.args):

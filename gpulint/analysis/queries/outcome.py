@@ -96,7 +96,7 @@ class Phase:
 def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
     """Such a phase of a run whose own function goes backward, under a condition that is not around the run."""
     flow = run.frame.flow
-    around = {test for test, _ in flow.conditions(run.call)}
+    around = {_spelled(test) for test, _ in flow.conditions(run.call)}
     tests: list[list[tuple[Any, bool]]] = []  # around each of the backwards
     for use in what.wanted:
         frame, node = use.frame, use.node
@@ -104,7 +104,7 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
             node, frame = frame.call, frame.caller
         if frame.function is not run.frame.function or node not in flow.parents:
             return None
-        tests.append([one for one in flow.conditions(node) if one[0] not in around])
+        tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
     for frame in _frames(evaluator, run.frame):
         false = [_false(evaluator, more, frame) for more in tests]
         if None not in false:
@@ -112,6 +112,13 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
     chosen = [next((one for one, _ in more if _is_chosen(evaluator, one, run.frame)), None) for more in tests]
     sides = {wanted for more in tests for one, wanted in more if one in chosen}
     return Phase(None, chosen[0]) if None not in chosen and len(sides) == 1 else None
+
+
+def _spelled(test: Any) -> str:
+    """A condition as it is written, whichever way round."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    return ast.unparse(test)
 
 
 def _false(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
