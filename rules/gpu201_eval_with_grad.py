@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.domain.values import Graph
-from gpulint.analysis.queries.amounts import amounts
+from gpulint.analysis.queries.amounts import amounts, through_batches
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.frozen import frozen_at
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -227,7 +227,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
     if not what.read:
         yield refuted(Question.READS, "nothing reads its result")
-    if run.network.assumptions:
+    if run.network.assumptions and not through_batches(evaluator, run):
         yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
 
 

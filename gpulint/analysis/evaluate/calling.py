@@ -512,6 +512,14 @@ class Calling:
             self.forward(target, node, frame) if target.kind == "module" else Value("tensor", graph=Graph.MAY)
         )
 
+    def _gives_part(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """`getattr(net, name)`: what has a name that is worked out; of a network a part of it, as long as it is called."""
+        whole = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
+        name = self._evaluator.value_of(node.args[1], frame).const if len(node.args) > 1 else UNSET
+        if isinstance(name, str):
+            return self._evaluator.attribute(whole, name, node, frame)
+        return Value("module", origins=whole.origins) if whole.kind == "module" else UNKNOWN
+
     def _gives_unknown(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return UNKNOWN
 
@@ -668,5 +676,6 @@ _GIVES: dict[str, Any] = {
     "dict": Calling._gives_dict,
     "module and transform": Calling._gives_tool,
     "called": Calling._gives_called,
+    "part": Calling._gives_part,
     "unknown": Calling._gives_unknown,
 }

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import trips, weight
@@ -13,11 +14,13 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.placed import moved_anywhere
 from gpulint.analysis.queries.runs import Run
+from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, unweighed
 
 _FEW: Final = 16  # rounds
 _DEEPEST: Final = 4
 NARROW: Final = 4_000_000  # weights
+_KEEPS: Final = frozenset("to cuda float half double contiguous permute type clone detach long".split())
 
 
 def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
@@ -25,13 +28,15 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     yield from _of_rounds(evaluator, run)
     yield from _of_device(evaluator, run)
     found = weight(evaluator, run.network)
-    if found.mixes:
+    if is_one_sample(evaluator, run.inner.args[0] if run.inner.args else None, run.where):
+        yield unweighed(Question.SIZE, "one sample at a time goes through it")
+    elif found.mixes:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif found.whole and 0 < found.least < NARROW:
         yield left_open(Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers")
     elif found.least >= NARROW:
         yield proven(Question.SIZE, "the network is large")
-    elif over_data(evaluator, run.call, run.frame, _DEEPEST):
+    elif through_batches(evaluator, run):
         yield proven(Question.SIZE, "batches go through it")
     else:
         yield unweighed(Question.SIZE, "neither how large the network is, nor that batches go through it, is seen")
@@ -89,6 +94,29 @@ def repeats(evaluator: Evaluator, function: Function, depth: int) -> bool:
     )
 
 
+def through_batches(evaluator: Evaluator, run: Run) -> bool:
+    """Whether batches go through a run, for all that is seen."""
+    return over_data(evaluator, run.call, run.frame, _DEEPEST)
+
+
+def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
+    """Whether an expression makes a batch of one: `x[None]`, `x.unsqueeze(0)`, wherever it is moved to then."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("unsqueeze", "unsqueeze_"):
+            where = argument(node, 0, "dim")
+            return where is not None and evaluator.value_of(where, frame).const == 0
+        return node.func.attr in _KEEPS and is_one_sample(evaluator, node.func.value, frame, depth)
+    if isinstance(node, ast.Subscript):
+        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        return isinstance(first, ast.Constant) and first.value is None
+    if not isinstance(node, ast.Name) or not depth or node not in frame.flow.parents:
+        return False
+    made = frame.flow.reaching(node)
+    return bool(made) and all(
+        one.kind == "assign" and not one.path and is_one_sample(evaluator, one.value, frame, depth - 1) for one in made
+    )
+
+
 def over_data(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
     """Whether batches go through a call for all that is seen: of a loader, in a loop around it or around a call of its function."""
     if any(_is_over_loader(evaluator, loop, frame) for loop in frame.flow.loops(node)):
@@ -106,12 +134,27 @@ def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
     if iterated is None:
         return False
     value = evaluator.value_of(iterated, frame)
+    if value.kind == "loader" and _gives_single(evaluator, value):
+        return False
     if value.kind == "loader" or evaluator.element(value).size == "batch":
         return True
     words = {one.id if isinstance(one, ast.Name) else one.attr for one in ast.walk(iterated) if isinstance(one, (ast.Name, ast.Attribute))}
     target = getattr(loop, "target", None)
     words |= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target is not None else set()
     return any(part in word.lower() for word in words for part in ("load", "batch")) or "dl" in words
+
+
+def _gives_single(evaluator: Evaluator, loader: Value) -> bool:
+    """Whether a loader gives one sample at a time, as torch's does where nobody asks for more."""
+    for node, frame in loader.origins:
+        if not isinstance(node, ast.Call) or frame is None or last_name(node.func) != "DataLoader":
+            return False
+        size, other = argument(node, 1, "batch_size"), keyword(node, "batch_sampler")
+        if other is not None or any(one.arg is None for one in node.keywords):
+            return False
+        if size is not None and evaluator.value_of(size, frame).const != 1:
+            return False
+    return bool(loader.origins)
 
 
 def _of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:

@@ -8,9 +8,10 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.queries.effects import effects_before, place_of, since_made
-from gpulint.analysis.syntax.nodes import argument
+from gpulint.analysis.evaluate.frames import Frame, given_for
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
+from gpulint.analysis.syntax.nodes import argument, key_of
 
 _SETS: Final = frozenset({"evaluates", "trains"})
 _DEEPEST: Final = 3
@@ -29,14 +30,18 @@ class ModuleMode:
 UNKNOWN_MODE: Final = ModuleMode("?")
 
 
-def module_mode(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST) -> ModuleMode:
+def module_mode(evaluator: Evaluator, node: Any, frame: Frame) -> ModuleMode:
     """The mode of the network that an expression gives, where the expression is evaluated."""
-    for one in effects_before(evaluator, place_of(evaluator, node, frame), _SETS):
-        return ModuleMode(_mode_of(evaluator, one.call, one.row.does, frame), one.call)
-    found = _since_made(evaluator, node, frame)
+    return _at(evaluator, place_of(evaluator, node, frame), _DEEPEST)
+
+
+def _at(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
+    for one in effects_before(evaluator, place, _SETS):
+        return ModuleMode(_mode_of(evaluator, one.call, one.row.does, place.frame), one.call)
+    found = _since_made(evaluator, place)
     if found is not None:
         return found
-    return _of_callers(evaluator, node, frame, depth) if depth else UNKNOWN_MODE
+    return _of_callers(evaluator, place, depth) if depth else UNKNOWN_MODE
 
 
 def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> Mode:
@@ -49,27 +54,22 @@ def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> M
     return "train" if const is True else "eval" if const is False else "?"
 
 
-def _since_made(evaluator: Evaluator, node: Any, frame: Frame) -> ModuleMode | None:
+def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
     """What other functions do to it, where they all do the same."""
-    value = evaluator.value_of(node, frame)
     found: list[tuple[Mode, Use]] = []
-    for origin in value.origins:
+    for origin in place.value.origins:
         for use in since_made(evaluator, origin, _SETS):
-            if use.frame.function is not frame.function and isinstance(use.node, ast.Call):
+            if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):
                 assert use.row is not None
                 found.append((_mode_of(evaluator, use.node, use.row.does, use.frame), use))
     modes = {mode for mode, _ in found}
     return ModuleMode(found[0][0], found[0][1].node) if len(modes) == 1 else None
 
 
-def _of_callers(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> ModuleMode:
+def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
     """The mode in which callers give it, where all give it in the same."""
-    root = node
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if not isinstance(root, ast.Name):
-        return UNKNOWN_MODE
-    function = frame.function
+    name, dot, rest = place.key.partition(".")
+    frame, function = place.frame, place.frame.function
     sites = (
         [(frame.call, frame.caller)]
         if frame.caller is not None
@@ -77,16 +77,17 @@ def _of_callers(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Mo
     )
     found = []
     for call, caller in sites:
-        given = _given(function, root.id, call)
-        if given is None or caller is None:
+        given = _given(function, name, call)
+        key = key_of(given) if given is not None else None
+        if key is None or caller is None:
             return UNKNOWN_MODE
-        found.append(module_mode(evaluator, given, caller, depth - 1))
+        value = place.value if dot else evaluator.value_of(given, caller)
+        found.append(_at(evaluator, Place(f"{key}{dot}{rest}", value, call, caller), depth - 1))
     return found[0] if found and len({one.mode for one in found}) == 1 else UNKNOWN_MODE
 
 
-def _given(function: Any, name: str, call: Any) -> Any:
-    from gpulint.analysis.evaluate.frames import given_for
-
+def _given(function: Function, name: str, call: Any) -> Any:
+    """What a call gives a parameter, the object itself for the first of a method."""
     if function.takes_self and name == function.self_name:
         return call.func.value if isinstance(call.func, ast.Attribute) else None
     return given_for(function, name, call)

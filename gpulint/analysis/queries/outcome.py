@@ -31,8 +31,8 @@ class Outcome:
     @property
     def by_choice(self) -> Use | None:
         """Where it is cut under a condition, and goes on with its graph where that does not hold."""
-        goes_on = self.returned or self.unseen
-        return next((one for one in self.read if goes_on and one.role == "cuts" and _is_chosen_there(one)), None)
+        cuts = (one for one in self.read if self.returned and one.name in ("detach", "data"))
+        return next((one for one in cuts if _is_chosen_there(one)), None)
 
     @property
     def is_read_only(self) -> bool:
