@@ -145,7 +145,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if evaluator.is_dead(run.call, run.frame):
         yield refuted(Question.REACHED, "what is asked before it never holds")
     value = evaluator.value_of(run.inner, run.where)
-    if value.graph is Graph.NONE and value.is_known and value.kind != "tuple":
+    if value.graph is Graph.NONE and value.kind in ("tensor", "array", "number", "text", "none"):
         yield refuted(Question.GRAPH, "it makes no graph")
     by = frozen_at(evaluator, run.named, run.where)
     if by is not None:
@@ -250,6 +250,9 @@ def _trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
     loops = flow.loops(run.call)
     events = [one for one in asked.steps.of(run.frame.function) if one.work == "train"]
     beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
+    now_and_then = {test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)}
+    if beside and not any(now_and_then <= {test for test, _ in flow.conditions(one.node)} for one in beside):
+        return False
     if not beside or mode.mode != "eval" or mode.by not in flow.parents:
         return bool(beside)
     at = flow.order[flow.statement_of(mode.by)]

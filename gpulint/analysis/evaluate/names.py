@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
+from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, UNSET, Assumption, Graph, Value, join
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
@@ -162,7 +162,9 @@ class Names:
             if default is not None and not (
                 isinstance(default, ast.Constant) and default.value is None and values
             ):
-                values.append(self._evaluator.value_of(default, frame))
+                given = self._evaluator.value_of(default, frame)
+                # who is not seen may give something else
+                values.append(given if values else UNKNOWN if given.kind == "none" else given.but(const=UNSET))
         found = join(values) if values else UNKNOWN
         if declared.is_known and (
             not found.is_known or (found.kind == declared.kind == "module" and found.ref is None)

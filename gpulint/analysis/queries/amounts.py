@@ -28,7 +28,7 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     yield from _of_rounds(evaluator, run)
     yield from _of_device(evaluator, run)
     found = weight(evaluator, run.network)
-    if is_one_sample(evaluator, run.inner.args[0] if run.inner.args else None, run.where):
+    if found.least < NARROW and is_one_sample(evaluator, run.inner.args[0] if run.inner.args else None, run.where):
         yield unweighed(Question.SIZE, "one sample at a time goes through it")
     elif found.mixes:
         yield proven(Question.SIZE, "pictures or sequences go through it")
