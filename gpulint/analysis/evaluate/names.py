@@ -163,8 +163,9 @@ class Names:
                 isinstance(default, ast.Constant) and default.value is None and values
             ):
                 given = self._evaluator.value_of(default, frame)
-                # who is not seen may give something else
-                values.append(given if values else UNKNOWN if given.kind == "none" else given.but(const=UNSET))
+                if not values and (given.kind == "none" or isinstance(given.const, bool)):
+                    given = given.but(const=UNSET) if given.kind != "none" else UNKNOWN  # whoever is not seen may switch it
+                values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and (
             not found.is_known or (found.kind == declared.kind == "module" and found.ref is None)
