@@ -143,10 +143,11 @@ def _is_minus_one(expr: ir.Expr) -> bool:
 def _late(
     file: FileAnalysis, function: ir.Function, statement: ir.Assign, name: str, large: Answer
 ) -> Suspicion:
+    are, stay = ("are", "stay") if "," in name else ("is", "stays")
     return Suspicion(
         statement,
         name,
-        f"`{name}` is used here for the last time but stays alive through the backward",
+        f"`{name}` {are} used here for the last time but {stay} alive through the backward",
         "nothing reads it again: `del` before the backward gives its memory back for the peak",
         Cost(
             "the output's own bytes, at the peak of the backward",
