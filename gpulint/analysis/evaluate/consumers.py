@@ -671,9 +671,18 @@ class _Worklist:
             position = call.args.index(node) if node in call.args else 0
             self.push(call, frame, path if len(call.args) == 1 else (position, *path))
         elif gives == "called list":
-            self.use("given", call, frame, path, "map")
+            self.mapped(node, call, frame, path)
         else:
             self.push(call, frame, path)
+
+    def mapped(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+        """`map(function, things)`: each of them is given to the function."""
+        target = self.evaluator.value_of(call.args[0], frame) if call.args else None
+        row = self.evaluator.table.function(target.ref) if target and isinstance(target.ref, str) else None
+        if row is None or node is call.args[0]:
+            self.use("given", call, frame, path, "map")
+        else:
+            self.by_row(row, node, call, frame, path[1:], "map")
 
     # -- stores
 

@@ -67,14 +67,17 @@ def _made_below(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[
     value = evaluator.value_of(call, frame)
     if value.kind in ("object", "module", "optimizer"):
         return
-    for one in _parts(value):
+    for one in _parts(evaluator, value):
         for node, where in one.origins if one.graph is not Graph.NONE and one.kind != "module" else ():
             if where is not None and any(outer is call and at is frame for outer, at in where.chain()):
                 yield node, where
 
 
-def _parts(value: Value) -> Iterator[Value]:
+def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
+    """A value, and what is in it where it is a container."""
     yield value
+    if value.kind in ("list", "dict"):
+        yield evaluator.element(value.but(parts=None))
     for one in value.parts or ():
         inner = one[1] if isinstance(one, tuple) else one
         if isinstance(inner, Value):
