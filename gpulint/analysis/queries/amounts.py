@@ -106,6 +106,8 @@ def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4)
             where = argument(node, 0, "dim")
             return where is not None and evaluator.value_of(where, frame).const == 0
         return node.func.attr in _KEEPS and is_one_sample(evaluator, node.func.value, frame, depth)
+    if isinstance(node, ast.BinOp):
+        return is_one_sample(evaluator, node.left, frame, depth)
     if isinstance(node, ast.Subscript):
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return isinstance(first, ast.Constant) and first.value is None
