@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.domain.values import Graph
-from gpulint.analysis.queries.amounts import amounts, through_batches
+from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
-from gpulint.analysis.queries.frozen import frozen_at
+from gpulint.analysis.queries.frozen import frozen_at, of_unseen_package
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.old_torch import old_torch
@@ -17,7 +17,7 @@ from gpulint.analysis.queries.raises import lacks_imports, raises_before
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.runs import Run, is_part, runs, runs_of
 from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
-from gpulint.answers import Answer, Question, confidence_of, doubts_of, left_open, refuted, until_refuted
+from gpulint.answers import Answer, Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.findings import weight as weight_of
@@ -150,10 +150,12 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     by = frozen_at(evaluator, run.named, run.where)
     if by is not None:
         yield refuted(Question.GRAPH, "the network is frozen")
-    if not _is_given_tensors(evaluator, run):
+    if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
         yield refuted(Question.TENSOR, "it is given no tensor")
     if run.frame.function.is_module and not flow.loops(run.call):
         yield refuted(Question.MEANT, "a script tries its network out")
+    if is_tried_out(evaluator, run):
+        yield refuted(Question.MEANT, "it is tried out on made-up input")
     yield from raises_before(evaluator, run.call, run.frame)
     if any(block.arm.startswith("handler") for block in flow.around(run.call)):
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
@@ -177,8 +179,10 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from _wanted(asked, run, what, phase)
     if grad.mode == "mixed":
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
-        yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], None)
+        yield (proven if here else refuted)(Question.GRAD, _GRAD[grad.mode])
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
+    if _is_unseen_method(evaluator, run):
+        yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
@@ -229,6 +233,18 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         yield refuted(Question.READS, "nothing reads its result")
     if run.network.assumptions and not through_batches(evaluator, run):
         yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
+
+
+def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
+    """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
+    func = run.inner.func
+    if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
+        return False
+    return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+
+
+def _called(run: Run) -> str:
+    return dotted(run.inner.func) or "the method"
 
 
 def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:

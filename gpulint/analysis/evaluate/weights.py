@@ -24,11 +24,12 @@ _LAYERS: Final = {
 @dataclass(frozen=True, slots=True)
 class Weight:
     """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: convolutions, attention,
-    recurrence."""
+    recurrence; `rows` where some see rows."""
 
     least: int
     whole: bool
     mixes: bool = False
+    rows: bool = False
 
 
 def weight(evaluator: Evaluator, value: Value) -> Weight:
@@ -40,6 +41,7 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
         min(one.least for one in found),
         all(one.whole for one in found),
         any(one.mixes for one in found),
+        any(one.rows for one in found),
     )
 
 
@@ -62,7 +64,7 @@ def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int)
     if row.weights == "parts":
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.args])
     found = _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
-    return Weight(found.least, found.whole, row.weights in ("pictures", "sequences"))
+    return Weight(found.least, found.whole, row.weights in ("pictures", "sequences"), row.weights == "rows")
 
 
 def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:
@@ -71,7 +73,7 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         one = _of_value(evaluator, node.elt, frame, depth)
         count = trips(evaluator, node, frame)
-        return Weight(one.least * (count or 1), one.whole and count is not None, one.mixes)
+        return Weight(one.least * (count or 1), one.whole and count is not None, one.mixes, one.rows)
     if isinstance(node, (ast.List, ast.Tuple)):
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.elts])
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -88,6 +90,7 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
         min((one.least for one in found), default=0),
         bool(found) and all(one.whole for one in found),
         any(one.mixes for one in found),
+        any(one.rows for one in found),
     )
 
 
@@ -112,7 +115,7 @@ def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weigh
         for loop in flow.loops(one):
             count = trips(evaluator, loop, frame)
             times, known = times * (count or 1), known and count is not None
-        found.append(Weight(part.least * times, part.whole and known, part.mixes))
+        found.append(Weight(part.least * times, part.whole and known, part.mixes, part.rows))
     return _sum(found) if found else Weight(0, False)
 
 
@@ -228,4 +231,5 @@ def _sum(found: list[Weight]) -> Weight:
         sum(one.least for one in found),
         all(one.whole for one in found),
         any(one.mixes for one in found),
+        any(one.rows for one in found),
     )

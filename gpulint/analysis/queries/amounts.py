@@ -20,6 +20,7 @@ from gpulint.answers import Answer, Question, left_open, proven, unweighed
 _FEW: Final = 16  # rounds
 _DEEPEST: Final = 4
 NARROW: Final = 4_000_000  # weights
+TOY: Final = 250_000
 _KEEPS: Final = frozenset("to cuda float half double contiguous permute type clone detach long".split())
 
 
@@ -30,6 +31,8 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     found = weight(evaluator, run.network)
     if found.least < NARROW and is_one_sample(evaluator, run.inner.args[0] if run.inner.args else None, run.where):
         yield unweighed(Question.SIZE, "one sample at a time goes through it")
+    elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
+        yield left_open(Question.SIZE, f"the network has about {found.least:,} weights")
     elif found.mixes:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif found.whole and 0 < found.least < NARROW:
@@ -116,6 +119,27 @@ def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4)
     made = frame.flow.reaching(node)
     return bool(made) and all(
         one.kind == "assign" and not one.path and is_one_sample(evaluator, one.value, frame, depth - 1) for one in made
+    )
+
+
+def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
+    """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
+    given = [*run.inner.args, *(one.value for one in run.inner.keywords)]
+    return bool(given) and all(_is_made_up(evaluator, one, run.where, 3) for one in given)
+
+
+def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
+    if isinstance(node, ast.Call):
+        made = evaluator.value_of(node.func, frame)
+        if made.kind == "library" and isinstance(made.ref, str):
+            row = evaluator.table.function(made.ref)
+            return row is not None and row.does == "makes up"
+        return isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS and _is_made_up(evaluator, node.func.value, frame, depth)
+    if not isinstance(node, ast.Name) or not depth or node not in frame.flow.parents:
+        return False
+    made_by = frame.flow.reaching(node)
+    return bool(made_by) and all(
+        one.kind == "assign" and not one.path and _is_made_up(evaluator, one.value, frame, depth - 1) for one in made_by
     )
 
 

@@ -11,6 +11,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.runs import Run
+from gpulint.analysis.syntax.flow import Flow
 
 _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
 
@@ -66,12 +67,19 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
     return Outcome(
         of("backward") + steps,
         of(*_DECIDING),
-        tuple(one for one in of("given", "too much", "optimized", "copied") if one not in steps),
+        tuple(
+            one for one in of("given", "too much", "optimized", "copied") if one not in steps and not _is_for_its_value(one)
+        ),
         of("returned"),
         of("stored", "computed"),
         next((one for one in found if one.row is not None and one.row.does == "refuses graphs"), None),
         bool([one for one in found if one.role not in ("dropped", "deleted")]),
     )
+
+
+def _is_for_its_value(use: Use) -> bool:
+    """Whether what is not seen is called for what it gives, whose uses tell then: `loss = self.criterion(out, y)`."""
+    return isinstance(use.node, ast.Call) and not isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
 
 
 def _steps(evaluator: Evaluator, use: Use) -> bool:
@@ -86,8 +94,8 @@ def _steps(evaluator: Evaluator, use: Use) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A run of a function in which no backward goes through what it goes through in others: `frame` is of a call that chooses it, None
-    where nobody is seen to; `by` is the condition around the backward."""
+    """A run of a function in which no backward goes through what it goes through in others: `frame` is of a call that chooses it, or
+    of the function where it shows by itself that there are both, None where nobody is seen to choose; `by` is the condition around the backward."""
 
     frame: Frame | None
     by: Any
@@ -109,9 +117,37 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
         false = [_false(evaluator, more, frame) for more in tests]
         if None not in false:
             return Phase(frame, false[0])
+    both = [_gone_through(evaluator, more, run.frame) for more in tests]
+    if both and None not in both:
+        return Phase(run.frame, both[0])
     chosen = [next((one for one, _ in more if _is_chosen(evaluator, one, run.frame)), None) for more in tests]
     sides = {wanted for more in tests for one, wanted in more if one in chosen}
-    return Phase(None, chosen[0]) if None not in chosen and len(sides) == 1 else None
+    if None in chosen or len(sides) != 1:
+        return None
+    return Phase(run.frame if _evaluates_else(flow, chosen[0], *sides) else None, chosen[0])
+
+
+def _evaluates_else(flow: Flow, test: Any, wanted: bool) -> bool:
+    """Whether a network is put into eval mode where a condition does not hold."""
+    return any(
+        _spelled(one) == _spelled(test) and holds is not wanted
+        for call in flow.calls.get("eval", ())
+        for one, holds in flow.conditions(call)
+    )
+
+
+def _gone_through(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
+    """The first of some conditions that compares what a loop goes through with one of several texts: `for phase in ("train", "val")`."""
+    for test, wanted in tests:
+        if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or test.left not in frame.flow.parents:
+            continue
+        against = evaluator.value_of(test.comparators[0], frame).const
+        for one in frame.flow.reaching(test.left):
+            items = getattr(one.value, "elts", ()) if one.kind == "loop" else ()
+            equal = [evaluator.value_of(item, frame).const == against for item in items]
+            if isinstance(test.ops[0], ast.Eq) and (wanted if False in equal else not wanted and True in equal):
+                return test
+    return None
 
 
 def _spelled(test: Any) -> str:
