@@ -17,7 +17,16 @@ from gpulint.analysis.queries.raises import lacks_imports, raises_before
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.runs import Run, is_part, runs, runs_of
 from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
-from gpulint.answers import Answer, Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
+from gpulint.answers import (
+    Answer,
+    Question,
+    confidence_of,
+    doubts_of,
+    left_open,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.findings import weight as weight_of
@@ -116,14 +125,17 @@ class EvalWithGrad(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *(cls.body for cls in asked.file.classes), *asked.file.functions):
             found = [
-                (run, until_refuted(_answers(asked, run))) for run in runs(asked.evaluator, asked.root(function))
+                (run, until_refuted(_answers(asked, run)))
+                for run in runs(asked.evaluator, asked.root(function))
             ]
             told = [one for one in found if confidence_of(one[1]) is not None]
             first = min(told, key=lambda one: weight_of(doubts_of(one[1])), default=None)
             for one in found:
                 if one is first or one not in told:  # one report a function: of what is least in doubt
                     run, answers = one
-                    yield Claimed(run.call, _named(asked, run), answers, partial(_report, asked, run, answers, told))
+                    yield Claimed(
+                        run.call, _named(asked, run), answers, partial(_report, asked, run, answers, told)
+                    )
 
 
 _GRAD = {
@@ -161,19 +173,25 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
     what = outcome(evaluator, run.inner, run.where)
     if what.undetached is not None:
-        yield refuted(Question.GRAPH, "it becomes an array undetached, which torch refuses for what has a graph")
+        yield refuted(
+            Question.GRAPH, "it becomes an array undetached, which torch refuses for what has a graph"
+        )
     phase = None
     if what.wanted:
         phase = phase_of(evaluator, run, what) if run.is_direct else None
         if phase is None:
             use = what.wanted[0]
             yield refuted(
-                Question.BACKWARD, "a backward goes through its graph", use.node if asked.is_here(use.frame) else None
+                Question.BACKWARD,
+                "a backward goes through its graph",
+                use.node if asked.is_here(use.frame) else None,
             )
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
     if what.by_choice is not None:
-        yield refuted(Question.MEANT, "it is cut under a condition: who calls it chooses", what.by_choice.node)
+        yield refuted(
+            Question.MEANT, "it is cut under a condition: who calls it chooses", what.by_choice.node
+        )
     if not run.is_direct and _is_told_below(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called")
     yield from _wanted(asked, run, what, phase)
@@ -212,11 +230,17 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     part = is_part(evaluator, run)
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
-            yield refuted(Question.BACKWARD, "a backward goes through its graph in each phase that is seen", phase.by)
+            yield refuted(
+                Question.BACKWARD, "a backward goes through its graph in each phase that is seen", phase.by
+            )
         if phase.frame is None:
-            yield left_open(Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by)
+            yield left_open(
+                Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
+            )
         return
-    inside = all(use.frame.function is run.frame.function for use in (*what.read, *what.unseen, *what.returned))
+    inside = all(
+        use.frame.function is run.frame.function for use in (*what.read, *what.unseen, *what.returned)
+    )
     if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
         yield refuted(Question.REACHED, "it is part of what its network gives")
     if _trains_beside(asked, run, mode):
@@ -225,7 +249,9 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
             yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
         if what.unseen or not (what.is_read_only or loops):
-            yield left_open(Question.READS, "its result goes to code that is not seen, which may want its gradient")
+            yield left_open(
+                Question.READS, "its result goes to code that is not seen, which may want its gradient"
+            )
         return
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
@@ -250,13 +276,21 @@ def _called(run: Run) -> str:
 def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:
     """Whether the function that evaluates hands its result to what is not seen, and no caller is seen to do so."""
     here = all(use.frame is run.frame for use in (*what.unseen, *what.returned))
-    return here and mode.by in run.frame.flow.parents and not (what.returned and evaluator.callers(run.frame.function))
+    return (
+        here
+        and mode.by in run.frame.flow.parents
+        and not (what.returned and evaluator.callers(run.frame.function))
+    )
 
 
 def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
     """Whether anything that a forward is given may be a tensor."""
     given = [one.value for one in run.inner.keywords] + list(run.inner.args)
-    return any(isinstance(one, ast.Starred) or evaluator.value_of(one, run.where).kind not in ("text", "number", "none") for one in given)
+    return any(
+        isinstance(one, ast.Starred)
+        or evaluator.value_of(one, run.where).kind not in ("text", "number", "none")
+        for one in given
+    )
 
 
 def _trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
@@ -266,7 +300,9 @@ def _trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
     loops = flow.loops(run.call)
     events = [one for one in asked.steps.of(run.frame.function) if one.work == "train"]
     beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
-    now_and_then = {test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)}
+    now_and_then = {
+        test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)
+    }
     if beside and not any(now_and_then <= {test for test, _ in flow.conditions(one.node)} for one in beside):
         return False
     if not beside or mode.mode != "eval" or mode.by not in flow.parents:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.forwards import forwards
-from gpulint.analysis.queries.frozen import frozen, switches_weights
-from gpulint.analysis.queries.frozen import of_unseen_package
+from gpulint.analysis.queries.frozen import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
-from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.old_torch import WHY_OLD, old_torch
+from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -33,7 +32,6 @@ from gpulint.rule import (
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Class, Function

@@ -58,7 +58,8 @@ def test_a_function_that_runs_a_network_and_gives_what_it_gives_is_a_run() -> No
             print(scores(net, x).argmax(1))
         """)
     (run,) = found
-    assert not run.is_direct and run.where.function.name == "scores"
+    assert not run.is_direct
+    assert run.where.function.name == "scores"
 
 
 def test_a_method_of_the_networks_own_is_one_run() -> None:
@@ -76,7 +77,9 @@ def test_a_method_of_the_networks_own_is_one_run() -> None:
     assert [run.is_direct for run in found] == [True]
 
 
-@pytest.mark.parametrize("call", ["print(x)", "torch.cat([x, x])", "x.to('cuda')", "nn.Linear(2, 2)", "len(x)"])
+@pytest.mark.parametrize(
+    "call", ["print(x)", "torch.cat([x, x])", "x.to('cuda')", "nn.Linear(2, 2)", "len(x)"]
+)
 def test_other_calls_are_none(call: str) -> None:
     _, found = runs_in(f"def main(x):\n    return {call}\n")
     assert found == []
@@ -101,7 +104,10 @@ def test_what_becomes_of_what_a_run_gives(body: str, wanted: bool, unseen: bool,
     assert (bool(found.wanted), bool(found.unseen), bool(found.read)) == (wanted, unseen, read)
 
 
-@pytest.mark.parametrize(("body", "refused"), [("np.array(out.cpu())", True), ("out.cpu().numpy()", True), ("out.detach().numpy()", False)])
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [("np.array(out.cpu())", True), ("out.cpu().numpy()", True), ("out.detach().numpy()", False)],
+)
 def test_torch_makes_no_array_of_what_has_a_graph(body: str, refused: bool) -> None:
     assert (what_of(body).undetached is not None) is refused
 
@@ -127,7 +133,11 @@ def main(net, loader, optimizer):
 @pytest.mark.parametrize(
     ("test", "calls", "found"),
     [
-        ("phase == 'train'", "epoch(net, loader, optimizer, 'train'); epoch(net, loader, None, 'val')", "seen"),
+        (
+            "phase == 'train'",
+            "epoch(net, loader, optimizer, 'train'); epoch(net, loader, None, 'val')",
+            "seen",
+        ),
         ("phase == 'train'", "epoch(net, loader, optimizer, 'train')", "chosen"),
         ("loss > 0", "epoch(net, loader, optimizer, 'val')", None),
         ("True", "epoch(net, loader, optimizer, 'val')", None),
@@ -154,7 +164,9 @@ def test_a_phase_goes_through_without_its_backward(test: str, calls: str, found:
     ],
 )
 def test_the_mode_is_what_was_set_last(before: str, mode: str) -> None:
-    evaluator, (run,) = runs_in(f"def main(net: nn.Module, other, x, flag):\n    {before}\n    print(net(x))\n")
+    evaluator, (run,) = runs_in(
+        f"def main(net: nn.Module, other, x, flag):\n    {before}\n    print(net(x))\n"
+    )
     assert module_mode(evaluator, run.named, run.where).mode == mode
 
 
@@ -203,7 +215,12 @@ def main(x):
 
 @pytest.mark.parametrize(
     ("layer", "rows", "certain"),
-    [("nn.Conv2d(3, 8, 3)", "loader", True), ("nn.Linear(8, 8)", "loader", False), ("unseen()", "loader", True), ("unseen()", "x", False)],
+    [
+        ("nn.Conv2d(3, 8, 3)", "loader", True),
+        ("nn.Linear(8, 8)", "loader", False),
+        ("unseen()", "loader", True),
+        ("unseen()", "x", False),
+    ],
 )
 def test_what_a_run_saves_is_weighed(layer: str, rows: str, certain: bool) -> None:
     evaluator, found = runs_in(f"""
@@ -241,7 +258,9 @@ def main(net: nn.Module, loader, optimizer):
         ("yield x", False, 1, False),
     ],
 )
-def test_as_much_is_covered_as_is_seen_to_need_no_grad(line: str, whole: bool, statements: int, doubt: bool) -> None:
+def test_as_much_is_covered_as_is_seen_to_need_no_grad(
+    line: str, whole: bool, statements: int, doubt: bool
+) -> None:
     found = cover_of(EVALUATION.format(line=line))
     assert found is not None
     assert (found.whole, len(found.statements), bool(found.doubt)) == (whole, statements, doubt)

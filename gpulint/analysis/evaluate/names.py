@@ -6,7 +6,17 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, UNSET, Assumption, Graph, Value, join
+from gpulint.analysis.domain.values import (
+    BOTTOM,
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    UNSET,
+    Assumption,
+    Graph,
+    Value,
+    join,
+)
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
@@ -164,7 +174,9 @@ class Names:
             ):
                 given = self._evaluator.value_of(default, frame)
                 if not values and (given.kind == "none" or isinstance(given.const, bool)):
-                    given = given.but(const=UNSET) if given.kind != "none" else UNKNOWN  # whoever is not seen may switch it
+                    given = (
+                        given.but(const=UNSET) if given.kind != "none" else UNKNOWN
+                    )  # whoever is not seen may switch it
                 values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and (

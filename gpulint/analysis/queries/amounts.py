@@ -29,26 +29,36 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     yield from _of_rounds(evaluator, run)
     yield from _of_device(evaluator, run)
     found = weight(evaluator, run.network)
-    if found.least < NARROW and is_one_sample(evaluator, run.inner.args[0] if run.inner.args else None, run.where):
+    if found.least < NARROW and is_one_sample(
+        evaluator, run.inner.args[0] if run.inner.args else None, run.where
+    ):
         yield unweighed(Question.SIZE, "one sample at a time goes through it")
     elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
         yield left_open(Question.SIZE, f"the network has about {found.least:,} weights")
     elif found.mixes:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif found.whole and 0 < found.least < NARROW:
-        yield left_open(Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers")
+        yield left_open(
+            Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers"
+        )
     elif found.least >= NARROW:
         yield proven(Question.SIZE, "the network is large")
     elif through_batches(evaluator, run):
         yield proven(Question.SIZE, "batches go through it")
     else:
-        yield unweighed(Question.SIZE, "neither how large the network is, nor that batches go through it, is seen")
+        yield unweighed(
+            Question.SIZE, "neither how large the network is, nor that batches go through it, is seen"
+        )
 
 
 def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     flow, function = run.frame.flow, run.frame.function
     loops = flow.loops(run.call)
-    if loops and all(_is_few(evaluator, one, run.frame) for one in loops) and runs_once(evaluator, function, _DEEPEST):
+    if (
+        loops
+        and all(_is_few(evaluator, one, run.frame) for one in loops)
+        and runs_once(evaluator, function, _DEEPEST)
+    ):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", loops[0])
     elif loops and _ends_at_once(loops[0]) and not loops[1:]:
         yield left_open(Question.REPEATS, "its loop ends with the first round", loops[0])
@@ -118,7 +128,8 @@ def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4)
         return False
     made = frame.flow.reaching(node)
     return bool(made) and all(
-        one.kind == "assign" and not one.path and is_one_sample(evaluator, one.value, frame, depth - 1) for one in made
+        one.kind == "assign" and not one.path and is_one_sample(evaluator, one.value, frame, depth - 1)
+        for one in made
     )
 
 
@@ -134,12 +145,17 @@ def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bo
         if made.kind == "library" and isinstance(made.ref, str):
             row = evaluator.table.function(made.ref)
             return row is not None and row.does == "makes up"
-        return isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS and _is_made_up(evaluator, node.func.value, frame, depth)
+        return (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr in _KEEPS
+            and _is_made_up(evaluator, node.func.value, frame, depth)
+        )
     if not isinstance(node, ast.Name) or not depth or node not in frame.flow.parents:
         return False
     made_by = frame.flow.reaching(node)
     return bool(made_by) and all(
-        one.kind == "assign" and not one.path and _is_made_up(evaluator, one.value, frame, depth - 1) for one in made_by
+        one.kind == "assign" and not one.path and _is_made_up(evaluator, one.value, frame, depth - 1)
+        for one in made_by
     )
 
 
@@ -156,7 +172,9 @@ def over_data(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool
 
 
 def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
-    iterated = getattr(loop, "iter", None) or (loop.generators[0].iter if hasattr(loop, "generators") else None)
+    iterated = getattr(loop, "iter", None) or (
+        loop.generators[0].iter if hasattr(loop, "generators") else None
+    )
     if iterated is None:
         return False
     value = evaluator.value_of(iterated, frame)
@@ -164,9 +182,15 @@ def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
         return False
     if value.kind == "loader" or evaluator.element(value).size == "batch":
         return True
-    words = {one.id if isinstance(one, ast.Name) else one.attr for one in ast.walk(iterated) if isinstance(one, (ast.Name, ast.Attribute))}
+    words = {
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in ast.walk(iterated)
+        if isinstance(one, (ast.Name, ast.Attribute))
+    }
     target = getattr(loop, "target", None)
-    words |= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target is not None else set()
+    words |= (
+        {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target is not None else set()
+    )
     return any(part in word.lower() for word in words for part in ("load", "batch")) or "dl" in words
 
 

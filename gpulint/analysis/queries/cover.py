@@ -20,7 +20,9 @@ from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import LOOPS
 
 _SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
-_PLAIN_DECORATORS: Final = frozenset("property staticmethod classmethod override final wraps lru_cache cache".split())
+_PLAIN_DECORATORS: Final = frozenset(
+    "property staticmethod classmethod override final wraps lru_cache cache".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,11 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
     loops = [flow.loops(one.call) for one in found]
     shared = [one for one in loops[0] if isinstance(one, LOOPS) and all(one in several for several in loops)]
     for loop in reversed(shared):
-        if any(loop in flow.loops(node) for node in trains) or _suspends(loop) or _others(evaluator, frame, found, loop):
+        if (
+            any(loop in flow.loops(node) for node in trains)
+            or _suspends(loop)
+            or _others(evaluator, frame, found, loop)
+        ):
             continue
         if not _stranger(evaluator, frame, loop):
             return Cover(False, (loop,), doubt)
@@ -56,7 +62,10 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
 def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str) -> Cover | None:
     flow = frame.flow
     statements = tuple(dict.fromkeys(flow.statement_of(one.call) for one in found))
-    if any(not isinstance(one, _SIMPLE) or _suspends(one) or _others(evaluator, frame, found, one) for one in statements):
+    if any(
+        not isinstance(one, _SIMPLE) or _suspends(one) or _others(evaluator, frame, found, one)
+        for one in statements
+    ):
         return None
     strange = next((why for one in statements if (why := _stranger(evaluator, frame, one))), "")
     return Cover(False, statements, f"`{strange}` is not seen, and may need grad" if strange else doubt)
@@ -67,7 +76,9 @@ def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: An
     calls = {id(one) for one in ast.walk(inside)}
     own = {id(one.call) for one in found}
     return any(
-        id(one.call) in calls and id(one.call) not in own and not outcome(evaluator, one.inner, one.where).is_read_only
+        id(one.call) in calls
+        and id(one.call) not in own
+        and not outcome(evaluator, one.inner, one.where).is_read_only
         for one in runs(evaluator, frame)
     )
 
@@ -78,7 +89,9 @@ def _wanted(evaluator: Evaluator, run: Run) -> str:
     if what.unseen:
         return "what the network gives goes to code that is not seen, which may differentiate it"
     if what.returned and not run.frame.flow.loops(run.call):
-        return f"`{run.frame.function.name}` returns what the network gives, and a caller may differentiate it"
+        return (
+            f"`{run.frame.function.name}` returns what the network gives, and a caller may differentiate it"
+        )
     return ""
 
 
@@ -91,12 +104,21 @@ def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
         target = evaluator.value_of(call.func, frame)
         if target.kind in ("function", "class", "module", "object"):
             continue
-        if isinstance(call.func, ast.Attribute) and evaluator.value_of(call.func.value, frame).kind not in ("unknown", "library", "object"):
+        if isinstance(call.func, ast.Attribute) and evaluator.value_of(call.func.value, frame).kind not in (
+            "unknown",
+            "library",
+            "object",
+        ):
             continue
         known = isinstance(target.ref, str) and (
-            evaluator.table.function(target.ref) is not None or evaluator.table.own("builtins", target.ref) is not None
+            evaluator.table.function(target.ref) is not None
+            or evaluator.table.own("builtins", target.ref) is not None
         )
-        given = [one for one in (*call.args, *(each.value for each in call.keywords)) if not isinstance(one, ast.Starred)]
+        given = [
+            one
+            for one in (*call.args, *(each.value for each in call.keywords))
+            if not isinstance(one, ast.Starred)
+        ]
         if not known and any(evaluator.value_of(one, frame).kind in ("module", "optimizer") for one in given):
             return ast.unparse(call.func)
     return ""
@@ -128,5 +150,8 @@ def _returned(frame: Frame) -> Iterator[Any]:
 def _has_given_graph(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether what is returned has the graph of something that the function was given."""
     value = evaluator.value_of(node, frame)
-    return value.kind in ("tensor", "unknown") and any(isinstance(one, ast.arg) for one, _ in value.origins) and bool(value.graph)
-
+    return (
+        value.kind in ("tensor", "unknown")
+        and any(isinstance(one, ast.arg) for one, _ in value.origins)
+        and bool(value.graph)
+    )

@@ -9,9 +9,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import File
 from gpulint.analysis.syntax.nodes import constant_index
 
-WHY_OLD: Final = (
-    "`.data[0]` fails from torch 0.5 on, and before torch 0.4 `volatile=True` switches grad off and there is no `no_grad`"
-)
+WHY_OLD: Final = "`.data[0]` fails from torch 0.5 on, and before torch 0.4 `volatile=True` switches grad off and there is no `no_grad`"
 
 
 def old_torch(evaluator: Evaluator, file: File) -> Any:

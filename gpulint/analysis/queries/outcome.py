@@ -68,7 +68,9 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
         of("backward") + steps,
         of(*_DECIDING),
         tuple(
-            one for one in of("given", "too much", "optimized", "copied") if one not in steps and not _is_for_its_value(one)
+            one
+            for one in of("given", "too much", "optimized", "copied")
+            if one not in steps and not _is_for_its_value(one)
         ),
         of("returned"),
         of("stored", "computed"),
@@ -84,7 +86,9 @@ def _is_for_its_value(use: Use) -> bool:
 
 def _steps(evaluator: Evaluator, use: Use) -> bool:
     """Whether what is not seen is given an optimizer beside: it takes a step."""
-    given = [*use.node.args, *(one.value for one in use.node.keywords)] if isinstance(use.node, ast.Call) else []
+    given = (
+        [*use.node.args, *(one.value for one in use.node.keywords)] if isinstance(use.node, ast.Call) else []
+    )
     return any(
         evaluator.value_of(one, use.frame).kind in ("optimizer", "scaler")
         for one in given
@@ -139,13 +143,19 @@ def _evaluates_else(flow: Flow, test: Any, wanted: bool) -> bool:
 def _gone_through(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
     """The first of some conditions that compares what a loop goes through with one of several texts: `for phase in ("train", "val")`."""
     for test, wanted in tests:
-        if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or test.left not in frame.flow.parents:
+        if (
+            not isinstance(test, ast.Compare)
+            or not isinstance(test.left, ast.Name)
+            or test.left not in frame.flow.parents
+        ):
             continue
         against = evaluator.value_of(test.comparators[0], frame).const
         for one in frame.flow.reaching(test.left):
             items = getattr(one.value, "elts", ()) if one.kind == "loop" else ()
             equal = [evaluator.value_of(item, frame).const == against for item in items]
-            if isinstance(test.ops[0], ast.Eq) and (wanted if False in equal else not wanted and True in equal):
+            if isinstance(test.ops[0], ast.Eq) and (
+                wanted if False in equal else not wanted and True in equal
+            ):
                 return test
     return None
 
@@ -181,7 +191,9 @@ def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
     """Whether a condition compares something with a text, or asks for a flag, that the function is given or that a loop goes through."""
     names = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one in frame.flow.parents]
     kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
-    if not isinstance(test, (ast.Name, ast.Compare)) or any(isinstance(one, ast.Call) for one in ast.walk(test)):
+    if not isinstance(test, (ast.Name, ast.Compare)) or any(
+        isinstance(one, ast.Call) for one in ast.walk(test)
+    ):
         return False
     texts = [one for one in ast.walk(test) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     return bool(kinds) and kinds <= {"parameter", "loop"} and (bool(texts) or isinstance(test, ast.Name))

@@ -37,7 +37,9 @@ def lacks_imports(evaluator: Evaluator, file: File) -> Iterator[Answer]:
     """What leaves it open whether a file can be imported. To be asked last: it reads what is asked for."""
     missing = _missing(evaluator, file)
     if missing is not None:
-        yield left_open(Question.REACHED, "the file cannot be imported: the project lacks what it imports", missing)
+        yield left_open(
+            Question.REACHED, "the file cannot be imported: the project lacks what it imports", missing
+        )
 
 
 def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.Name | None:
@@ -49,7 +51,11 @@ def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.
         if isinstance(before, (ast.Assert, ast.Raise, ast.Try)):
             continue  # an assertion's message is seldom read, and what a `try` holds is caught
         for name in _read_at_once(before):
-            if name in flow.parents and flow.reaching(name) == (ENTRY,) and not _is_bound(evaluator, name.id, function):
+            if (
+                name in flow.parents
+                and flow.reaching(name) == (ENTRY,)
+                and not _is_bound(evaluator, name.id, function)
+            ):
                 return name
     return None
 
@@ -65,7 +71,11 @@ def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
         around = around.parent
     if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
         return True
-    return any(name in one.flow.elsewhere or name in one.words & {"exec", "globals"} for one in file.functions if name in one.words)
+    return any(
+        name in one.flow.elsewhere or name in one.words & {"exec", "globals"}
+        for one in file.functions
+        if name in one.words
+    )
 
 
 def _read_at_once(statement: ast.stmt) -> Iterator[ast.Name]:
@@ -94,9 +104,15 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     function, bound = target.ref, target.receiver is not None
     if target.kind == "module" and isinstance(target.ref, Class):
         function, bound = evaluator.method(target.ref, "forward"), True
-    if not isinstance(function, Function) or function.decorators or (target.kind == "function" and function.cls is not None):
+    if (
+        not isinstance(function, Function)
+        or function.decorators
+        or (target.kind == "function" and function.cls is not None)
+    ):
         return True
-    if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
+    if any(isinstance(one, ast.Starred) for one in call.args) or any(
+        one.arg is None for one in call.keywords
+    ):
         return True
     names = function.node.args
     positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
@@ -115,6 +131,10 @@ def _missing(evaluator: Evaluator, file: File) -> Any:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             for definitions in file.body.flow.definitions.values():
                 for one in definitions:
-                    if one.statement is statement and one.kind == "import" and sources.lacks(file.path, str(one.value)):
+                    if (
+                        one.statement is statement
+                        and one.kind == "import"
+                        and sources.lacks(file.path, str(one.value))
+                    ):
                         return statement
     return None

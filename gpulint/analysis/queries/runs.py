@@ -10,7 +10,7 @@ from typing import Any
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.forwards import forward_of
 
 
@@ -89,4 +89,6 @@ def is_part(evaluator: Evaluator, run: Run) -> bool:
     function = run.frame.function
     while function.parent is not None:
         function = function.parent
-    return function.cls is not None and function.takes_self and evaluator.instance(function.cls).kind == "module"
+    return (
+        function.cls is not None and function.takes_self and evaluator.instance(function.cls).kind == "module"
+    )
