@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.frozen import frozen_at, of_unseen_package
@@ -257,6 +258,9 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
     if not what.read:
         yield refuted(Question.READS, "nothing reads its result")
+    found = weight(evaluator, run.network)
+    if found.whole and not found.least:
+        yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")
     if run.network.assumptions and not through_batches(evaluator, run):
         yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
 

@@ -244,7 +244,7 @@ class Calling:
         found = Value(
             "tensor", graph=graph, device=device, size=size, origins=origins, assumptions=base.assumptions
         )
-        if row.gives == "pair" and (node.args or node.keywords):
+        if row.gives == "pair" and gives_pair(self._evaluator, node, frame, is_method):
             return Value(
                 "tuple", parts=(found, found.but(graph=Graph.NONE, origins=frozenset())), graph=graph
             )
@@ -623,6 +623,18 @@ def _arguments(node: ast.Call) -> Iterator[Any]:
         yield one.value if isinstance(one, ast.Starred) else one
     for named in node.keywords:
         yield named.value
+
+
+def gives_pair(evaluator: Evaluating, node: ast.Call, frame: Frame, is_method: bool) -> bool:
+    """Whether `x.max(1)` or `torch.max(x, 1)` gives values and indices, as with a dimension, and not one tensor, as of all values or
+    of two tensors element by element."""
+    if not is_method and (not node.args or len(node.args) == 1):
+        return any(one.arg in ("dim", "k") for one in node.keywords)
+    where = argument(node, 0 if is_method else 1, "dim")
+    if where is None:
+        return bool(node.keywords)
+    kind = evaluator.value_of(where, frame).kind
+    return kind == "number" or (kind == "unknown" and is_method)
 
 
 def _gives_one(row: Row, node: ast.Call, is_method: bool) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.calling import gives_pair
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
@@ -641,7 +642,7 @@ class _Worklist:
             self.use("cuts", call, frame, path, name, row=row)
         elif row.graph == "none":
             self.use("reads" if row.gives == "number" else "given", call, frame, path, name, row=row)
-        elif row.gives == "pair" and (call.args or call.keywords):
+        elif row.gives == "pair" and gives_pair(self.evaluator, call, frame, "." not in name):
             self.push(call, frame, (0,))
             self.use("cuts", call, frame, path, name, row=row)
         else:

@@ -49,17 +49,19 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]
         return
     if evaluator.value_of(call.func, frame).kind not in ("function", "object"):
         return
-    below = [one for one in _made_below(evaluator, call, frame) if isinstance(one[0], ast.Call)]
+    below = [
+        (one, where)
+        for node, where in _made_below(evaluator, call, frame)
+        if isinstance(node, ast.Call) and (one := forward_of(evaluator, node, where)) is not None
+    ]
     func = call.func
     if below and isinstance(func, ast.Attribute):
         base = evaluator.value_of(func.value, frame)
         if base.kind == "module" and isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr):
             yield Run(call, frame, base, func.value, call, frame)
             return
-    for node, where in below:
-        inner = forward_of(evaluator, node, where)
-        if inner is not None:
-            yield Run(call, frame, inner.network, inner.expression, node, where)
+    for one, where in below:
+        yield Run(call, frame, one.network, one.expression, one.call, where)
 
 
 def _made_below(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[tuple[Any, Frame]]:
