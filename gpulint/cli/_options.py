@@ -6,7 +6,6 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -16,7 +15,6 @@ from gpulint.cli._grouped import GroupedOption, codes
 from gpulint.config import ConfigResolver, Overrides, shown_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-PathLike = TypeVar("PathLike", "str | None", "Path | None")
 
 CODES = "CODES"
 CONFIDENCE = click.Choice(["high", "medium", "low"])
@@ -77,31 +75,41 @@ def some_codes(
     return codes(context, parameter, values) if values else None
 
 
-def can_be_written(_: click.Context, __: click.Parameter, path: PathLike) -> PathLike:
+class Written(click.Path):
     """A file that is written after a long run, whose folder had better be there before it."""
-    from gpulint.atomic import target_of
 
-    try:
-        folder = os.path.dirname(os.path.abspath(target_of(os.fspath(path)))) if path else os.curdir
-    except OSError as error:
-        raise click.BadParameter(f"{error.strerror or error}") from error
-    if not os.path.isdir(folder):
-        raise click.BadParameter(f"there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise click.BadParameter(f"{folder} cannot be written to")
-    return path
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from gpulint.atomic import target_of
+
+        path = super().convert(value, param, ctx)
+        try:
+            folder = os.path.dirname(os.path.abspath(target_of(os.fspath(path)))) if value else os.curdir
+        except OSError as error:
+            self.fail(f"{error.strerror or error}")
+        if not os.path.isdir(folder):
+            self.fail(f"there is no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            self.fail(f"{folder} cannot be written to")
+        return path
 
 
-def size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """Bytes, from `512B` or `1.5MiB`; None where the option is not given."""
-    from gpulint.units import parse_bytes
+class Size(click.ParamType):
+    """Bytes, from `512B` or `1.5MiB`."""
 
-    if value is None:
-        return None
-    try:
-        return parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from gpulint.units import parse_bytes
+
+        try:
+            return parse_bytes(value)
+        except ValueError as error:
+            self.fail(str(error))
+
+
+FILE = click.Path(dir_okay=False)
+WRITTEN = Written(dir_okay=False)
+SIZE = Size()
 
 
 def say_what_went_to(script: str, arguments: Sequence[str]) -> None:
@@ -138,9 +146,7 @@ def report(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `--report`, for `write_report`."""
     return click.option(
         "--report",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        callback=can_be_written,
+        type=WRITTEN,
         cls=GroupedOption,
         heading=heading,
         help="Write an HTML report to FILE.",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import can_be_written, colour, output_format, quiet, report, size
+from gpulint.cli._options import SIZE, WRITTEN, colour, output_format, quiet, report
 
 _what = heading("What to forecast")
 _more = heading("What else to try")
@@ -34,16 +34,12 @@ _output = heading("Output")
     "--steps",
     type=click.IntRange(min=3),
     default=20,
-    show_default=True,
-    metavar="N",
     help="Train so many steps in one epoch at most; fewer where they are all alike.",
 )
 @_what(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=600.0,
-    show_default=True,
-    metavar="SECONDS",
     help="Forecast from what was seen after this time.",
 )
 @_what(
@@ -64,15 +60,12 @@ _output = heading("Output")
 )
 @_more(
     "--calibrate",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    callback=can_be_written,
+    type=WRITTEN,
     help="Measure the card of this machine instead, and write its constants to FILE, for --card.",
 )
 @_output(
     "--max-peak",
-    metavar="SIZE",
-    callback=size,
+    type=SIZE,
     help="Exit with 1 where the process may take more than this (80GiB); by default what the card has.",
 )
 @output_format("text", "json", heading="Output")
