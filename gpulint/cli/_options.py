@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import click
 
 from gpulint.cli._errors import say
-from gpulint.cli._grouped import GroupedOption, codes
+from gpulint.cli._grouped import codes
+from gpulint.cli._grouped import heading as under
 from gpulint.config import ConfigResolver, Overrides, shown_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -49,23 +50,25 @@ def configuration(heading: str = "Options") -> Callable[[Decorated], Decorated]:
     """The options `--config` (as `config`, a `Configured`) and `--isolated`."""
 
     def decorated(command: Decorated) -> Decorated:
-        isolated = click.option(
-            "--isolated", is_flag=True, cls=GroupedOption, heading=heading, help="No configuration files."
-        )
-        config = click.option(
+        option = under(heading)
+        isolated = option("--isolated", is_flag=True, help="No configuration files.")
+        config = option(
             "--config",
             metavar="FILE|SETTING",
             multiple=True,
             type=click.Path(),
             envvar="GPULINT_CONFIG",
             callback=_configured,
-            cls=GroupedOption,
-            heading=heading,
             help="This file, not the nearest; or 'key = value'.",
         )
         return config(isolated(command))
 
     return decorated
+
+
+def taken(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Those options whose names are fields of `record`, taken out of `given`."""
+    return {one.name: given.pop(one.name) for one in fields(record) if one.name in given}
 
 
 def some_codes(
@@ -83,7 +86,7 @@ class Written(click.Path):
 
         path = super().convert(value, param, ctx)
         try:
-            folder = os.path.dirname(os.path.abspath(target_of(os.fspath(path)))) if value else os.curdir
+            folder = os.path.dirname(os.path.abspath(target_of(str(path)))) if value else os.curdir
         except OSError as error:
             self.fail(f"{error.strerror or error}")
         if not os.path.isdir(folder):
@@ -93,7 +96,7 @@ class Written(click.Path):
         return path
 
 
-class Size(click.ParamType):
+class Size(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in newer ones
     """Bytes, from `512B` or `1.5MiB`."""
 
     name = "size"
@@ -131,26 +134,14 @@ def output_format(
     *formats: str, help: str = "", heading: str = "Options"
 ) -> Callable[[Decorated], Decorated]:
     """The option `--output-format`: one of these, by default the first."""
-    return click.option(
-        "--output-format",
-        metavar="FORMAT",
-        type=click.Choice(formats),
-        default=formats[0],
-        cls=GroupedOption,
-        heading=heading,
-        help=help or f"{', '.join(formats[:-1])} or {formats[-1]}.",
-    )
+    said = help or f"{', '.join(formats[:-1])} or {formats[-1]}."
+    kind = click.Choice(formats)
+    return under(heading)("--output-format", metavar="FORMAT", type=kind, default=formats[0], help=said)
 
 
 def report(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `--report`, for `write_report`."""
-    return click.option(
-        "--report",
-        type=WRITTEN,
-        cls=GroupedOption,
-        heading=heading,
-        help="Write an HTML report to FILE.",
-    )
+    return under(heading)("--report", type=WRITTEN, help="Write an HTML report to FILE.")
 
 
 def write_report(path: str, text: str) -> None:
@@ -167,20 +158,10 @@ def write_report(path: str, text: str) -> None:
 
 def quiet(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `-q`, of commands that tell how far they are."""
-    return click.option(
-        "-q", "--quiet", is_flag=True, cls=GroupedOption, heading=heading, help="No progress."
-    )
+    return under(heading)("-q", "--quiet", is_flag=True, help="No progress.")
 
 
 def colour(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `--color`, as `colour`."""
-    return click.option(
-        "--color",
-        "colour",
-        metavar="WHEN",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        cls=GroupedOption,
-        heading=heading,
-        help="auto, always or never; NO_COLOR holds.",
-    )
+    when, said = click.Choice(["auto", "always", "never"]), "auto, always or never; NO_COLOR holds."
+    return under(heading)("--color", "colour", metavar="WHEN", type=when, default="auto", help=said)

@@ -26,7 +26,7 @@ from gpulint.trial.trying import try_fixes
 def perform(request: Request) -> int:
     """Try the fixes, write those that pay unless it is a dry run, tell of it; the exit status."""
     _verify.prepare(request)
-    if is_notebook(request.target) and not request.module:
+    if is_notebook(request.run.target) and not request.run.module:
         with _verify.of_cells(request) as (script, cells):
             return _tried(script, cells.apply, cells.told, cells.as_told)
     return _tried(request, apply, tuple, lambda trial: trial)
@@ -42,8 +42,7 @@ def _tried(
     fixes = fixes_of(_verify.chosen_findings(request), tell)
     with _executing(request) as execute:
         try:
-            what = _verify.run_of(request)
-            trial = try_fixes(what, fixes, execute, request.max_runs, max_drift=request.max_drift)
+            trial = try_fixes(request.named, fixes, execute, request.max_runs, max_drift=request.max_drift)
         except KeyboardInterrupt:
             print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
             return 130

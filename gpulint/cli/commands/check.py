@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
-from gpulint.cli._options import CODES, CONFIDENCE, FILE, colour, configuration, some_codes
+from gpulint.cli._options import CODES, CONFIDENCE, FILE, colour, configuration, some_codes, taken
 from gpulint.config import Overrides
 from gpulint.reports import FORMATS
 
@@ -135,6 +134,5 @@ def command(**given: Any) -> int:
     from gpulint.cli._check import perform
     from gpulint.cli._request import Request
 
-    names = {field.name for field in fields(Overrides)} & given.keys()
-    overrides = Overrides(**{name: given.pop(name) for name in names}, settings=given["config"].settings)
+    overrides = Overrides(**taken(Overrides, given), settings=given["config"].settings)
     return perform(Request(overrides=overrides, **given))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ _output = heading("Output")
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.argument("target", metavar="SCRIPT", required=False)
+@click.argument("target", metavar="SCRIPT", required=False, default="")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @_what(
     "--card",
@@ -47,7 +48,12 @@ _output = heading("Output")
     metavar="SETTINGS",
     help="Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
 )
-@_what("--python", metavar="PATH", help="The interpreter that runs SCRIPT; by default gpulint's own.")
+@_what(
+    "--python",
+    metavar="PATH",
+    default=sys.executable,
+    help="The interpreter that runs SCRIPT; by default gpulint's own.",
+)
 @_more(
     "--find-batch",
     metavar="OPTION",
@@ -84,4 +90,4 @@ def command(**given: Any) -> int:
     """
     from gpulint.cli.commands import _forecast
 
-    return _forecast.perform(_forecast.Request(**given))
+    return _forecast.perform(given)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
-from gpulint.cli._launch import flags, torchrun
+from gpulint.cli._launch import torchrun
 from gpulint.cli._options import CODES, CONFIDENCE, FILE, SIZE, WRITTEN, colour, output_format, quiet, report
 from gpulint.gate.baselines import TOLERANCE
 from gpulint.runtime.record.result import REACH
@@ -69,7 +70,12 @@ _output = heading("Output")
     default="auto",
     help="Which memory to watch: auto (CUDA where there is one), cuda, cpu.",
 )
-@_what("--python", metavar="PATH", help="The interpreter that runs SCRIPT; by default gpulint's own.")
+@_what(
+    "--python",
+    metavar="PATH",
+    default=sys.executable,
+    help="The interpreter that runs SCRIPT; by default gpulint's own.",
+)
 @_findings(
     "--findings",
     type=FILE,
@@ -112,10 +118,12 @@ _output = heading("Output")
 @_limits(
     "--baseline",
     type=FILE,
+    default="",
     help="Committed peaks: SCRIPT's entry for this card and torch may be exceeded by --tolerance. No entry is an error.",
 )
 @_limits(
     "--write-baseline",
+    "write",
     is_flag=True,
     help="Write the peaks of this run into the file of --baseline; its other entries stay.",
 )
@@ -133,6 +141,7 @@ _output = heading("Output")
 )
 @_limits(
     "--max-host-drift",
+    "host_drift",
     type=SIZE,
     help="Bytes a step that host memory may grow, in no tensor or in workers; without it that is told and fails nothing.",
 )
@@ -169,5 +178,5 @@ def command(**given: Any) -> int:
     """
     from gpulint.cli import _trial, _verify
 
-    request = _verify.Request(launch=flags(given), **given)
+    request = _verify.request_of(given)
     return _trial.perform(request) if request.fix else _verify.perform(request)
