@@ -53,7 +53,6 @@ def add_options(parser: pytest.Parser) -> None:
         "--gpu-memory-leaks",
         nargs="?",
         const="report",
-        default="",
         type=_mode,
         metavar="report|error",
         help=looks,
@@ -103,7 +102,7 @@ def read(config: pytest.Config) -> Settings:
     return Settings(
         root=str(config.rootpath),
         device=option("device"),
-        leaks=option("leaks"),
+        leaks=option("leaks") or "",
         leaks_above=option("leaks_above"),
         allowed_leaks=tuple(allowed_by(line) for line in config.getini(ALLOWED_LEAKS)),
         baseline=str(config.invocation_params.dir / baseline) if baseline else "",
