@@ -10,17 +10,18 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from gpulint.allocator import replay
 from gpulint.memory import alloc_conf
 from gpulint.operator.launcher import torch_version_of
 from gpulint.operator.scenarios import Scenario
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """What one scenario did under one setting; bytes. `error` is set where it could not be run at all."""
 
     scenario: str
@@ -35,9 +36,6 @@ class Outcome:
     retries: int = 0
     read_back: str | None = None
     error: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def in_model(scenario: Scenario, setting: str) -> Outcome:

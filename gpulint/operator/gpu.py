@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gpulint.memory.accounts.driver import NoDriver as NoDriver
 from gpulint.memory.accounts.driver import driver as driver
 from gpulint.memory.accounts.driver import sizes_on
 from gpulint.operator import processes
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(Record):
     """A process on a card. `bytes` is None where the driver does not tell, `user` and `command` are "" where the
     process cannot be seen from here (another container, another user's under hidepid)."""
 
@@ -27,7 +28,7 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class Card(Record):
     """One GPU. Sizes in bytes, temperature in degrees Celsius, `load` in percent, `power` in watts; None where the
     card does not tell. `problem` says why a card cannot be read at all (it has fallen off the bus)."""
 
@@ -40,7 +41,7 @@ class Card:
     temperature: int | None = None
     load: int | None = None
     power: float | None = None
-    tenants: tuple[Tenant, ...] = field(default=())
+    tenants: tuple[Tenant, ...] = ()
     problem: str = ""
 
     @property
@@ -49,9 +50,6 @@ class Card:
         if self.used is None or any(tenant.bytes is None for tenant in self.tenants):
             return 0
         return max(0, self.used - sum(tenant.bytes or 0 for tenant in self.tenants))
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def read_cards(nvml: Any) -> list[Card]:
