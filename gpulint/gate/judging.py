@@ -45,9 +45,8 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
     if limits.write and run.end.reason == "timeout":
         said = f"the time was up before the run was at its end: nothing was written to {limits.baseline}"
         return replace(gate, problems=(*gate.problems, said))
-    world = max(
-        len(run.ranks), *(rank.world_size for rank in run.ranks)
-    )  # of several machines each sees its own
+    # Of several machines each sees its own
+    world = max(len(run.ranks), *(rank.world_size for rank in run.ranks))
     keys = {peak.rank: Key(subject, peak.card, peak.torch, world, peak.rank) for peak in measured}
     try:
         return _written(gate, keys) if limits.write else _compared(gate, keys, command)
@@ -192,9 +191,8 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
         if one.change == "grew":
             text = f"{what} grew to {by} more than {known} (tolerance {limits.tolerance:g} %)"
             if stretch != "start" or one.now > peak.allocated or not found or found[0].status != "exceeded":
-                lines = _grown(
-                    peak, before, one.stretch
-                )  # or else the steps of warm-up are what is sampled later
+                # Or else the steps of warm-up are what is sampled later
+                lines = _grown(peak, before, one.stretch)
         elif one.change == "fell":
             renew = "renew the baseline with --write-baseline, so that it cannot grow back unseen"
             text = f"{what} fell to {by} less than {known}: {renew}"

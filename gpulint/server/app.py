@@ -51,9 +51,8 @@ def serve(verbose: bool) -> int:
     """
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # the thread that waits for input would hold up any other end
+    # The thread that waits for input would hold up any other end
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     server = create()
     # Whatever else writes to standard output, a project's own rule for one, must not get between the messages.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -172,9 +172,8 @@ class _Peak:
         if not _started():
             return [0] * torch.cuda.device_count()
         read = torch.cuda.max_memory_allocated if what == "allocated" else torch.cuda.max_memory_reserved
-        for card in range(
-            torch.cuda.device_count()
-        ):  # whoever resets the counters, or takes them back, takes nothing from us
+        # Whoever resets the counters, or takes them back, takes nothing from us
+        for card in range(torch.cuda.device_count()):
             self._kept[what, card] = max(read(card), self._kept.get((what, card), 0))
         return [self._kept[what, card] for card in range(torch.cuda.device_count())]
 

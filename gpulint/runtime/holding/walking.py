@@ -70,10 +70,8 @@ class Walk:
     closed: tuple[str, ...] = ("gpulint.",)  # modules whose objects are not looked into
     skipped: dict[type, bool] = field(default_factory=dict)
     first: bool = False  # whether one find is enough
-    cut: tuple[frozenset[int], Any] = (
-        frozenset(),
-        None,
-    )  # not followed: from objects with these ids to this one
+    # Not followed: from objects with these ids to this one
+    cut: tuple[frozenset[int], Any] = (frozenset(), None)
 
     @property
     def complete(self) -> bool:
