@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -142,6 +144,21 @@ def output_format(
 def report(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `--report`, for `write_report`."""
     return under(heading)("--report", type=WRITTEN, help="Write an HTML report to FILE.")
+
+
+def on_terminal(colour: str) -> tuple[bool, int | None]:
+    """Whether standard output is written in colour, and its columns, None where it is no terminal."""
+    from gpulint.reports.layout import colour_wanted
+
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return colour_wanted(sys.stdout, colour), columns
+
+
+def print_last_words(text: str | None) -> None:
+    """What a script that failed said last, on standard error, behind all that was printed."""
+    sys.stdout.flush()
+    if words := (text or "").rstrip():
+        print(words[-20_000:], file=sys.stderr)
 
 
 def write_report(path: str, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from gpulint.cli import _verify
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
 from gpulint.cli._job import summarize
-from gpulint.cli._options import write_report
+from gpulint.cli._options import on_terminal, print_last_words, write_report
 from gpulint.cli._verify import Request
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
@@ -88,10 +87,7 @@ def _tell(request: Request, trial: Trial) -> None:
         _print(request, trial)
     summarize(_markdown(request, trial))
     if trial.failure and trial.before is not None:
-        sys.stdout.flush()
-        words = (trial.before.stderr or trial.before.end.traceback or "").rstrip()
-        if words:
-            print(words[-20_000:], file=sys.stderr)
+        print_last_words(trial.before.stderr or trial.before.end.traceback)
         say(f"{trial.failure}; no fix was tried")
 
 
@@ -111,11 +107,9 @@ def _print(request: Request, trial: Trial) -> None:
     elif request.output_format == "markdown":
         sys.stdout.write(_markdown(request, trial))
     else:
-        from gpulint.reports.layout import colour_wanted
         from gpulint.reports.trial.text import write
 
-        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        write(trial, sys.stdout, request.dry_run, colour_wanted(sys.stdout, request.colour), columns)
+        write(trial, sys.stdout, request.dry_run, *on_terminal(request.colour))
 
 
 def _markdown(request: Request, trial: Trial) -> str:

@@ -7,7 +7,6 @@ import glob
 import json
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
 from gpulint.cli._job import summarize
 from gpulint.cli._launch import flags
-from gpulint.cli._options import say_what_went_to, taken, write_report
+from gpulint.cli._options import on_terminal, print_last_words, say_what_went_to, taken, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
@@ -306,11 +305,9 @@ def _print(request: Request, verification: Verification) -> None:
     elif request.output_format == "markdown":
         sys.stdout.write(gate_markdown(verification))
     else:
-        from gpulint.reports.layout import colour_wanted
         from gpulint.reports.verify.text import write
 
-        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+        write(verification, sys.stdout, *on_terminal(request.colour))
 
 
 def gate_markdown(verification: Verification) -> str:
@@ -325,11 +322,8 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
     if not verification.failed:
         return
     end = verification.run.end
-    sys.stdout.flush()
     if not request.show_output and end.reason != "no-torch":
-        words = (verification.run.stderr or "").rstrip() or (end.traceback or "").rstrip()
-        if words:
-            print(words[-20_000:], file=sys.stderr)
+        print_last_words((verification.run.stderr or "").rstrip() or end.traceback)
     sampled = max(
         (count_steps(rank.samples, sampled=True) for rank in verification.run.ranks), default={}, key=_sum
     )

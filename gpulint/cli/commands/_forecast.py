@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import click
 
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import say
-from gpulint.cli._options import say_what_went_to, taken, write_report
+from gpulint.cli._options import on_terminal, print_last_words, say_what_went_to, taken, write_report
 from gpulint.forecasting import batches, changes
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
@@ -64,9 +63,7 @@ def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast])
     try:
         forecast = told(_forecast(request, card))
     except ForecastError as error:
-        sys.stdout.flush()
-        if error.details.strip():
-            print(error.details.rstrip()[-20_000:], file=sys.stderr)
+        print_last_words(error.details)
         say(str(error))
         return 2
     except ValueError as error:
@@ -135,10 +132,8 @@ def _tell(request: Request, forecast: Forecast) -> None:
         write_json(forecast, sys.stdout)
         return
     from gpulint.reports.forecast.text import write
-    from gpulint.reports.layout import colour_wanted
 
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    write(forecast, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+    write(forecast, sys.stdout, *on_terminal(request.colour))
 
 
 def _status(request: Request, forecast: Forecast) -> int:
