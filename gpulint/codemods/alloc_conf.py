@@ -20,7 +20,6 @@ from gpulint.codemods.shape import (
     call_name,
     calls_in,
     dotted,
-    every,
     main_guard,
     optimizers_made,
     read_shape,
@@ -28,6 +27,7 @@ from gpulint.codemods.shape import (
 )
 from gpulint.codemods.trainers import trainer_calls
 from gpulint.memory import alloc_conf
+from gpulint.source.positions import nodes_below
 
 _TARGETS = ("os.environ", "environ")
 
@@ -45,7 +45,7 @@ def apply(module: cst.Module) -> cst.Module:
     if not training or calls_kit(module, "configure"):
         return module
     places = [s for s in walk(module) if isinstance(s, cst.SimpleStatementLine) and _sets(s)]
-    anywhere = sum(isinstance(node, cst.SimpleStatementLine) and _sets(node) for node in every(module))
+    anywhere = sum(isinstance(node, cst.SimpleStatementLine) and _sets(node) for node in nodes_below(module))
     # In a function the line may run when CUDA is in use already, which `configure` would refuse.
     runs = any(id(node) in training for part in shape.running(module) for node in walk(part))
     if anywhere > len(places) or not (places or main_guard(module) or runs):

@@ -8,7 +8,8 @@ from typing import Any
 
 import libcst as cst
 
-from gpulint.codemods.shape import Loop, all_calls, dotted, every, walk
+from gpulint.codemods.shape import Loop, all_calls, dotted, walk
+from gpulint.source.positions import nodes_below
 
 KIT = "gpulint"
 
@@ -101,7 +102,7 @@ def kit_name(module: cst.Module) -> tuple[str, bool]:
 
 def _binds(module: cst.Module, name: str) -> bool:
     """Whether anything in a module makes this name: assignments, parameters, imports, definitions, loops."""
-    for node in every(module):
+    for node in nodes_below(module):
         if isinstance(node, cst.ImportAlias) and node.asname is None:
             if node.evaluated_name.split(".")[0] == name:
                 return True

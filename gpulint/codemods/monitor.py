@@ -15,7 +15,6 @@ from gpulint.codemods.shape import (
     Statement,
     body_of,
     dotted,
-    every,
     optimizers_made,
     read_shape,
     saves_checkpoint,
@@ -23,6 +22,7 @@ from gpulint.codemods.shape import (
     walk,
 )
 from gpulint.codemods.trainers import takes_callback, trainer_calls, with_callback
+from gpulint.source.positions import nodes_below
 
 RUN = "memory_run"
 EVERY = 100
@@ -64,7 +64,7 @@ def _around(plan: Plan, shape: Shape, place: Place, name: str, whole: Statement)
         (stepping, step_loop)
         for stepping, step_loop in shape.step_statements
         if step_loop is loop
-        or any(node is step_loop for node in every(loop))
+        or any(node is step_loop for node in nodes_below(loop))
         or _is_called_only_in(shape, step_loop, place)
     ]
     counted = "" if seen else ", optimizer_steps=True"

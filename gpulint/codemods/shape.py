@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from gpulint.source.positions import child_nodes
+from gpulint.source.positions import child_nodes, nodes_below
 
 Loop = cst.For | cst.While
 Scope = cst.FunctionDef | cst.Module
@@ -179,22 +179,15 @@ def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
     return (child for child in walk(node) if isinstance(child, cst.Call))
 
 
-def every(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes below `node`, those of nested functions and classes too."""
-    for child in child_nodes(node):
-        yield child
-        yield from every(child)
-
-
 def all_calls(module: cst.Module) -> list[cst.Call]:
     """Every call in a module, those in functions and classes too."""
-    return [node for node in every(module) if isinstance(node, cst.Call)]
+    return [node for node in nodes_below(module) if isinstance(node, cst.Call)]
 
 
 def full_names(module: cst.Module) -> Callable[[cst.BaseExpression], str]:
     """Answers what names and attributes stand for by the module's imports: `torch.optim.SGD` for `optim.SGD`."""
     imported: dict[str, str] = {}
-    for node in every(module):
+    for node in nodes_below(module):
         if isinstance(node, cst.Import):
             imported |= {one.evaluated_alias: one.evaluated_name for one in node.names if one.evaluated_alias}
         elif isinstance(node, cst.ImportFrom) and node.module is not None and not node.relative:

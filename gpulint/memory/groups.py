@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpulint.memory.device import cuda_started, torch_module
-from gpulint.memory.holding import holders_of
+from gpulint.memory.holding import holders_of, key_of
 from gpulint.memory.live import live_tensors, on_device
-from gpulint.memory.storages import storage_bytes, storage_key
+from gpulint.memory.storages import storage_bytes
 from gpulint.units import format_bytes
 
 MOST = 2000  # tensors whose holders are looked for, the largest first, and those with a graph before others
@@ -46,11 +46,11 @@ def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:
     torch = torch_module()
     wanted = None if device is None else torch.device(device)
     found = [tensor for tensor in live_tensors() if on_device(tensor, wanted)]
-    seen = {_key(tensor) for tensor in found}
+    seen = {key_of(tensor) for tensor in found}
     chosen: dict[Any, Any] = {}
     for tensor in sorted(found, key=lambda one: (one.grad_fn is None, -storage_bytes(one))):
         if not isinstance(tensor, torch.nn.Parameter):
-            chosen.setdefault(_key(tensor), tensor)
+            chosen.setdefault(key_of(tensor), tensor)
     tensors = list(chosen.values())[:MOST]
     del found, chosen
     groups: dict[str, list[int]] = {}
@@ -61,7 +61,7 @@ def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:
         behind = [
             one for one in tensors_behind([tensor.grad_fn], nodes, MOST_NODES) if on_device(one, wanted)
         ]
-        fresh = {key: storage_bytes(one) for one in behind if (key := _key(one)) not in seen}
+        fresh = {key: storage_bytes(one) for one in behind if (key := key_of(one)) not in seen}
         seen.update(fresh)
         return sum(fresh.values())
 
@@ -72,7 +72,3 @@ def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:
         group[2] += pinned_by(tensor)
     every = [Held(holder, *figures) for holder, figures in groups.items()]
     return tuple(sorted(every, key=lambda one: -(one.bytes + one.pinned))[:largest])
-
-
-def _key(tensor: Any) -> Any:
-    return storage_key(tensor) or ("object", id(tensor))

@@ -13,10 +13,9 @@ import click
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import say
 from gpulint.cli._options import on_terminal, print_last_words, say_what_went_to, taken, write_report
-from gpulint.forecasting import batches, changes
+from gpulint.forecasting.api import forecast_with
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
-from gpulint.forecasting.forecasting import judged, recorded
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.result import Forecast
 from gpulint.units import format_bytes
@@ -61,7 +60,16 @@ def perform(given: dict[str, Any]) -> int:
 
 def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast]) -> int:
     try:
-        forecast = told(_forecast(request, card))
+        forecast = told(
+            forecast_with(
+                request.program,
+                card,
+                request.alloc_conf,
+                request.find_batch,
+                request.changes,
+                (lambda _: None) if request.quiet else say,
+            )
+        )
     except ForecastError as error:
         print_last_words(error.details)
         say(str(error))
@@ -104,25 +112,6 @@ def _card(request: Request) -> Card:
         return card_for(request.card)
     except UnknownCard as error:
         raise click.UsageError(f"--card: {error}.") from error
-
-
-def _forecast(request: Request, card: Card) -> Forecast:
-    def tell(what: str) -> None:
-        if not request.quiet:
-            say(what)
-
-    program = request.program
-    search = None
-    if request.find_batch is not None:
-        search = batches.search(program, card, request.find_batch, request.alloc_conf, tell)
-        if search.largest:
-            program = batches.with_batch(program, request.find_batch, search.largest)
-    tell(f"running {program.target} with a faked GPU")
-    run = recorded(program, card)
-    forecast = replace(judged(run, request.alloc_conf), search=search)
-    if request.changes:
-        forecast = replace(forecast, changes=tuple(changes.tried(run, forecast, tell)))
-    return forecast
 
 
 def _tell(request: Request, forecast: Forecast) -> None:
