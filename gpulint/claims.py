@@ -61,14 +61,9 @@ class Claim:
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError on anything else."""
         if data["kind"] not in KINDS:
             raise ValueError(f"there is no claim of the kind {data['kind']!r}")
-        return cls(
-            data["kind"],
-            tuple(data.get("calls", ())),
-            bool(data.get("device_only", False)),
-            bool(data.get("unvisited", False)),
-            tuple(data.get("options", ())),
-            bool(data.get("fragments", False)),
-        )
+        # Tuples of words, and switches: what each is by default says which
+        given = {one.name: type(one.default)(data.get(one.name, one.default)) for one in fields(cls)[1:]}
+        return cls(data["kind"], **given)
 
 
 DRIFT = Claim("drift")  # what a rule claims that says nothing else

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 
@@ -39,12 +39,12 @@ def _tried(
 ) -> int:
     """`apply` writes what pays; `tell` and `as_told` say of findings and of the trial what people know them as."""
     fixes = fixes_of(_verify.chosen_findings(request), tell)
-    with _executing(request) as execute:
-        try:
-            trial = try_fixes(request.named, fixes, execute, request.max_runs, max_drift=request.max_drift)
-        except KeyboardInterrupt:
-            print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
-            return 130
+    try:
+        execute = _executing(request)
+        trial = try_fixes(request.named, fixes, execute, request.max_runs, max_drift=request.max_drift)
+    except KeyboardInterrupt:
+        print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
+        return 130
     problem = ""
     if trial.paying and not request.dry_run:
         try:
@@ -60,23 +60,20 @@ def _tried(
     return trial.exit_code
 
 
-@contextmanager
-def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
+def _executing(request: Request) -> Callable[[Run, str], RunResult]:
     """What runs the program, and shows how far it is."""
-    count = 0
+    counted = itertools.count(1)
 
     def execute(what: Run, label: str) -> RunResult:
-        nonlocal count
-        count += 1
         if request.quiet:
             return run(what)
         from gpulint.reports.verify.progress import following
 
-        say(f"run {count} of at most {request.max_runs}: {label}")
+        say(f"run {next(counted)} of at most {request.max_runs}: {label}")
         with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
             return run(what, on_progress)
 
-    yield execute
+    return execute
 
 
 # -- telling -------------------------------------------------------------------------------------------------
