@@ -62,7 +62,8 @@ class Claim:
         if data["kind"] not in KINDS:
             raise ValueError(f"there is no claim of the kind {data['kind']!r}")
         # Tuples of words, and switches: what each is by default says which
-        given = {one.name: type(one.default)(data.get(one.name, one.default)) for one in fields(cls)[1:]}
+        defaults: dict[str, Any] = {one.name: one.default for one in fields(cls)[1:]}
+        given = {name: type(other)(data.get(name, other)) for name, other in defaults.items()}
         return cls(data["kind"], **given)
 
 
