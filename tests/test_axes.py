@@ -36,7 +36,9 @@ def test_a_lower_edge_that_is_not_zero_has_round_amounts_too() -> None:
 def test_there_are_a_few_and_they_leave_room_for_their_words(high: int) -> None:
     said = re.findall(r">([^<]+)</text>", amounts(high))
     assert 2 <= len(said) <= 5
-    assert max(map(len, said)) <= 8  # letters of 22 units on a narrow screen: half as wide as they are high
+    assert (
+        max(map(len, said)) * 22 * 0.6 <= LEFT - 10
+    )  # letters of 22 units on a narrow screen, as wide as DejaVu's
 
 
 def test_words_below_are_few_and_stay_inside() -> None:

@@ -534,6 +534,7 @@ def offered(code: str, name: str) -> list[tuple[int, str | None, str]]:
         ("GPU301", "bug_loss_handed_on", ["unsafe", "unsafe", "unsafe"]),
         ("GPU401", "bug_name_of_a_script", ["unsafe"]),
         ("GPU401", "bug_segmentation_logits", ["safe"]),
+        ("GPU401", "bug_deleted_after_the_peak", ["safe", "safe"]),
         ("GPU403", "bug_own_way_of_loading", ["unsafe"]),
         ("GPU407", "bug_vision_transformer_halved", ["safe", "safe"]),
         ("GPU407", "bug_halved_for_training", ["unsafe"]),

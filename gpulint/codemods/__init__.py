@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     import libcst as cst
 
 NAMES: Final = ("monitor", "oom-guard", "phase-cleanup", "alloc-conf")
-_ELSEWHERE: Final = (
-    "not changed: it makes an optimizer, and the steps are not in this file; functions of other files are not followed. "
+INSTALL: Final = (
+    "functions of other files are not followed. "
     '`memory.Monitor.install("memory.jsonl", every=100)` before the training finds the steps by itself'
 )
+_ELSEWHERE: Final = f"not changed: it makes an optimizer, and the steps are not in this file; {INSTALL}"
 
 
 def transform(name: str, text: str) -> str:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 
 import libcst as cst
+from libcst import matchers
 
 from gpulint.codemods.editing import Plan, calls_kit, kit_name
 from gpulint.codemods.shape import (
@@ -52,9 +53,13 @@ def apply(module: cst.Module) -> cst.Module:
 
 
 def steps_elsewhere(module: cst.Module) -> bool:
-    """Whether a program makes an optimizer whose steps are not in this file, the only one that a codemod reads."""
-    watched = calls_kit(module, "Monitor", "Monitor.install") or any(trainer_calls(module))
-    return not watched and bool(optimizers_made(module)) and not read_shape(module).epochs
+    """Whether a program makes an optimizer whose steps are not in this file, the only one that a codemod reads. One that is
+    handed back at once is the concern of who asked for it."""
+    if calls_kit(module, "Monitor", "Monitor.install") or any(trainer_calls(module)):
+        return False
+    handed_back = {id(one.value) for one in matchers.findall(module, matchers.Return())}  # type: ignore[attr-defined]
+    kept = any(id(call) not in handed_back for call in optimizers_made(module))
+    return kept and not read_shape(module).epochs
 
 
 def _around(plan: Plan, shape: Shape, place: Place, name: str, whole: Statement) -> None:

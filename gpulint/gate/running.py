@@ -70,7 +70,7 @@ def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: 
 
 def _refused(what: Run, limits: Limits, problem: str, before: _Cards) -> Verification:
     message = f"{problem}; --exclusive does not run there"
-    run = RunResult(tuple(what.command()), End("not-started", message), 0.0)
+    run = RunResult(what.command(), End("not-started", message), 0.0)
     return Verification(what.target, run, gate=Gate(limits, neighbours=before.others))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from gpulint.units import format_bytes
 
 WIDTH, HEIGHT = 960, 280
-LEFT, RIGHT, TOP, BOTTOM = 92, 14, 12, 30
+LEFT, RIGHT, TOP, BOTTOM = 116, 14, 12, 30
 MOST_LABELS: Final = (
     6  # below; on a narrow screen, where letters are twice as large, more would run into one another
 )

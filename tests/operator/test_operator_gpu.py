@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 from fake_nvml import SOURCE
 
+import gpulint.memory
 from gpulint.operator import gpu, processes
 
 GIB = 1024**3
@@ -145,6 +149,35 @@ class TestShow:
         done = run("clear")
         assert done.returncode == 0
         assert "no other process can empty it" in done.stdout
+
+    def test_what_clear_advises_is_there(self, run) -> None:
+        advice = re.findall("`([^`]+)`", run("clear").stdout)
+        calls = [ast.parse(text, mode="eval").body for text in advice if text.endswith(")")]
+        named = {}
+        for call in calls:
+            assert isinstance(call, ast.Call)
+            name = ast.unparse(call.func).rpartition(".")[2]
+            given = {one.arg or "": ast.literal_eval(one.value) for one in call.keywords}
+            values = [ast.literal_eval(one) for one in call.args]
+            named[name] = inspect.signature(getattr(gpulint.memory, name)).bind(*values, **given).arguments
+        assert named == {"clear": {"force": True}, "reset_peak": {}, "limit": {"fraction": 0.8}}
+        assert [text for text in advice if text.startswith("gpulint ")] == [
+            "gpulint gpu kill PID",
+            "gpulint run --alloc-conf auto -- ...",
+        ]
+        tried = [
+            sys.executable,
+            "-m",
+            "gpulint",
+            "run",
+            "--alloc-conf",
+            "auto",
+            "--",
+            sys.executable,
+            "-c",
+            "print(1)",
+        ]
+        assert subprocess.run(tried, capture_output=True, text=True, timeout=60).stdout == "1\n"
 
 
 class TestKill:

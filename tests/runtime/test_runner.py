@@ -156,6 +156,23 @@ def test_stops_after_the_steps_asked_for(script):
     assert rank.steps("explicit") == 7
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "train.py"}, ["train.py", "--lr", "0.1"]),
+        ({"target": "pkg.train", "module": True}, ["-m", "pkg.train", "--lr", "0.1"]),
+        (
+            {"target": "train.py", "launch": ("--nproc-per-node", "2")},
+            ["-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py", "--lr", "0.1"],
+        ),
+    ],
+)
+def test_the_command_that_is_told_is_the_users(options, words):
+    what = Run(**options, arguments=("--lr", "0.1"))
+    assert what.command() == (sys.executable, *words)
+    assert what.command(("child.py",))[-4:] == ("child.py", options["target"], "--lr", "0.1")
+
+
 def test_a_script_that_ends_by_itself(script):
     result = start(script("from gpulint.marks import step\nstep()\nstep()"))
     assert result.end.reason == "finished"
@@ -171,6 +188,7 @@ def test_a_script_that_raises_shows_its_own_traceback_only(script):
     assert result.stderr == plain.stderr
     assert result.end.reason == "raised"
     assert result.end.message == "the script raised KeyError: 'batch 7' after 4 steps"
+    assert result.command == (sys.executable, path)
     assert result.end.where is not None
     assert result.end.where.function == "fail"
     assert result.end.code == 1

@@ -100,6 +100,14 @@ def test_the_page_is_well_formed_self_contained_and_escaped(tmp_path: Path) -> N
     assert 'aria-label="Memory by step' in page
 
 
+def test_holders_are_listed_on_a_narrow_screen_and_samples_stay_a_table(tmp_path: Path) -> None:
+    page = write_page(verification(tmp_path))
+    holders, samples = (page[page.index(title) :] for title in ("Who holds memory", "Every step"))
+    assert '<table class="listed">' in holders[: holders.index("</table>")]
+    assert '<td class="num" data-head="Autograd nodes">' in holders
+    assert "<table><thead>" in samples[: samples.index("</table>")]
+
+
 @pytest.fixture
 def browser() -> str:
     for name in ("chromium", "chromium-browser", "google-chrome", "chrome"):

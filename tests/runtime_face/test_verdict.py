@@ -18,6 +18,7 @@ from gpulint.runtime.record.result import (
     CallFigures,
     Drift,
     End,
+    EndReason,
     Environment,
     ForwardFigures,
     Held,
@@ -195,6 +196,32 @@ def test_without_drift_the_line_decides(lines: tuple[LineFigures, ...], status: 
     found = judged("GPU101", rank(lines=lines))
     assert found.status == status
     assert words in found.text
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "told"),
+    [
+        (
+            "stopped",
+            "stopped after 20 sampled steps",
+            "the line did not run within 20 steps; run more (--steps, --reach)",
+        ),
+        (
+            "raised",
+            "the script raised OSError: no data before its first step",
+            "the line did not run: the script raised OSError: no data before its first step",
+        ),
+        (
+            "finished",
+            "the script ended by itself after 23 steps",
+            "the line did not run: the script ended by itself after 23 steps",
+        ),
+    ],
+)
+def test_why_a_line_did_not_run(reason: EndReason, said: str, told: str) -> None:
+    for code in ("GPU101", "GPU601", "GPU605", "GPU108"):
+        found = judged(code, rank(lines=(ran(hits=0, sampled=0),), end=End(reason, said)))
+        assert (found.status, found.text) == ("not reached", told)
 
 
 def test_limits_garbage_and_irregular_survivors() -> None:

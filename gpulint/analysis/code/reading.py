@@ -8,8 +8,10 @@ from typing import Final
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.methods import GIVES_ITSELF, WRAPS
 from gpulint.analysis.torch.names import HOST_ATTRS
+from gpulint.analysis.torch.sizes import LEAST_VOCABULARY, NAMES_OF_VOCABULARIES
 
 
 def is_bound(statement: ir.Stmt, expr: ir.Expr) -> bool:
@@ -170,6 +172,24 @@ def is_normalised(expr: ir.Expr) -> bool:
 
 def number(expr: ir.Expr) -> int | None:
     return expr.value if isinstance(expr, ir.Const) and isinstance(expr.value, int) else None
+
+
+def is_vocabulary(width: ir.Expr) -> bool:
+    """Whether so many scores in a row are one for each word of a vocabulary: by their number, or by what it is called."""
+    named = (part.path for part in ir.walk(width) if isinstance(part, (ir.Name, ir.Attr)))
+    return (number(width) or 0) >= LEAST_VOCABULARY or any(
+        NAMES_OF_VOCABULARIES.search(path or "") for path in named
+    )
+
+
+def goes_backward(block: list[ir.Stmt]) -> bool:
+    """Whether something in the block is known to run a backward."""
+    return any(runs_backward(call.method) for _, call in ir.calls(block))
+
+
+def deletes(statement: ir.Stmt, name: str) -> bool:
+    """Whether it is `del name`, also of several."""
+    return isinstance(statement, ir.Delete) and any(part.path == name for part in ir.own_parts(statement))
 
 
 def is_plain(expr: ir.Expr) -> bool:

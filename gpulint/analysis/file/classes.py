@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import is_vocabulary
 from gpulint.analysis.file.evidence import Evidence
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 _TYPED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPTIMIZER, Kind.LOADER})
 
-_VOCABULARY = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|n_?symbols")
-
-
 # `ModelWithLoss` is a network that has one.
 _HAS_LOSS = re.compile(r"(?:With|And)(?:Loss|Criterion)$")
 
@@ -30,11 +28,8 @@ def _projects_to_vocabulary(method: ir.Function) -> bool:
     embeds = projects = False
     for _, call in ir.calls(method.body):
         embeds |= call.method == "Embedding"
-        if call.method == "Linear" and len(call.args) > 1:
-            projects |= any(
-                isinstance(part, (ir.Name, ir.Attr)) and bool(_VOCABULARY.search(part.path or ""))
-                for part in ir.walk(call.args[1])
-            )
+        width = call.argument(1, "out_features") if call.method == "Linear" else None
+        projects |= width is not None and is_vocabulary(width)
     return embeds and projects
 
 

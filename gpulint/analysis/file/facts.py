@@ -394,7 +394,7 @@ class OomHandler:
 
 @dataclass(slots=True)
 class LateRelease:
-    """A large value dead before a peak but kept until its name is rebound."""
+    """A large value dead before a peak but kept until its name is rebound, or `freed` by a `del` behind the peak."""
 
     function: ir.Function
     name: str
@@ -402,6 +402,7 @@ class LateRelease:
     peak: ir.Stmt
     what: str  # "backward" or "forward"
     loop: Loop
+    freed: ir.Stmt | None
     unproven: str = ""  # in a clause, who else may read the name
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
+from gpulint.analysis.code.reading import deletes, goes_backward, is_vocabulary, rebinds
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import (
     Backward,
@@ -17,7 +17,6 @@ from gpulint.analysis.file.facts import (
     LateRelease,
     Loop,
 )
-from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.values.values import SCALAR, Grad, Kind
 
 if TYPE_CHECKING:
@@ -157,36 +156,32 @@ def _late(facts: FunctionFacts, forward: Forward, loop: Loop) -> LateRelease | N
     if later is None:
         return None
     block = loop.stmt.body
-    uses = [position for position, other in enumerate(later) if _mentions(other, name)]
-    if not uses or _used_elsewhere(facts, later, stmt, name):
+    freed = next((other for other in later if deletes(other, name)), None)
+    uses = [p for p, other in enumerate(later) if other is not freed and _mentions(other, name)]
+    if not uses or _used_elsewhere(facts, later, stmt, name, freed):
         return None
-    last = later[uses[-1]]
-    evidence = [other for position, other in enumerate(later) if position in uses]
+    evidence = [later[position] for position in uses]
+    last = evidence[-1]
     if (
         not isinstance(last, (ir.Assign, ir.AugAssign, ir.ExprStmt))
-        or _rebinds(last, name)
+        or rebinds(last, name)
         or _keeps(last, name)
     ):
         return None
     if any(_derives(inner, name) for other in evidence for inner in ir.statements([other])):
         return None
-    rest = later[uses[-1] + 1 :]
-    if forward.mode.grad is Grad.ENABLED and any(_has_backward(other) for other in rest):
+    rest = later[uses[-1] + 1 : None if freed is None else later.index(freed)]
+    peak = next((other for other in rest if goes_backward([other])), None)
+    if forward.mode.grad is Grad.ENABLED and peak is not None:
         if not _is_large_for_loss(forward, evidence, name):
             return None
-        return LateRelease(
-            facts.function, name, last, next(o for o in rest if _has_backward(o)), "backward", loop
-        )
-    if (
-        forward.mode.grad is Grad.DISABLED
-        and loop.over_data
-        and not any(_has_backward(other) for other in block)
-    ):
+        return LateRelease(facts.function, name, last, peak, "backward", loop, freed)
+    if forward.mode.grad is Grad.DISABLED and loop.over_data and freed is None and not goes_backward(block):
         if not forward.result.dense or _in_loss(evidence, name):
             return (
                 None  # a cross-entropy makes a second tensor of that size: releasing the first gains nothing
             )
-        return LateRelease(facts.function, name, last, stmt, "forward", loop)
+        return LateRelease(facts.function, name, last, stmt, "forward", loop, None)
     return None
 
 
@@ -217,39 +212,31 @@ def _following(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
     return None
 
 
-def _all_expressions(statement: ir.Stmt) -> list[ir.Expr]:
-    return [root for inner in ir.statements([statement]) for root in inner.expressions()]
+def _parts(block: list[ir.Stmt]) -> Iterator[ir.Expr]:
+    return (part for statement in ir.statements(block) for part in ir.own_parts(statement))
 
 
 def _mentions(statement: ir.Stmt, name: str) -> bool:
-    for root in _all_expressions(statement):
-        for part in ir.walk(root):
-            if isinstance(part, ir.Name) and part.id == name:
-                return True
-            if isinstance(part, ir.LambdaExpr):
-                return True
-    return False
+    return any(part.path == name or isinstance(part, ir.LambdaExpr) for part in _parts([statement]))
 
 
-def _used_elsewhere(facts: FunctionFacts, later: list[ir.Stmt], stmt: ir.Stmt, name: str) -> bool:
-    """Whether the name matters outside its binding and the statements behind it in the same iteration."""
+def _used_elsewhere(
+    facts: FunctionFacts, later: list[ir.Stmt], stmt: ir.Stmt, name: str, freed: ir.Stmt | None
+) -> bool:
+    """Whether the name matters outside its binding and the statements behind it in the same iteration, or is deleted
+    anywhere but where it is `freed`."""
     own = {id(inner) for inner in ir.statements(later)} | {id(stmt)}
     for statement in ir.statements(facts.function.body):
         if isinstance(statement, ir.Scope) and name in statement.names:
             return True
         if isinstance(statement, ir.FunctionDef):
-            for inner in ir.statements(statement.function.body):
-                if any(_names(root, name) for root in inner.expressions()):
-                    return True
-        if isinstance(statement, ir.Delete) and any(target.path == name for target in statement.targets):
+            if any(part.path == name for part in _parts(statement.function.body)):
+                return True
+        if statement is not freed and deletes(statement, name):
             return True
-        if id(statement) not in own and any(_names(root, name) for root in statement.expressions()):
+        if id(statement) not in own and any(part.path == name for part in ir.own_parts(statement)):
             return True
     return False
-
-
-def _rebinds(statement: ir.Stmt, name: str) -> bool:
-    return isinstance(statement, ir.Assign) and any(target.path == name for target in statement.targets)
 
 
 def _keeps(statement: ir.Stmt, name: str) -> bool:
@@ -279,6 +266,9 @@ def _is_view_of(expr: ir.Expr, name: str) -> bool:
             return False
 
 
+_COPIES = frozenset("softmax log_softmax sigmoid float clone contiguous".split())
+
+
 def _derives(statement: ir.Stmt, name: str) -> bool:
     """Whether the statement makes another large value from this one: then that one is what counts."""
     if not isinstance(statement, ir.Assign) or statement.value is None:
@@ -288,18 +278,7 @@ def _derives(statement: ir.Stmt, name: str) -> bool:
         return False
     if _is_view_of(value, name):
         return True
-    return isinstance(value, ir.Call) and value.method in (
-        "softmax",
-        "log_softmax",
-        "sigmoid",
-        "float",
-        "clone",
-        "contiguous",
-    )
-
-
-def _has_backward(statement: ir.Stmt) -> bool:
-    return any(runs_backward(call.method) for _, call in ir.calls([statement]))
+    return isinstance(value, ir.Call) and value.method in _COPIES
 
 
 def _is_large_for_loss(forward: Forward, evidence: list[ir.Stmt], name: str) -> bool:
@@ -326,17 +305,12 @@ def _reads_loss(evidence: list[ir.Stmt], name: str) -> bool:
     """`loss = outputs.loss`: the only thing wanted of the whole output."""
     return any(
         isinstance(part, ir.Attr) and part.attr == "loss" and part.base.path == name
-        for statement in evidence
-        for root in _all_expressions(statement)
-        for part in ir.walk(root)
+        for part in _parts(evidence)
     )
 
 
 def _names(expr: ir.Expr, name: str) -> bool:
     return any(isinstance(part, ir.Name) and part.id == name for part in ir.walk(expr))
-
-
-_WIDTH = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char")
 
 
 def _flattens(expr: ir.Expr, name: str) -> bool:
@@ -347,7 +321,7 @@ def _flattens(expr: ir.Expr, name: str) -> bool:
         if not (isinstance(part.func, ir.Attr) and _names(part.func.base, name)):
             continue
         width = part.args[1]
-        if any(isinstance(p, (ir.Name, ir.Attr)) and _WIDTH.search(p.path or "") for p in ir.walk(width)):
+        if is_vocabulary(width):
             return True
         if isinstance(width, ir.Call) and width.method == "size" and _names(width, name):
             return True

@@ -28,6 +28,8 @@ _LOADERS: Final = re.compile(
     r"^(?:clip\.(?:clip\.)?load|open_clip\.create_model\w*|whisper\.load_model|fairseq\.checkpoint_utils\.load_model_ensemble\w*)$"
 )
 VOCABULARY: Final = 50_000  # rows of a table whose number is not known
+LEAST_VOCABULARY: Final = 5_000  # scores in a row; networks that classify have 1,000 as a rule
+NAMES_OF_VOCABULARIES: Final = re.compile(r"(?i)vocab|n_?tok|num_tok|n_?char|num_char|n_?symbols")
 _LAYERS_OF_RECURRENT: Final = 2  # where their number is not known
 _LAYERS_IN_ONE: Final = {"LSTM": 4, "LSTMCell": 4, "GRU": 3, "GRUCell": 3, "RNN": 1, "RNNCell": 1}
 

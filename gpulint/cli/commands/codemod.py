@@ -9,11 +9,11 @@ import click
 
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
-from gpulint.codemods import NAMES
+from gpulint.codemods import INSTALL, NAMES
 
 _LACKING = {
     "monitor": "there is no loop that trains (backward and an optimizer's step in one loop, or in a function that it calls) and no "
-    "trainer of Lightning or transformers whose callbacks are in sight, or each has its Monitor already",
+    f"trainer of Lightning or transformers whose callbacks are in sight, or each has its Monitor already; {INSTALL}",
     "oom-guard": "there is no function or loop that trains, or each is guarded already",
     "phase-cleanup": "no epoch of a training has a validation or a checkpoint in sight, or the memory is cleared there already",
     "alloc-conf": "there is no program that trains and is run as a script, or it configures the allocator already",

@@ -3,6 +3,7 @@ read."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from html import escape
 
@@ -324,7 +325,7 @@ def _remarks(verification: Verification) -> str:
 
 
 def _environment(verification: Verification) -> str:
-    facts = [("Command", f"<code>{escape(' '.join(verification.run.command))}</code>")]
+    facts = [("Command", f"<code>{escape(shlex.join(verification.run.command))}</code>")]
     facts.append(("Ended", escape(verification.run.end.message)))
     if verification.run.ranks:
         environment = verification.run.ranks[0].environment

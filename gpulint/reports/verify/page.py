@@ -44,15 +44,22 @@ def fact_list(listed: Iterable[tuple[str, str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """`rows` are HTML already; the columns `numbers` stand to the right."""
+    """`rows` are HTML already; the columns `numbers` stand to the right. A wide table of words is a list of its cells on a narrow
+    screen; one of numbers, which are read down a column, is moved sideways there."""
 
-    def cell(tag: str, column: int, value: str) -> str:
+    def cell(tag: str, column: int, value: str, more: str) -> str:
         style = ' class="num"' if column in numbers else ""
-        scope = ' scope="col"' if tag == "th" else ""
-        return f"<{tag}{scope}{style}>{value}</{tag}>"
+        return f"<{tag}{style} {more}>{value}</{tag}>"
 
-    top = "".join(cell("th", number, escape(name)) for number, name in enumerate(head))
+    named = [escape(name) for name in head]
+    top = "".join(cell("th", column, name, 'scope="col"') for column, name in enumerate(named))
     body = "".join(
-        f"<tr>{''.join(cell('td', number, value) for number, value in enumerate(row))}</tr>" for row in rows
+        "<tr>"
+        + "".join(cell("td", at, value, f'data-head="{named[at]}"') for at, value in enumerate(row))
+        + "</tr>"
+        for row in rows
     )
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    style = ' class="listed"' if len(head) > 4 and len(numbers) < 4 else ""
+    return (
+        f'<div class="scroll"><table{style}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    )

@@ -70,14 +70,22 @@ def times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
+def never_ran(evidence: Evidence) -> Judgement:
+    """Of a line that did not run once: how far the script came, and why no further."""
+    end = evidence.rank.end
+    if end.reason != "stopped":
+        return Judgement("not reached", f"the line did not run: {end.message}")
+    steps = said_steps(count_steps(evidence.rank.samples))
+    return Judgement("not reached", f"the line did not run within {steps}; run more (--steps, --reach)")
+
+
 def unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
     """Why the line's figures bear no judgement: it never ran, or not while steps were sampled."""
     figures = evidence.at(finding)
     if figures is None or figures.hits is None:
         return Judgement("inconclusive", "how often the line ran could not be counted")
     if figures.hits == 0:
-        steps = said_steps(count_steps(evidence.rank.samples))
-        return Judgement("not reached", f"the line did not run within {steps}; run more (--steps, --reach)")
+        return never_ran(evidence)
     if evidence.steps() == 0:
         return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
     if not figures.sampled_hits:
@@ -88,5 +96,5 @@ def unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
 def cannot_tell(finding: Finding, evidence: Evidence, why: str) -> Judgement:
     figures = evidence.at(finding)
     if figures is not None and figures.hits == 0:
-        return Judgement("not reached", "the line did not run")
+        return never_ran(evidence)
     return Judgement("inconclusive", why)

@@ -18,6 +18,7 @@ from gpulint.runtime.parent.judgement import (
     OFTEN,
     Judgement,
     cannot_tell,
+    never_ran,
     per,
     rate,
     size,
@@ -449,7 +450,7 @@ def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
         return Judgement("confirmed", f"torch refused the setting: {evidence.rank.end.refusal}")
     figures = evidence.at(finding)
     if figures is not None and figures.hits == 0:
-        return Judgement("not reached", "the line did not run")
+        return never_ran(evidence)
     settings = evidence.rank.environment.allocator
     if settings is None:
         why = "the allocator's settings can be read back only on a machine with a GPU"

@@ -12,6 +12,7 @@ from gpulint.runtime.parent.judgement import (
     NOTICED,
     Judgement,
     cannot_tell,
+    never_ran,
     size,
     times,
     unmeasured,
@@ -47,7 +48,7 @@ def gathered(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     """Whether memory grows while the program evaluates: batch after batch, as what is gathered does."""
     figures = evidence.at(finding)
     if figures is not None and figures.hits == 0:
-        return Judgement("not reached", "the line did not run")
+        return never_ran(evidence)
     levels = [s.allocated for s in evidence.rank.samples if s.kind == "eval" and s.allocated is not None]
     if len(levels) < FEWEST:
         seen = said_steps({"train": 0, "eval": len(levels), "explicit": 0}) if levels else "no step"
@@ -108,7 +109,7 @@ def context(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
         return cannot_tell(finding, evidence, "contexts are there only on a machine with GPUs")
     figures, environment = evidence.at(finding), evidence.rank.environment
     if figures is not None and figures.hits == 0:
-        return Judgement("not reached", "the line did not run")
+        return never_ran(evidence)
     if environment.card is None:
         return Judgement("inconclusive", "which card the process works on could not be read")
     foreign = [card for card in environment.contexts if card != environment.card]

@@ -87,19 +87,11 @@ class Run:
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def command(self) -> list[str]:
-        """The child's command line."""
-        if self.launch:
-            return [
-                self.python,
-                "-m",
-                "torch.distributed.run",
-                *self.launch,
-                CHILD,
-                self.target,
-                *self.arguments,
-            ]
-        return [self.python, CHILD, self.target, *self.arguments]
+    def command(self, harness: Sequence[str] = ()) -> tuple[str, ...]:
+        """The command line that runs the program as its user would; with `harness`, the one that runs it under that."""
+        launched = ("-m", "torch.distributed.run", *self.launch) if self.launch else ()
+        as_module = ("-m",) if self.module and not harness else ()
+        return (self.python, *launched, *harness, *as_module, self.target, *self.arguments)
 
     def files(self) -> list[str]:
         """The script, first, and the user's own modules that it imports, as absolute paths; none where there is no such script."""
@@ -139,7 +131,7 @@ def run(what: Run, on_progress: Callable[[Progress], None] | None = None) -> Run
         raise ValueError("steps must be at least 1 and warmup at least 0")
     problem = _problem(what)
     if problem is not None:
-        return RunResult(tuple(what.command()), End("not-started", problem), 0.0)
+        return RunResult(what.command(), End("not-started", problem), 0.0)
     with _Listener() as listener:
         return _Follower(what, listener, on_progress).follow()
 
@@ -276,7 +268,7 @@ class _Follower:
             environment["CUDA_VISIBLE_DEVICES"] = ""
         output = subprocess.PIPE if what.capture else None
         self._process = subprocess.Popen(
-            what.command(),
+            what.command((CHILD,)),
             cwd=what.cwd,
             env=environment,
             stdin=subprocess.DEVNULL if what.capture and _is_terminal(0) else None,
@@ -395,7 +387,7 @@ class _Follower:
         texts: list[str | None] = [tail.text() for tail in self._tails] or [None, None]
         end = _explained(end, self._what, texts[0] or "", texts[1] or "")
         return RunResult(
-            tuple(self._what.command()),
+            self._what.command(),
             end,
             time.monotonic() - self._begin,
             found.ranks,

@@ -12,6 +12,7 @@ from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
+from gpulint.analysis.code.reading import deletes, is_vocabulary
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.lookup import called, parts_given
 from gpulint.analysis.questions.backward.saved_inputs import saved_logits, scored
@@ -23,7 +24,6 @@ from gpulint.rule import Cost
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-_VOCABULARY = re.compile(r"(?i)vocab|n_?tokens?$|num_tokens|num_chars")
 _TEXT = re.compile(r"(?i)token|input_ids|vocab|(?:^|_)ids$")
 
 
@@ -74,15 +74,18 @@ def _goes_backward(block: list[ir.Stmt]) -> bool:
 
 
 def _is_read(function: ir.Function, loss: ir.Stmt, name: str) -> bool:
-    """Whether the name is read, deleted or handed out behind the loss."""
-    behind = False
+    """Whether the name is read or handed out behind the loss, or deleted before the backward."""
+    behind = peaked = False
     for statement in ir.statements(function.body):
         if statement is loss:
             behind = True
         elif behind and any(
             isinstance(part, ir.Name) and part.id == name for part in ir.own_parts(statement)
         ):
-            return True
+            if not (peaked and deletes(statement, name)):
+                return True
+        elif behind:
+            peaked |= _goes_backward([statement])
     return False
 
 
@@ -96,7 +99,7 @@ def _is_over_a_vocabulary(function: ir.Function, name: str) -> Answer | None:
                     Question.SIZE, "scores for the next token, shifted against the labels", statement
                 )
             if isinstance(part, ir.Call) and isinstance(part.func, ir.Attr) and part.func.base.path == name:
-                if any(_VOCABULARY.search(inner.path or "") for arg in part.args for inner in ir.walk(arg)):
+                if any(is_vocabulary(arg) for arg in part.args):
                     return proven(
                         Question.SIZE, "flattened to one row of scores over the vocabulary", statement
                     )
@@ -140,10 +143,11 @@ def _is_minus_one(expr: ir.Expr) -> bool:
 def _late(
     file: FileAnalysis, function: ir.Function, statement: ir.Assign, name: str, large: Answer
 ) -> Suspicion:
+    are, stay = ("are", "stay") if "," in name else ("is", "stays")
     return Suspicion(
         statement,
         name,
-        f"`{name}` is used here for the last time but stays alive through the backward",
+        f"`{name}` {are} used here for the last time but {stay} alive through the backward",
         "nothing reads it again: `del` before the backward gives its memory back for the peak",
         Cost(
             "the output's own bytes, at the peak of the backward",

@@ -8,7 +8,9 @@ class NativeScaler:
     def __init__(self):
         self._scaler = torch.amp.GradScaler("cuda")
 
-    def __call__(self, loss, optimizer, clip_grad=None, parameters=None, create_graph=False, need_update=True):
+    def __call__(
+        self, loss, optimizer, clip_grad=None, parameters=None, create_graph=False, need_update=True
+    ):
         self._scaler.scale(loss).backward(create_graph=create_graph)
         if need_update:
             if clip_grad is not None:

@@ -30,7 +30,7 @@ def with_a_head(model, head, loader, optimizer):
         hidden = model(x.cuda())
         logits = head(hidden)
         loss = F.cross_entropy(logits.view(-1, 50257), y.cuda().view(-1))
-        accuracy = (logits.argmax(-1) == y.cuda()).float().mean()
+        accuracy = (logits.argmax(-1) == y.cuda()).float().mean()  # expect: GPU401
         loss.backward()
         print(accuracy.item())
         optimizer.step()

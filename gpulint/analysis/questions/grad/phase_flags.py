@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.following import conditions
-from gpulint.analysis.code.reading import asks_for_training
-from gpulint.analysis.torch.backward import runs_backward
+from gpulint.analysis.code.reading import asks_for_training, goes_backward
 from gpulint.analysis.values.arguments import bind_sources
 
 if TYPE_CHECKING:
@@ -69,14 +68,10 @@ def _flags_of_backwards(function: ir.Function) -> Iterator[tuple[str, bool]]:
             while isinstance(test, ir.Op) and test.op == "not":
                 test, wanted = test.operands[0], not wanted
             if isinstance(test, ir.Name) and test.id in names:
-                if _has_backward(statement.body):
+                if goes_backward(statement.body):
                     yield test.id, wanted
-                if _has_backward(statement.orelse):
+                if goes_backward(statement.orelse):
                     yield test.id, not wanted
-
-
-def _has_backward(block: list[ir.Stmt]) -> bool:
-    return any(runs_backward(call.method) for _, call in ir.calls(block))
 
 
 def _switches_off(function: ir.Function, call: ir.Call, flags: dict[str, bool]) -> bool:
