@@ -510,7 +510,7 @@ def test_the_status_is_kept_where_nobody_reads(project: Path, command: str, stat
 
 def test_parallel_and_serial_runs_agree(project: Path) -> None:
     for number in range(20):
-        (project / f"more{number:02}.py").write_text(HELD + "# filler\n" * (number * 60))
+        (project / f"more{number:02}.py").write_text(HELD + "# filler\n" * (number * 80))  # worth processes
     outputs = {
         gpulint(".", "--no-cache", "--jobs", jobs, "--output-format", "json", cwd=project).stdout
         for jobs in "123"
