@@ -39,7 +39,6 @@ LONGEST = (
     "test_server_actions.py",
     "test_verify_cli.py",
     "test_codemods.py",
-    "test_fixtures.py",
     "test_lowering.py",
     "test_action.py",
     "test_hooks.py",
