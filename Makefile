@@ -64,12 +64,9 @@ lint: $(BIN)/.test-extra
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# mypy knows nothing of setuptools' package-dir: it is shown the tree as it is installed.
 ## mypy, strict
 types: $(BIN)/.test-extra
-	rm -rf $(VENV)/typed && mkdir -p $(VENV)/typed/gpulint
-	ln -s $(CURDIR)/gpulint/* $(CURDIR)/rules $(VENV)/typed/gpulint/
-	cd $(VENV)/typed && $(CURDIR)/$(BIN)/mypy --cache-dir ../.mypy_cache --config-file $(CURDIR)/pyproject.toml
+	$(BIN)/mypy
 
 ## let ruff mend what it can
 format: $(BIN)/.test-extra

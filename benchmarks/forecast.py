@@ -2,7 +2,7 @@
 
     python benchmarks/forecast.py write OUT.json [--python PATH] [--only NAME ...] [--set first|second|all]
         [--sizes open|sealed|all]
-    python benchmarks/forecast.py compare FORECASTS.json TRUTH.json ... [--preflight FILE.json] [--markdown FILE.md]
+    python benchmarks/forecast.py compare FORECASTS.json TRUTH.json ... [--markdown FILE.md]
 
 `write` needs no GPU and no truth: the forecasts of the sealed workloads and batch sizes are written and committed before
 `forecast_truth.py` measures them. The second set is sealed as a whole. Forecasts that are in OUT.json already are kept. Figures are bytes.
@@ -84,7 +84,6 @@ class Row:
     truth: dict[str, int]
     told: dict[str, list[int]]
     seconds: float
-    other: int | None  # torch-preflight's estimate of what is allocated at most
 
     def error(self, figure: str) -> float:
         return self.told[figure][0] / self.truth[figure] - 1
@@ -94,7 +93,7 @@ class Row:
         return low <= self.truth[figure] <= high
 
 
-def rows(forecasts: dict[str, Any], truths: Sequence[dict[str, Any]], other: dict[str, Any]) -> list[Row]:
+def rows(forecasts: dict[str, Any], truths: Sequence[dict[str, Any]]) -> list[Row]:
     measured = {
         key: run
         for truth in truths
@@ -102,7 +101,7 @@ def rows(forecasts: dict[str, Any], truths: Sequence[dict[str, Any]], other: dic
         if not run.get("error") and not run.get("limit")
     }
     return [
-        Row(key, told["sealed"], truth_of(measured[key]), told, told["seconds"], other.get(key))
+        Row(key, told["sealed"], truth_of(measured[key]), told, told["seconds"])
         for key, told in forecasts["runs"].items()
         if key in measured
     ]
@@ -118,8 +117,8 @@ def truth_of(run: dict[str, Any]) -> dict[str, int]:
 
 def table(found: Sequence[Row]) -> list[str]:
     lines = [
-        "| Workload-batch | | " + " | ".join(f"{figure}, truth | forecast | error" for figure in FIGURES) + " | torch-preflight | s |",
-        "|---|---|" + "---:|" * (3 * len(FIGURES) + 2),
+        "| Workload-batch | | " + " | ".join(f"{figure}, truth | forecast | error" for figure in FIGURES) + " | s |",
+        "|---|---|" + "---:|" * (3 * len(FIGURES) + 1),
     ]  # fmt: skip
     for row in found:
         cells = [
@@ -129,9 +128,8 @@ def table(found: Sequence[Row]) -> list[str]:
             else f" | {row.told[figure][0] / 2**20:.0f} | "
             for figure in FIGURES
         ]
-        other = "" if row.other is None else f"{row.other / row.truth['allocated'] - 1:+.1%}"
         lines.append(
-            f"| {row.key} | {'sealed' if row.sealed else 'open'} | {' | '.join(cells)} | {other} | {row.seconds:.0f} |"
+            f"| {row.key} | {'sealed' if row.sealed else 'open'} | {' | '.join(cells)} | {row.seconds:.0f} |"
         )
     return lines
 
@@ -152,20 +150,12 @@ def summary(found: Sequence[Row], title: str) -> list[str]:
             f"worst {max(errors, key=abs):+.2%} ({goal}); too low in {sum(error < 0 for error in errors)}; "
             f"within the interval {sum(row.within(figure) for row in known)} of {len(known)}"
         )
-    others = [row.other / row.truth["allocated"] - 1 for row in found if row.other is not None]
-    if others:
-        sizes = [abs(error) for error in others]
-        lines.append(
-            f"  torch-preflight, allocated: mean {statistics.mean(sizes):.2%}, worst {max(others, key=abs):+.2%}; "
-            f"too low in {sum(error < 0 for error in others)} of {len(others)}"
-        )
     return lines
 
 
 def compare(args: argparse.Namespace) -> None:
-    other = json.loads(Path(args.preflight).read_text())["runs"] if args.preflight else {}
     truths = [json.loads(Path(path).read_text()) for path in args.truths]
-    found = rows(json.loads(Path(args.forecasts).read_text()), truths, other)
+    found = rows(json.loads(Path(args.forecasts).read_text()), truths)
     lines = [*table(found), ""]
     for title, some in (
         ("all", found),
@@ -196,7 +186,6 @@ def main() -> None:
     comparing = commands.add_parser("compare")
     comparing.add_argument("forecasts")
     comparing.add_argument("truths", nargs="+")
-    comparing.add_argument("--preflight")
     comparing.add_argument("--markdown")
     comparing.set_defaults(do=compare)
     args = parser.parse_args()

@@ -240,12 +240,12 @@ def cards(bench: Bench) -> None:
     script = bench.folder / "transformer.py"
 
     def driver() -> Any:
-        seen = neighbours.look()
+        seen, problem = neighbours.look()
         others = neighbours.others(seen, os.environ)
         return {
-            "cards": seen.cards,
-            "tenants": [[t.uuid, t.pid, t.bytes] for t in seen.tenants],
-            "problem": seen.problem,
+            "cards": [[card.index, card.uuid, card.name, card.used] for card in seen],
+            "tenants": [[card.uuid, one.pid, one.bytes] for card in seen for one in card.tenants],
+            "problem": problem,
             "others": [one.to_json() for one in others],
         }
 

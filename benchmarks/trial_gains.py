@@ -43,7 +43,7 @@ from public_scripts import Bench  # noqa: E402
 from gpulint.runtime.parent import firstparty  # noqa: E402
 from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 from gpulint.runtime.record.result import RunResult, join_lines  # noqa: E402
-from gpulint.trial.gains import amount, gain_text  # noqa: E402
+from gpulint.trial.gains import amount  # noqa: E402
 from gpulint.trial.plan import Gain, Trial, TrialFix, fixes_of  # noqa: E402
 from gpulint.trial.trying import try_fixes  # noqa: E402
 from gpulint.verifying import program_findings  # noqa: E402
@@ -189,7 +189,13 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     for record in records:
         for fix in record.get("fixes", ()):
             saved = [Gain.from_json(gain) for gain in fix["gains"] if gain["saved"] > 0]
-            told = "; ".join(gain_text(gain) for gain in saved[:2]) or fix["text"]
+            told = (
+                "; ".join(
+                    f"{gain.name} {amount(gain.before, gain.unit)} → {amount(gain.after, gain.unit)}"
+                    for gain in saved[:2]
+                )
+                or fix["text"]
+            )
             place = f"{fix['file']}:{fix['line']}"
             shown.append((record["name"], place, "/".join(fix["rules"]), fix["status"], told[:110]))
         if record.get("left_out") or record.get("failure"):

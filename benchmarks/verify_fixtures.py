@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -25,13 +26,11 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from _measure import hardware, table  # noqa: E402
 from gpulint.rules import all_rules  # noqa: E402
 
-from gpulint.api import check_paths  # noqa: E402
 from gpulint.findings import Finding, Severity  # noqa: E402
-from gpulint.runtime.parent.firstparty import first_party  # noqa: E402
 from gpulint.runtime.parent.runner import Run  # noqa: E402
 from gpulint.runtime.parent.verdict import Verdict, Verification  # noqa: E402
 from gpulint.runtime.parent.verifying import verification_of  # noqa: E402
-from gpulint.verifying import with_claims  # noqa: E402
+from gpulint.verifying import program_findings, with_claims  # noqa: E402
 
 CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}
 FIXTURES = HERE.parent / "fixtures"
@@ -83,12 +82,17 @@ def scripts() -> list[Path]:
     return [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]
 
 
+@cache
+def findings(script: Path) -> list[Finding]:
+    """What the linter says of a script and its own modules, with whatever confidence."""
+    return program_findings(Run(str(script)))
+
+
 def expected(script: Path) -> list[Finding]:
     """The marked lines of a script and its own modules, as the linter reports them where it does."""
-    files = first_party(str(script))
-    linted = {(f.filename, f.line, f.code): f for f in check_paths(files, {"confidence": "low"})}
+    linted = {(f.filename, f.line, f.code): f for f in findings(script)}
     found = []
-    for file in files:
+    for file in Run(str(script)).files():
         for number, text in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
             match = EXPECT.search(text)
             for code in match[1].replace(" ", "").split(",") if match else ():

@@ -35,9 +35,8 @@ _REASONS = {
 _NAME: Final = re.compile(r"\..+\.gpulint-(?P<process>\d+)-(?P<started>\d+)-\w+\.tmp")
 _SUFFIX: Final = ".tmp"
 _PLAIN: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_LONG_AGO: Final = (
-    24 * 3600.0
-)  # seconds after which nobody is still writing, where this cannot be told otherwise
+# Seconds after which nobody is still writing, where this cannot be told otherwise
+_LONG_AGO: Final = 24 * 3600.0
 _MANY_NAMES: Final = (
     "the file has other names (hard links), which would keep the old content; "
     "it is unchanged: put a copy in its place first"

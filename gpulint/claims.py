@@ -61,14 +61,10 @@ class Claim:
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError on anything else."""
         if data["kind"] not in KINDS:
             raise ValueError(f"there is no claim of the kind {data['kind']!r}")
-        return cls(
-            data["kind"],
-            tuple(data.get("calls", ())),
-            bool(data.get("device_only", False)),
-            bool(data.get("unvisited", False)),
-            tuple(data.get("options", ())),
-            bool(data.get("fragments", False)),
-        )
+        # Tuples of words, and switches: what each is by default says which
+        defaults: dict[str, Any] = {one.name: one.default for one in fields(cls)[1:]}
+        given = {name: type(other)(data.get(name, other)) for name, other in defaults.items()}
+        return cls(data["kind"], **given)
 
 
 DRIFT = Claim("drift")  # what a rule claims that says nothing else

@@ -182,18 +182,6 @@ def _choice(context: Context, key: str, value: Any, choices: Sequence[str]) -> s
     raise context.error(key, f"expected one of {listed}, got {shown(value)}{hint}")
 
 
-def _fail_on(context: Context, key: str, value: Any) -> str:
-    return _choice(context, key, value, FAIL_ON)
-
-
-def _confidence(context: Context, key: str, value: Any) -> Confidence:
-    return Confidence(_choice(context, key, value, CONFIDENCES))
-
-
-def _output_format(context: Context, key: str, value: Any) -> str:
-    return _choice(context, key, value, OUTPUT_FORMATS)
-
-
 def _file(context: Context, key: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise context.error(key, f"expected the path of a file, got {shown(value)}")
@@ -230,6 +218,22 @@ def shown(value: Any) -> str:
 _CODES_SCHEMA: Final = {"type": "array", "items": {"type": "string", "pattern": f"^({_SELECTOR.pattern})$"}}
 _STRINGS_SCHEMA: Final = {"type": "array", "items": {"type": "string"}}
 
+
+def _codes(help: str, example: str) -> Key:
+    return Key(_selectors, _CODES_SCHEMA, help, example)
+
+
+def _switch(help: str, example: str = "true") -> Key:
+    return Key(_boolean, {"type": "boolean"}, help, example)
+
+
+def _one_of(choices: Sequence[str], help: str, example: str, kind: Callable[[str], Any] = str) -> Key:
+    def parsed(context: Context, key: str, value: Any) -> Any:
+        return kind(_choice(context, key, value, choices))
+
+    return Key(parsed, {"enum": list(choices)}, help, example)
+
+
 KEYS: Final[Mapping[str, Key]] = {
     "extend": Key(
         lambda *_: None,
@@ -243,13 +247,8 @@ KEYS: Final[Mapping[str, Key]] = {
         "Rules in force, as codes, prefixes, names or ALL.",
         '["GPU1", "GPU201"]',
     ),
-    "extend-select": Key(_selectors, _CODES_SCHEMA, "Rules in force besides `select`.", '["GPU406"]'),
-    "ignore": Key(
-        _selectors,
-        _CODES_SCHEMA,
-        "Rules not in force; the more specific of two selectors wins.",
-        '["GPU5"]',
-    ),
+    "extend-select": _codes("Rules in force besides `select`.", '["GPU406"]'),
+    "ignore": _codes("Rules not in force; the more specific of two selectors wins.", '["GPU5"]'),
     "per-file-ignores": Key(
         _per_file,
         {"type": "object", "additionalProperties": _CODES_SCHEMA},
@@ -263,53 +262,34 @@ KEYS: Final[Mapping[str, Key]] = {
         '[".venv", "build", "/data/"]',
     ),
     "extend-exclude": Key(_globs, _STRINGS_SCHEMA, "Patterns left out besides `exclude`.", '["third_party"]'),
-    "respect-gitignore": Key(
-        _boolean, {"type": "boolean"}, "Whether files ignored by git are left out.", "false"
-    ),
+    "respect-gitignore": _switch("Whether files ignored by git are left out.", "false"),
     "severity": Key(
         _severities,
         {"type": "object", "additionalProperties": {"enum": list(FAIL_ON[:3])}},
         "The severity of a rule, or of all rules with a prefix.",
         '{ GPU201 = "error", GPU5 = "info" }',
     ),
-    "fail-on": Key(
-        _fail_on,
-        {"enum": list(FAIL_ON)},
-        "The least severity of a finding that makes the exit status 1.",
-        '"error"',
+    "fail-on": _one_of(FAIL_ON, "The least severity of a finding that makes the exit status 1.", '"error"'),
+    "fix": _switch("Apply safe fixes, as `--fix`; `--no-fix` does not."),
+    "fix-only": _switch("Apply fixes and tell of nothing that is left, as `--fix-only`."),
+    "unsafe-fixes": _switch("Where fixes are applied or shown, unsafe ones too."),
+    "show-fixes": _switch("List what was fixed, as `--show-fixes`."),
+    "fixable": _codes("Rules whose fixes may be applied.", '["GPU1"]'),
+    "unfixable": _codes(
+        "Rules whose fixes are never applied; the more specific of two selectors wins.", '["GPU201"]'
     ),
-    "fix": Key(_boolean, {"type": "boolean"}, "Apply safe fixes, as `--fix`; `--no-fix` does not.", "true"),
-    "fix-only": Key(
-        _boolean,
-        {"type": "boolean"},
-        "Apply fixes and tell of nothing that is left, as `--fix-only`.",
-        "true",
-    ),
-    "unsafe-fixes": Key(
-        _boolean, {"type": "boolean"}, "Where fixes are applied or shown, unsafe ones too.", "true"
-    ),
-    "show-fixes": Key(_boolean, {"type": "boolean"}, "List what was fixed, as `--show-fixes`.", "true"),
-    "fixable": Key(_selectors, _CODES_SCHEMA, "Rules whose fixes may be applied.", '["GPU1"]'),
-    "unfixable": Key(
-        _selectors,
-        _CODES_SCHEMA,
-        "Rules whose fixes are never applied; the more specific of two selectors wins.",
-        '["GPU201"]',
-    ),
-    "output-format": Key(
-        _output_format, {"enum": list(OUTPUT_FORMATS)}, "The form of the report.", '"concise"'
-    ),
+    "output-format": _one_of(OUTPUT_FORMATS, "The form of the report.", '"concise"'),
     "baseline": Key(
         _file,
         {"type": "string", "minLength": 1},
         "The file of findings that are accepted, as `--baseline`.",
         '"gpulint-baseline.json"',
     ),
-    "confidence": Key(
-        _confidence,
-        {"enum": list(CONFIDENCES)},
+    "confidence": _one_of(
+        CONFIDENCES,
         "The least confidence of a finding that is reported: with `medium` also those that hold, but whose cost is not shown, with `low` all.",
         '"low"',
+        Confidence,
     ),
     "rules": Key(
         _paths, _STRINGS_SCHEMA, "Files or directories with the project's own rules.", '["tools/lint"]'

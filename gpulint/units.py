@@ -1,4 +1,4 @@
-"""Bytes for people, in the binary units that torch's own messages use."""
+"""Bytes for people, in the binary units that torch's own messages use; and the text of its allocator's settings, read."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ def parse_bytes(text: str) -> int:
     unit = match[2].upper()
     power = 0 if unit in ("", "B", "BYTES") else "BKMGTPE".index(unit[0])
     return round(float(match[1]) * 1024.0**power)
+
+
+def parts(text: str) -> list[str]:
+    """The options of an allocator setting as written; brackets keep their commas."""
+    return [part for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
+
+
+def options(text: str) -> list[tuple[str, str]]:
+    """`[("a", "1"), ("b", "[64:8,>:4]")]` of the allocator setting `"a:1, b:[64:8,>:4]"`; a value that is not given is ""."""
+    return [(key.strip(), value.strip()) for key, _, value in (part.partition(":") for part in parts(text))]

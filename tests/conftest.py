@@ -18,10 +18,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # In this order, before all others: with one of them at the end one of two workers would wait for the other.
-# One of the first two measures times, and the other takes one core alone.
+# The first measures times.
 LONGEST = (
-    "test_fixtures_tried.py",
-    "test_fixtures_verified.py",
+    "test_fixtures_run.py",
     "test_safe_fixes.py",
     "test_workers_tried.py",
     "test_site.py",
@@ -40,7 +39,6 @@ LONGEST = (
     "test_server_actions.py",
     "test_verify_cli.py",
     "test_codemods.py",
-    "test_fixtures.py",
     "test_lowering.py",
     "test_action.py",
     "test_hooks.py",

@@ -31,7 +31,12 @@ HELD_ROW = 11
 CLEAN = "import torch\n\nprint(torch.zeros(3).sum())\n"
 
 # Arguments for fixtures that would take seconds of each of their many runs.
-_LESS = {"distill_teacher": ("--batch-size", "8")}
+_LESS = {
+    "distill_teacher": ("--batch-size", "8"),
+    "cache_clearing_loop": ("--batch-size", "8"),
+    "clear_memory_helper": ("--hidden", "8"),
+    "half_precision_scoring": ("--vocabulary", "2000"),
+}
 
 
 def less_to_do(fixture: Path) -> tuple[str, ...]:

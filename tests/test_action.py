@@ -135,7 +135,12 @@ def runner(action: Any, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     top = tmp_path_factory.mktemp("runner")
     for name in SHIPPED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, top / "action" / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / name,
+                top / "action" / name,
+                symlinks=True,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
         elif (ROOT / name).exists():
             (top / "action").mkdir(exist_ok=True)
             shutil.copy(ROOT / name, top / "action" / name)

@@ -32,6 +32,8 @@ BLOCK = re.compile(
     r"^(?P<fence>```+)(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<body>.*?)^(?P=fence)$", re.M | re.S
 )
 SHELL = ("console", "bash", "sh", "text")
+RESULTS = ROOT / "benchmarks/results"
+VERDICTS = ("true", "trivial", "false")
 # Commands that only look and tell: run as they stand, in a project of a few files.
 HARMLESS = ("check", "rule", "rules", "config", "completion")
 
@@ -251,42 +253,35 @@ def test_the_readmes_links_hold_everywhere() -> None:
             assert not heading or re.search(rf"^#+ {heading}$", page, re.M | re.I), link
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "first",
-        "second",
-        "third",
-        "fourth",
-        "fifth",
-        "sixth",
-        "seventh",
-        "eighth",
-        "ninth",
-        "tenth",
-        "eleventh",
-        "twelfth",
-        "thirteenth",
-    ],
-)
-def test_figures_of_the_readings_are_those_of_their_data(name: str) -> None:
-    (path,) = (ROOT / "benchmarks/results").glob(f"accuracy-{name}-reading-*.json")
-    judged = Counter(
-        (item["confidence"], item["verdict"]) for item in json.loads(path.read_text())["findings"]
-    )
+def test_figures_of_the_readings_are_those_of_their_data() -> None:
     measured = (ROOT / "docs/measured.md").read_text(encoding="utf-8")
-    table = measured[measured.index(f"| {name} reading") :]
-    for confidence in ("high", "medium", "low"):
-        told = [judged[confidence, verdict] for verdict in ("true", "trivial", "false")]
-        row = next(line for line in table.splitlines() if line.startswith(f"| {confidence}"))
-        assert [int(number) for number in re.findall(r"\d+", row)] == [sum(told), *told]
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    true, trivial, false = (judged["high", verdict] for verdict in ("true", "trivial", "false"))
-    if name == "thirteenth":
-        assert f"{true + trivial + false} findings of high confidence" in readme
-        assert f"{true} were *true*" in readme
-        assert f"{trivial} *trivial*" in readme
-        assert f"{false} *false*" in readme
+    rows = re.findall(r"^\| \[(\w+)\]\(\S+/(accuracy-\1-\S+\.json)\) \| (.*) \|$", measured, re.M)
+    assert len(rows) == len(list(RESULTS.glob("accuracy-*-reading-*.json")))
+    together, right = Counter[str](), Counter[tuple[str, bool]]()
+
+    def wrong(fixes: Counter[tuple[str, bool]], how: str) -> str:
+        return f"{fixes[how, False]} of {fixes[how, False] + fixes[how, True]}"
+
+    for number, (_, name, cells) in enumerate(rows, 1):
+        data = json.loads((RESULTS / name).read_text())
+        judged = Counter((one["confidence"], one["verdict"]) for one in data["findings"])
+        fixes = Counter((one["fix"], one["fix_ok"]) for one in data["findings"] if one["fix_ok"] is not None)
+        told = [
+            "/".join(str(judged[level, verdict]) for verdict in VERDICTS)
+            for level in ("high", "medium", "low")
+        ]
+        at = f"{data['date']}, {data['commit'][:8]}"
+        assert cells.split(" | ") == [at, str(data["repositories"]), *told, wrong(fixes, "safe")]
+        together.update({verdict: judged["high", verdict] for verdict in VERDICTS})
+        right.update(fixes)
+        if number > len(rows) - 2:
+            assert ", ".join(f"{judged['high', verdict]} *{verdict}*" for verdict in VERDICTS) in readme
+    true, trivial, false = (together[verdict] for verdict in VERDICTS)
+    assert f"{true} true, {trivial} trivial and {false} false of {together.total():,}" in measured
+    assert f"{wrong(right, 'safe')} safe fixes wrong, {wrong(right, 'unsafe')} unsafe ones" in measured
+    shares = [f"{count / together.total():.0%}".replace("%", " %") for count in (true, trivial, false)]
+    assert "{} true, {} trivial, {} false".format(*shares) in readme
 
 
 def test_figures_of_what_is_missed_are_those_of_their_data() -> None:
@@ -294,7 +289,7 @@ def test_figures_of_what_is_missed_are_those_of_their_data() -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     clear = Counter[str]()
     for name in ("first", "second", "third", "fourth"):
-        (path,) = (ROOT / "benchmarks/results").glob(f"found-{name}-reading-*.json")
+        (path,) = RESULTS.glob(f"found-{name}-reading-*.json")
         told = Counter((one["worth"], one["told"]) for one in json.loads(path.read_text())["defects"])
         row = next(
             line for line in measured.splitlines() if line.startswith(f"| [{name}]") and "found-" in line

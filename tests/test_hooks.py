@@ -39,11 +39,10 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Path]:
     repository.mkdir()
     for name in SHIPPED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, repository / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif (ROOT / name).exists():
+            unmade = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, repository / name, symlinks=True, ignore=unmade)
+        else:
             shutil.copy(ROOT / name, repository / name)
-    if not (repository / "README.md").exists():
-        (repository / "README.md").write_text("gpulint\n")
     git("init", "-q", cwd=repository)
     git("add", "-A", cwd=repository)
     git("commit", "-qm", "state", cwd=repository)

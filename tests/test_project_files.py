@@ -105,16 +105,6 @@ def test_ci_runs_on_every_python_that_is_named() -> None:
     assert str(named).replace("'", '"') in (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
 
 
-def test_every_folder_with_modules_is_packaged() -> None:
-    tool = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    folders = {
-        ".".join((package, *path.parent.relative_to(top).parts))
-        for package, top in (("gpulint", ROOT / "gpulint"), ("gpulint.rules", ROOT / "rules"))
-        for path in top.rglob("*.py")
-    }
-    assert set(tool["packages"]) == folders | {"gpulint.analysis.models.data", "gpulint.reports.assets"}
-
-
 USES = re.compile(r"uses: ([^\s`{]+)([^\n]*)")
 PINNED = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:/[\w./-]+)?@(?P<commit>[0-9a-f]{40})")
 

@@ -45,7 +45,7 @@ def below(parent: str, rooms: str) -> set[str]:
 # room -> the rooms and modules that it may import besides itself; what lies directly in gpulint/ is named module by module
 FLOORS: dict[str, set[str]] = {
     "gpulint.source": of_ours("findings config atomic bounds"),
-    f"{ANALYSIS}.torch": set(),
+    f"{ANALYSIS}.torch": of_ours("units"),
     f"{ANALYSIS}.code": below(ANALYSIS, "torch"),
     f"{ANALYSIS}.values": below(ANALYSIS, "torch code"),
     # how a project file is parsed, and where a project begins
@@ -75,7 +75,7 @@ FLOORS: dict[str, set[str]] = {
     "gpulint.memory": {f"{ANALYSIS}.torch"}
     | below(RUNTIME, "record probes holding")
     | of_ours("atomic units"),
-    "gpulint.allocator": of_ours("memory"),
+    "gpulint.allocator": of_ours("memory units"),
     "gpulint.snapshot": of_ours("allocator units") | {"gpulint.memory"},
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
     "gpulint.forecasting": of_ours("allocator marks units")

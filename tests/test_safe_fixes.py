@@ -11,7 +11,8 @@ import multiprocessing
 import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from gpulint.rule import RuleSet
 from gpulint.source.edits import apply_edits
 
 RULES = RuleSet(all_rules())
-DOUBTING = RuleSet(all_rules(), confidence=Confidence.LOW)
+DOUBTING = replace(RULES, confidence=Confidence.LOW)
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PARTS = 4  # of the programs, so that no single test takes minutes
 FLOOR = 45  # as many programs of each part as ran when this was written, less a few
@@ -46,12 +47,23 @@ UNSAFE = "unsafe"  # all fixes, those too that somebody should read first
 
 def fixed(text: str, name: str, rules: RuleSet = RULES, unsafe: bool = False) -> str:
     """The text after all safe fixes, or after all there are."""
-    return fix_text(text, lambda source: lint_text(source, name, rules), unsafe).text
+    codes = {rule.code for rule in rules.rules}
+
+    def among(source: str) -> list[Finding]:  # no finding depends on which other rules are selected
+        every = linted(source, name)
+        return [one for one in every if one.code in codes and one.confidence.reaches(rules.confidence)]
+
+    return fix_text(text, among, unsafe).text
+
+
+@lru_cache(maxsize=64)
+def linted(text: str, name: str) -> list[Finding]:
+    return lint_text(text, name, DOUBTING)
 
 
 def variants(text: str, name: str) -> dict[str, str]:
     """The text after the safe fixes of each rule alone, after all of them, and after all fixes, by what was applied."""
-    offered = [finding for finding in lint_text(text, name, DOUBTING) if finding.fix is not None]
+    offered = [finding for finding in linted(text, name) if finding.fix is not None]
     if not offered:  # most look-alikes
         return {}
     codes = sorted({finding.code for finding in offered if _is_safe(finding)})

@@ -284,7 +284,7 @@ def _outcome(
     nets: list[nn.Module],
     state: Callable[[], Any],
     recorder: Recorder,
-    seconds: int = 2,
+    seconds: int = 1,
 ) -> dict[str, Any]:
     """What a call did: its events, even where it raised, and what it left."""
     torch.manual_seed(0)

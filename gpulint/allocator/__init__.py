@@ -9,7 +9,7 @@ fragmentation (it has none: it maps physical pages).
 """
 
 from gpulint.allocator.model import Allocator, OutOfMemory, Piece, Snapshot
-from gpulint.allocator.replay import Event, events_of, replay
+from gpulint.allocator.replay import Event, replay
 from gpulint.allocator.settings import LARGE_SEGMENT, MIB, Settings, parse_settings
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "Piece",
     "Settings",
     "Snapshot",
-    "events_of",
     "parse_settings",
     "replay",
 ]

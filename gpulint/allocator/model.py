@@ -39,16 +39,8 @@ class Snapshot:
     reserved: int
     peak_allocated: int
     peak_reserved: int
-    inactive_split: int
     largest_free: int
     retries: int
-    segments: int
-
-    @property
-    def fragmentation(self) -> float:
-        """The part of the cache outside its largest free block, 0 to 1."""
-        cached = self.reserved - self.allocated
-        return 1 - self.largest_free / cached if cached else 0.0
 
 
 class Piece(NamedTuple):
@@ -150,10 +142,8 @@ class Allocator:
             reserved=self.reserved,
             peak_allocated=self.peak_allocated,
             peak_reserved=self.peak_reserved,
-            inactive_split=sum(b.size for b in free if b.split and not b.segment.expandable),
             largest_free=max((b.size for b in free), default=0),
             retries=self.retries,
-            segments=self.segments,
         )
 
     # -- sizes -------------------------------------------------------------------------------------------------

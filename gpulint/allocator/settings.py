@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpulint.memory.alloc_conf import parse, refusal
+from gpulint.units import options
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -79,8 +80,7 @@ def _divisions(text: str) -> tuple[int, ...]:
         return (_number(key, text),) * 16
     found = [0] * 16
     last: int | None = None
-    for part in text.strip("[]").split(","):
-        bound, _, value = part.partition(":")
+    for bound, value in options(text.strip("[]")):
         number = _number(key, value)
         if bound == ">":
             first = (last or 0) + 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +12,13 @@ from dataclasses import dataclass, replace
 import click
 
 from gpulint.cli._dispatch import while_read
-from gpulint.cli._options import Configured
-from gpulint.config import nearest_rule
+from gpulint.cli._options import Configured, on_terminal
+from gpulint.cli._rules import find
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
 from gpulint.lint.trees import SourceError
 from gpulint.reports import place_in
-from gpulint.reports.layout import Line, colour_wanted, hanging, paint, printable, quoted
+from gpulint.reports.layout import Line, hanging, paint, printable, quoted
 from gpulint.rule import Rule, RuleSet
 from gpulint.source.files import FileError, decode, read_bytes
 from gpulint.source.notebooks import is_notebook
@@ -102,26 +101,18 @@ def _rules(path: str, codes: Sequence[str], config: Configured, isolated: bool) 
     rules = selection.rules_for(full)
     if not codes:
         return rules
-    wanted = tuple(_named(selection.known, code) for code in codes)
+    wanted = tuple(find(selection.known, code, "--rule") for code in codes)
     options = {rule.code: {option.name: option.default for option in rule.options} for rule in wanted}
     return replace(rules, rules=wanted, options={**options, **rules.options})
 
 
-def _named(known: Sequence[type[Rule]], code: str) -> type[Rule]:
-    for rule in known:
-        if code.casefold() in (rule.code.casefold(), rule.name):
-            return rule
-    near = nearest_rule(code, {rule.code: rule.name for rule in known})
-    raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint="--rule")
-
-
 def _print(explained: Sequence[Explained]) -> None:
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    colour, columns = on_terminal("auto")
     lines: list[Line] = []
     for one in explained:
         lines += [[]] if lines else []
         lines += _paragraph(one, columns)
-    paint(lines, sys.stdout, colour_wanted(sys.stdout))
+    paint(lines, sys.stdout, colour)
 
 
 def _paragraph(one: Explained, columns: int | None) -> Iterator[Line]:

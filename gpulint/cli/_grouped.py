@@ -15,10 +15,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class GroupedOption(click.Option):
-    """An option with the heading it stands under."""
+    """An option with the heading it stands under. A number is a count, or seconds, where nothing else is said, and its default
+    is shown."""
 
     def __init__(self, *args: Any, heading: str = "Options", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        number = {click.IntRange: "N", click.FloatRange: "SECONDS"}.get(type(kwargs.get("type")))
+        super().__init__(*args, **{"metavar": number, "show_default": number and True, **kwargs})
         self.heading = heading
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -53,6 +55,9 @@ def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:
         return click.option(*declarations, cls=GroupedOption, heading=name, **attributes)
 
     return option
+
+
+option = heading("Options")
 
 
 def codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

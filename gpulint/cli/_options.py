@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import click
 
 from gpulint.cli._errors import say
-from gpulint.cli._grouped import GroupedOption, codes
+from gpulint.cli._grouped import codes
+from gpulint.cli._grouped import heading as under
 from gpulint.config import ConfigResolver, Overrides, shown_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-PathLike = TypeVar("PathLike", "str | None", "Path | None")
 
 CODES = "CODES"
 CONFIDENCE = click.Choice(["high", "medium", "low"])
@@ -51,23 +52,25 @@ def configuration(heading: str = "Options") -> Callable[[Decorated], Decorated]:
     """The options `--config` (as `config`, a `Configured`) and `--isolated`."""
 
     def decorated(command: Decorated) -> Decorated:
-        isolated = click.option(
-            "--isolated", is_flag=True, cls=GroupedOption, heading=heading, help="No configuration files."
-        )
-        config = click.option(
+        option = under(heading)
+        isolated = option("--isolated", is_flag=True, help="No configuration files.")
+        config = option(
             "--config",
             metavar="FILE|SETTING",
             multiple=True,
             type=click.Path(),
             envvar="GPULINT_CONFIG",
             callback=_configured,
-            cls=GroupedOption,
-            heading=heading,
             help="This file, not the nearest; or 'key = value'.",
         )
         return config(isolated(command))
 
     return decorated
+
+
+def taken(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Those options whose names are fields of `record`, taken out of `given`."""
+    return {one.name: given.pop(one.name) for one in fields(record) if one.name in given}
 
 
 def some_codes(
@@ -77,31 +80,41 @@ def some_codes(
     return codes(context, parameter, values) if values else None
 
 
-def can_be_written(_: click.Context, __: click.Parameter, path: PathLike) -> PathLike:
+class Written(click.Path):
     """A file that is written after a long run, whose folder had better be there before it."""
-    from gpulint.atomic import target_of
 
-    try:
-        folder = os.path.dirname(os.path.abspath(target_of(os.fspath(path)))) if path else os.curdir
-    except OSError as error:
-        raise click.BadParameter(f"{error.strerror or error}") from error
-    if not os.path.isdir(folder):
-        raise click.BadParameter(f"there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise click.BadParameter(f"{folder} cannot be written to")
-    return path
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from gpulint.atomic import target_of
+
+        path = super().convert(value, param, ctx)
+        try:
+            folder = os.path.dirname(os.path.abspath(target_of(str(path)))) if value else os.curdir
+        except OSError as error:
+            self.fail(f"{error.strerror or error}")
+        if not os.path.isdir(folder):
+            self.fail(f"there is no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            self.fail(f"{folder} cannot be written to")
+        return path
 
 
-def size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """Bytes, from `512B` or `1.5MiB`; None where the option is not given."""
-    from gpulint.units import parse_bytes
+class Size(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in newer ones
+    """Bytes, from `512B` or `1.5MiB`."""
 
-    if value is None:
-        return None
-    try:
-        return parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from gpulint.units import parse_bytes
+
+        try:
+            return parse_bytes(value)
+        except ValueError as error:
+            self.fail(str(error))
+
+
+FILE = click.Path(dir_okay=False)
+WRITTEN = Written(dir_okay=False)
+SIZE = Size()
 
 
 def say_what_went_to(script: str, arguments: Sequence[str]) -> None:
@@ -123,28 +136,29 @@ def output_format(
     *formats: str, help: str = "", heading: str = "Options"
 ) -> Callable[[Decorated], Decorated]:
     """The option `--output-format`: one of these, by default the first."""
-    return click.option(
-        "--output-format",
-        metavar="FORMAT",
-        type=click.Choice(formats),
-        default=formats[0],
-        cls=GroupedOption,
-        heading=heading,
-        help=help or f"{', '.join(formats[:-1])} or {formats[-1]}.",
-    )
+    said = help or f"{', '.join(formats[:-1])} or {formats[-1]}."
+    kind = click.Choice(formats)
+    return under(heading)("--output-format", metavar="FORMAT", type=kind, default=formats[0], help=said)
 
 
 def report(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `--report`, for `write_report`."""
-    return click.option(
-        "--report",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        callback=can_be_written,
-        cls=GroupedOption,
-        heading=heading,
-        help="Write an HTML report to FILE.",
-    )
+    return under(heading)("--report", type=WRITTEN, help="Write an HTML report to FILE.")
+
+
+def on_terminal(colour: str) -> tuple[bool, int | None]:
+    """Whether standard output is written in colour, and its columns, None where it is no terminal."""
+    from gpulint.reports.layout import colour_wanted
+
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return colour_wanted(sys.stdout, colour), columns
+
+
+def print_last_words(text: str | None) -> None:
+    """What a script that failed said last, on standard error, behind all that was printed."""
+    sys.stdout.flush()
+    if words := (text or "").rstrip():
+        print(words[-20_000:], file=sys.stderr)
 
 
 def write_report(path: str, text: str) -> None:
@@ -161,20 +175,10 @@ def write_report(path: str, text: str) -> None:
 
 def quiet(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `-q`, of commands that tell how far they are."""
-    return click.option(
-        "-q", "--quiet", is_flag=True, cls=GroupedOption, heading=heading, help="No progress."
-    )
+    return under(heading)("-q", "--quiet", is_flag=True, help="No progress.")
 
 
 def colour(heading: str) -> Callable[[Decorated], Decorated]:
     """The option `--color`, as `colour`."""
-    return click.option(
-        "--color",
-        "colour",
-        metavar="WHEN",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        cls=GroupedOption,
-        heading=heading,
-        help="auto, always or never; NO_COLOR holds.",
-    )
+    when, said = click.Choice(["auto", "always", "never"]), "auto, always or never; NO_COLOR holds."
+    return under(heading)("--color", "colour", metavar="WHEN", type=when, default="auto", help=said)

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -24,7 +25,7 @@ _LEAST = 40  # columns for what a rule finds, beside its name
 def print_pages(code: str | None, output_format: str) -> int:
     """Print one page, or all of them where no code is given; the exit status."""
     selection = _selection(Configured(), False)
-    rules = selection.known if code is None else (_find(selection.known, code),)
+    rules = selection.known if code is None else (find(selection.known, code, "CODE"),)
     pages = [page(rule) for rule in rules]
     if output_format == "json":
         described = [_described(item, selection) for item in pages]
@@ -82,13 +83,14 @@ def _selection(config: Configured, isolated: bool) -> Selection:
     return Selection(config.resolver(isolated).for_directory(os.getcwd()))
 
 
-def _find(rules: tuple[type[Rule], ...], code: str) -> type[Rule]:
+def find(rules: Sequence[type[Rule]], code: str, place: str) -> type[Rule]:
+    """The rule of this code or name. Raises click.BadParameter, of what stands at `place`."""
     wanted = code.casefold().replace("_", "-")
     for rule in rules:
         if wanted in (rule.code.casefold(), rule.name):
             return rule
     near = nearest_rule(code, {rule.code: rule.name for rule in rules})
-    raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint="CODE")
+    raise click.BadParameter(f'there is no rule "{code}"{near}', param_hint=place)
 
 
 def _described(item: Page, selection: Selection) -> dict[str, Any]:

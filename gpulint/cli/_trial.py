@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import itertools
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 
@@ -13,7 +12,7 @@ from gpulint.cli import _verify
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
 from gpulint.cli._job import summarize
-from gpulint.cli._options import write_report
+from gpulint.cli._options import on_terminal, print_last_words, write_report
 from gpulint.cli._verify import Request
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
@@ -26,7 +25,7 @@ from gpulint.trial.trying import try_fixes
 def perform(request: Request) -> int:
     """Try the fixes, write those that pay unless it is a dry run, tell of it; the exit status."""
     _verify.prepare(request)
-    if is_notebook(request.target) and not request.module:
+    if is_notebook(request.run.target) and not request.run.module:
         with _verify.of_cells(request) as (script, cells):
             return _tried(script, cells.apply, cells.told, cells.as_told)
     return _tried(request, apply, tuple, lambda trial: trial)
@@ -40,13 +39,12 @@ def _tried(
 ) -> int:
     """`apply` writes what pays; `tell` and `as_told` say of findings and of the trial what people know them as."""
     fixes = fixes_of(_verify.chosen_findings(request), tell)
-    with _executing(request) as execute:
-        try:
-            what = _verify.run_of(request)
-            trial = try_fixes(what, fixes, execute, request.max_runs, max_drift=request.max_drift)
-        except KeyboardInterrupt:
-            print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
-            return 130
+    try:
+        execute = _executing(request)
+        trial = try_fixes(request.named, fixes, execute, request.max_runs, max_drift=request.max_drift)
+    except KeyboardInterrupt:
+        print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
+        return 130
     problem = ""
     if trial.paying and not request.dry_run:
         try:
@@ -62,23 +60,20 @@ def _tried(
     return trial.exit_code
 
 
-@contextmanager
-def _executing(request: Request) -> Iterator[Callable[[Run, str], RunResult]]:
+def _executing(request: Request) -> Callable[[Run, str], RunResult]:
     """What runs the program, and shows how far it is."""
-    count = 0
+    counted = itertools.count(1)
 
     def execute(what: Run, label: str) -> RunResult:
-        nonlocal count
-        count += 1
         if request.quiet:
             return run(what)
         from gpulint.reports.verify.progress import following
 
-        say(f"run {count} of at most {request.max_runs}: {label}")
+        say(f"run {next(counted)} of at most {request.max_runs}: {label}")
         with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
             return run(what, on_progress)
 
-    yield execute
+    return execute
 
 
 # -- telling -------------------------------------------------------------------------------------------------
@@ -89,10 +84,7 @@ def _tell(request: Request, trial: Trial) -> None:
         _print(request, trial)
     summarize(_markdown(request, trial))
     if trial.failure and trial.before is not None:
-        sys.stdout.flush()
-        words = (trial.before.stderr or trial.before.end.traceback or "").rstrip()
-        if words:
-            print(words[-20_000:], file=sys.stderr)
+        print_last_words(trial.before.stderr or trial.before.end.traceback)
         say(f"{trial.failure}; no fix was tried")
 
 
@@ -112,11 +104,9 @@ def _print(request: Request, trial: Trial) -> None:
     elif request.output_format == "markdown":
         sys.stdout.write(_markdown(request, trial))
     else:
-        from gpulint.reports.layout import colour_wanted
         from gpulint.reports.trial.text import write
 
-        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        write(trial, sys.stdout, request.dry_run, colour_wanted(sys.stdout, request.colour), columns)
+        write(trial, sys.stdout, request.dry_run, *on_terminal(request.colour))
 
 
 def _markdown(request: Request, trial: Trial) -> str:

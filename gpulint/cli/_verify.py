@@ -7,18 +7,18 @@ import glob
 import json
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
 from gpulint.cli._job import summarize
-from gpulint.cli._options import say_what_went_to, write_report
+from gpulint.cli._launch import flags
+from gpulint.cli._options import on_terminal, print_last_words, say_what_went_to, taken, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
@@ -39,68 +39,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of the command, as given."""
+    """The options of the command, as given: what is run, what that is held against, and the rest."""
 
-    target: str
-    arguments: tuple[str, ...]
-    module: bool
-    steps: int
-    warmup: int | None
+    run: Run
+    limits: Limits
     step: str | None
     unit: tuple[str, ...]
-    timeout: float | None
-    reach: float
-    cut_epochs: bool
-    device: str
-    python: str | None
     findings: str | None
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     confidence: str | None
     output_format: str
     report: str | None
-    snapshot: str | None
     max_drift: int
-    max_peak: int | None
-    baseline: str | None
-    write_baseline: bool
-    tolerance: float
-    exclusive: bool
-    untouched: int | None
-    max_host_drift: int | None
     show_output: bool
     colour: str
     quiet: bool
     fix: bool
     dry_run: bool
     max_runs: int
-    launch: tuple[str, ...]  # torchrun's own flags; none where torchrun is not wanted
-    home: str | None = None  # of a notebook: where its cells run
-    place: str = ""  # of a notebook: where their script counts as lying
+    place: str = ""  # of a notebook: where the script of its cells counts as lying
 
     @property
-    def limits(self) -> Limits:
-        """What the run is held against, besides the drift."""
-        return Limits(
-            self.max_peak,
-            self.baseline or "",
-            self.tolerance,
-            self.write_baseline,
-            self.exclusive,
-            self.untouched,
-            self.max_host_drift,
-        )
+    def named(self) -> Run:
+        """What is run, with its steps and units. Raises ValueError for functions that are not in it."""
+        return self.run.naming(self.step, self.unit)
 
     @property
     def title(self) -> str:
         """What runs, for people."""
-        return shown_path(self.place.removesuffix(".py")) if self.place else self.target
+        return shown_path(self.place.removesuffix(".py")) if self.place else self.run.target
+
+
+def request_of(given: dict[str, Any]) -> Request:
+    """The request that the options make, by the names of what they set."""
+    path, launch = given.pop("snapshot"), flags(given)
+    snapshot = os.path.abspath(path) if path else ""
+    run = Run(launch=launch, capture=not given["show_output"], snapshot=snapshot, **taken(Run, given))
+    return Request(run, Limits(**taken(Limits, given)), **given)
 
 
 def perform(request: Request) -> int:
     """Run the script, print what was found, write the reports; the exit status."""
     prepare(request)
-    if is_notebook(request.target) and not request.module:
+    if is_notebook(request.run.target) and not request.run.module:
         with of_cells(request) as (script, cells):
             return _verified(script, cells.as_measured)
     return _verified(request, lambda verification: verification)
@@ -111,9 +93,11 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
     """The request for the script of a notebook's cells."""
     from gpulint.cli._notebook import cell_script
 
-    with cell_script(request.target) as cells:
+    with cell_script(request.run.target) as cells:
         say(cells.note())
-        yield replace(request, target=cells.path, home=cells.home, place=cells.place), cells
+        environment = {"PYTHONPATH": _paths(cells.home)}
+        run = replace(request.run, target=cells.path, cwd=cells.home, environment=environment)
+        yield replace(request, run=run, place=cells.place), cells
 
 
 def _verified(request: Request, told: Callable[[Verification], Verification]) -> int:
@@ -133,9 +117,9 @@ def _verified(request: Request, told: Callable[[Verification], Verification]) ->
 
 def _say_snapshot(request: Request) -> bool:
     """Name the snapshots that the run has left; whether there is one where one was asked for."""
-    if request.snapshot is None:
+    if not request.run.snapshot:
         return True
-    found = [path for path in _snapshots(request.snapshot) if os.path.exists(path)]
+    found = [path for path in _snapshots(request.run.snapshot) if os.path.exists(path)]
     for path in found:
         said = shown_path(path)
         say(f"snapshot written to {said}: gpulint snapshot {said} reads it")
@@ -155,7 +139,7 @@ def prepare(request: Request) -> None:
     click.UsageError."""
     _refuse_nonsense(request)
     if not request.quiet:
-        say_what_went_to(request.target, request.arguments)
+        say_what_went_to(request.run.target, request.run.arguments)
 
 
 def _refuse_nonsense(request: Request) -> None:
@@ -172,33 +156,33 @@ def _refuse_nonsense(request: Request) -> None:
             "--max-peak, --baseline and --exclusive hold one run against limits: use them without --fix."
         )
     try:
-        check(request.limits, request.device)
+        check(request.limits, request.run.device)
     except BadBaseline as error:
-        known = request.write_baseline or os.path.exists(request.baseline or "")
+        known = request.limits.write or os.path.exists(request.limits.baseline)
         hint = "" if known else f": {_writing(request)}"
         raise click.UsageError(f"{error}{hint}") from error
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
-    if request.fix and (request.show_output or request.cut_epochs):
+    if request.fix and (request.show_output or request.run.cut_epochs):
         option = "--show-output" if request.show_output else "--cut-epochs"
         raise click.UsageError(
             f"{option} cannot be used with --fix, which compares what several runs do and print."
         )
-    if request.snapshot is not None:
+    if request.run.snapshot:
         if request.fix:
             raise click.UsageError(
                 "--snapshot cannot be used with --fix, which runs the script several times."
             )
-        for path in _snapshots(request.snapshot):  # of an earlier run
+        for path in _snapshots(request.run.snapshot):  # of an earlier run
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
     if request.show_output and request.output_format == "json":
         raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
-    if not request.module and not os.path.exists(request.target):
-        hint = "; for a module's name use -m" if "/" not in request.target else ""
-        raise click.UsageError(f"there is no script {request.target}{hint}.")
+    if not request.run.module and not os.path.exists(request.run.target):
+        hint = "; for a module's name use -m" if "/" not in request.run.target else ""
+        raise click.UsageError(f"there is no script {request.run.target}{hint}.")
     try:
-        run_of(request)
+        _ = request.named
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
 
@@ -218,44 +202,23 @@ def _measure(request: Request, as_told: Callable[[Verification], Verification]) 
         return as_told(found)
 
     limits = request.limits
-    target = request.place.removesuffix(".py") or request.target
-    subject = subject_of(target, request.arguments, request.module, limits.baseline)
-    return run_limited(run_of(request), limits, subject, _writing(request), measure)
+    target = request.place.removesuffix(".py") or request.run.target
+    subject = subject_of(target, request.run.arguments, request.run.module, limits.baseline)
+    return run_limited(request.named, limits, subject, _writing(request), measure)
 
 
 def _writing(request: Request) -> str:
     """The command that writes the peaks which a baseline lacks."""
-    device = ["--device", "cpu"] if request.device == "cpu" else []
-    module = ["-m"] if request.module else []
-    target = shown_path(request.place.removesuffix(".py")) if request.place else request.target
+    device = ["--device", "cpu"] if request.run.device == "cpu" else []
+    module = ["-m"] if request.run.module else []
+    target = shown_path(request.place.removesuffix(".py")) if request.place else request.run.target
     return shlex.join(
         [
-            *("gpulint", "verify", "--baseline", request.baseline or "", "--write-baseline"),
-            *(device + list(request.launch) + module),
-            *(target, *request.arguments),
+            *("gpulint", "verify", "--baseline", request.limits.baseline, "--write-baseline"),
+            *(device + list(request.run.launch) + module),
+            *(target, *request.run.arguments),
         ]
     )
-
-
-def run_of(request: Request) -> Run:
-    """What is run, and how."""
-    return Run(
-        target=request.target,
-        arguments=request.arguments,
-        module=request.module,
-        python=request.python or sys.executable,
-        steps=request.steps,
-        warmup=request.warmup,
-        device=request.device,
-        timeout=request.timeout,
-        reach=request.reach,
-        cut_epochs=request.cut_epochs,
-        launch=request.launch,
-        capture=not request.show_output,
-        snapshot="" if request.snapshot is None else os.path.abspath(request.snapshot),
-        cwd=request.home,
-        environment={} if request.home is None else {"PYTHONPATH": _paths(request.home)},
-    ).naming(request.step, request.unit)
 
 
 # -- findings ------------------------------------------------------------------------------------------------
@@ -273,14 +236,14 @@ def chosen_findings(request: Request) -> list[Finding]:
 def _findings(request: Request) -> list[Finding]:
     if request.findings is not None:
         return with_claims(read_findings(request.findings))
-    return program_findings(run_of(request), request.place)
+    return program_findings(request.named, request.place)
 
 
 def _least(request: Request) -> Confidence:
     """From which confidence on findings are shown unproven. What a file of findings says was asked for."""
     if request.findings is not None and request.confidence is None:
         return Confidence.LOW
-    return least_confidence(request.confidence, request.target, request.module)
+    return least_confidence(request.confidence, request.run.target, request.run.module)
 
 
 def read_findings(path: str) -> list[Finding]:
@@ -307,7 +270,7 @@ def read_findings(path: str) -> list[Finding]:
 
 def _rule_names(request: Request) -> dict[str, str]:
     """The rules that the configuration of the script knows, by code."""
-    folder = os.getcwd() if request.module else os.path.dirname(os.path.abspath(request.target))
+    folder = os.getcwd() if request.run.module else os.path.dirname(os.path.abspath(request.run.target))
     rules = known_rules(ConfigResolver().for_directory(folder))
     return {**BUILT_IN, **{rule.code: rule.name for rule in rules}}
 
@@ -342,11 +305,9 @@ def _print(request: Request, verification: Verification) -> None:
     elif request.output_format == "markdown":
         sys.stdout.write(gate_markdown(verification))
     else:
-        from gpulint.reports.layout import colour_wanted
         from gpulint.reports.verify.text import write
 
-        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        write(verification, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+        write(verification, sys.stdout, *on_terminal(request.colour))
 
 
 def gate_markdown(verification: Verification) -> str:
@@ -361,11 +322,8 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
     if not verification.failed:
         return
     end = verification.run.end
-    sys.stdout.flush()
     if not request.show_output and end.reason != "no-torch":
-        words = (verification.run.stderr or "").rstrip() or (end.traceback or "").rstrip()
-        if words:
-            print(words[-20_000:], file=sys.stderr)
+        print_last_words((verification.run.stderr or "").rstrip() or end.traceback)
     sampled = max(
         (count_steps(rank.samples, sampled=True) for rank in verification.run.ranks), default={}, key=_sum
     )
@@ -374,7 +332,7 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
     )
     say(f"{end.message}{so_far}")
     if request.quiet and end.reason == "exit":
-        say_what_went_to(request.target, request.arguments)
+        say_what_went_to(request.run.target, request.run.arguments)
 
 
 def _sum(counts: Mapping[StepKind, int]) -> int:

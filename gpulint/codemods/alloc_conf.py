@@ -9,8 +9,8 @@ import libcst as cst
 
 from gpulint.codemods.editing import (
     Plan,
-    after_imports,
     calls_kit,
+    import_of,
     kit_name,
     statement,
     with_import,
@@ -27,6 +27,7 @@ from gpulint.codemods.shape import (
 )
 from gpulint.codemods.trainers import trainer_calls
 from gpulint.memory import alloc_conf
+from gpulint.source.positions import nodes_below
 
 _TARGETS = ("os.environ", "environ")
 
@@ -44,11 +45,10 @@ def apply(module: cst.Module) -> cst.Module:
     if not training or calls_kit(module, "configure"):
         return module
     places = [s for s in walk(module) if isinstance(s, cst.SimpleStatementLine) and _sets(s)]
-    elsewhere = _Settings()
-    module.visit(elsewhere)
+    anywhere = sum(isinstance(node, cst.SimpleStatementLine) and _sets(node) for node in nodes_below(module))
     # In a function the line may run when CUDA is in use already, which `configure` would refuse.
     runs = any(id(node) in training for part in shape.running(module) for node in walk(part))
-    if elsewhere.count > len(places) or not (places or main_guard(module) or runs):
+    if anywhere > len(places) or not (places or main_guard(module) or runs):
         return module
     name, imported = kit_name(module)
     if not places:
@@ -60,14 +60,13 @@ def apply(module: cst.Module) -> cst.Module:
     if places[0] not in module.body:
         plan = Plan()
         plan.change[id(places[0])] = lambda node: node.with_changes(body=statement(call_text).body)
-        made = plan.carry_out(module)
-        return made if imported else with_import(made, name)
+        return plan.carry_out(module, name, imported)
     # The old line may stand before `import gpulint`, which has to come first: the import goes to its place.
     line = statement(call_text)
-    first = [] if imported else [_import(name)]
+    first = [] if imported else [import_of(name)]
     plan = Plan()
     plan.change[id(places[0])] = lambda node: cst.FlattenSentinel(_in_place(node, first, line))
-    return plan.carry_out(module)
+    return plan.carry_out(module, name, True)
 
 
 def _training(module: cst.Module, shape: Shape) -> set[int]:
@@ -77,11 +76,6 @@ def _training(module: cst.Module, shape: Shape) -> set[int]:
     return {
         id(node) for node in (*(place.loop for place in shape.steps), *optimizers_made(module), *trainers)
     }
-
-
-def _import(name: str) -> cst.SimpleStatementLine:
-    alias = "" if name == "memory" else f" as {name}"
-    return statement(f"from gpulint import memory{alias}")
 
 
 def _in_place(
@@ -97,11 +91,10 @@ def _configured(module: cst.Module, name: str, imported: bool) -> cst.Module:
     code = f"{name}.configure(expandable_segments=True)"
     guard = main_guard(module)
     if guard is None or not isinstance(guard.body, cst.IndentedBlock) or _uses_gpu_before(module, guard):
-        return _after_imports(module, name, imported, statement(code))
+        return with_import(module, name, statement(code), imported=imported)
     plan = Plan()
     plan.put_before(guard.body.body[0], code)
-    made = plan.carry_out(module)
-    return made if imported else with_import(made, name)
+    return plan.carry_out(module, name, imported)
 
 
 def _uses_gpu_before(module: cst.Module, guard: cst.If) -> bool:
@@ -111,28 +104,8 @@ def _uses_gpu_before(module: cst.Module, guard: cst.If) -> bool:
     return any(call_name(call) in ("cuda", "to") for statement in running for call in calls_in(statement))
 
 
-def _after_imports(
-    module: cst.Module, name: str, imported: bool, call: cst.SimpleStatementLine
-) -> cst.Module:
-    if not imported:
-        return with_import(module, name, call)
-    place = after_imports(module)
-    body = list(module.body)
-    spaced = call.with_changes(leading_lines=[cst.EmptyLine(indent=False)])
-    return module.with_changes(body=[*body[:place], spaced, *body[place:]])
-
-
 def _sets(line: cst.SimpleStatementLine) -> bool:
     return any(_value(small) is not None for small in line.body)
-
-
-class _Settings(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
-        self.count += _sets(node)
 
 
 def _value(small: cst.BaseSmallStatement) -> cst.BaseExpression | None:

@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from gpulint.codemods.shape import Loop, all_calls, dotted, walk
+from gpulint.source.positions import nodes_below
 
 KIT = "gpulint"
 
@@ -34,11 +35,13 @@ class Plan:
     def put_at_end(self, loop: Loop, *code: str) -> None:
         self.end.setdefault(id(loop), []).extend(statement(text) for text in code)
 
-    def carry_out(self, module: cst.Module) -> cst.Module:
-        """The module with the changes."""
+    def carry_out(self, module: cst.Module, name: str, imported: bool) -> cst.Module:
+        """The module with the changes, if any, and with the import of the kit under `name` unless it is `imported`."""
+        if not self:
+            return module
         made = module.visit(_Carrier(self))
         assert isinstance(made, cst.Module)
-        return made
+        return made if imported else with_import(made, name)
 
 
 def statement(code: str) -> cst.SimpleStatementLine:
@@ -99,64 +102,35 @@ def kit_name(module: cst.Module) -> tuple[str, bool]:
 
 def _binds(module: cst.Module, name: str) -> bool:
     """Whether anything in a module makes this name: assignments, parameters, imports, definitions, loops."""
-    finder = _Binding(name)
-    module.visit(finder)
-    return finder.found
+    for node in nodes_below(module):
+        if isinstance(node, cst.ImportAlias) and node.asname is None:
+            if node.evaluated_name.split(".")[0] == name:
+                return True
+            continue
+        bound = node.target if isinstance(node, _BINDING) else node.name if isinstance(node, _NAMED) else None
+        if bound is not None and not isinstance(bound, (cst.Attribute, cst.Subscript)):
+            if any(isinstance(one, cst.Name) and one.value == name for one in (bound, *walk(bound))):
+                return True
+    return False
 
 
-class _Binding(cst.CSTVisitor):
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-        self.found = False
-
-    def _look(self, node: cst.CSTNode) -> None:
-        names = (node, *walk(node)) if not isinstance(node, (cst.Attribute, cst.Subscript)) else ()
-        self.found |= any(isinstance(n, cst.Name) and n.value == self.name for n in names)
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._look(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._look(node.target)
-
-    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-        self._look(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._look(node.target)
-
-    def visit_CompFor(self, node: cst.CompFor) -> None:
-        self._look(node.target)
-
-    def visit_Param(self, node: cst.Param) -> None:
-        self._look(node.name)
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._look(node.name)
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self._look(node.name)
-
-    def visit_AsName(self, node: cst.AsName) -> None:
-        self._look(node.name)
-
-    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
-        if node.asname is None:
-            self.found |= node.evaluated_name.split(".")[0] == self.name
+_BINDING = (cst.AssignTarget, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor)
+_NAMED = (cst.Param, cst.FunctionDef, cst.ClassDef, cst.AsName)
 
 
-def with_import(module: cst.Module, name: str, *more: cst.SimpleStatementLine) -> cst.Module:
-    """Import the kit under `name` after the imports at the top, followed by `more`."""
-    alias = "" if name == "memory" else f" as {name}"
-    line = statement(f"from {KIT} import memory{alias}")
-    place = after_imports(module)
-    body = list(module.body)
-    added: list[Any] = [line]
-    if more:
-        added += [more[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)]), *more[1:]]
-    if place == 0 and body:
-        return module.with_changes(body=[*added, *body])
+def import_of(name: str) -> cst.SimpleStatementLine:
+    """The import of the kit under this name."""
+    return statement(f"from {KIT} import memory{'' if name == 'memory' else f' as {name}'}")
+
+
+def with_import(
+    module: cst.Module, name: str, *more: cst.SimpleStatementLine, imported: bool = False
+) -> cst.Module:
+    """Import the kit under `name` after the imports at the top unless it is `imported`, followed by `more`."""
+    place, body = after_imports(module), module.body
+    added = [] if imported else [import_of(name)]
+    for number, line in enumerate(more):
+        added.append(line if number else line.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
     return module.with_changes(body=[*body[:place], *added, *body[place:]])
 
 

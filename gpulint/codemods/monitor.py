@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst import matchers
 
-from gpulint.codemods.editing import Plan, calls_kit, kit_name, with_import
+from gpulint.codemods.editing import Plan, calls_kit, kit_name
 from gpulint.codemods.shape import (
     Loop,
     Place,
@@ -23,7 +23,7 @@ from gpulint.codemods.shape import (
     walk,
 )
 from gpulint.codemods.trainers import takes_callback, trainer_calls, with_callback
-from gpulint.source.positions import child_nodes
+from gpulint.source.positions import nodes_below
 
 RUN = "memory_run"
 EVERY = 100
@@ -49,10 +49,7 @@ def apply(module: cst.Module) -> cst.Module:
             continue
         code = f'{name}.Monitor("memory.jsonl", every={EVERY}).{callback}()'
         plan.change[id(call)] = functools.partial(with_callback, code=code)
-    if not plan:
-        return module
-    made = plan.carry_out(module)
-    return made if imported else with_import(made, name)
+    return plan.carry_out(module, name, imported)
 
 
 def steps_elsewhere(module: cst.Module) -> bool:
@@ -71,7 +68,9 @@ def _around(plan: Plan, shape: Shape, place: Place, name: str, whole: Statement)
     seen = [
         (stepping, step_loop)
         for stepping, step_loop in shape.step_statements
-        if step_loop is loop or _contains(loop, step_loop) or _is_called_only_in(shape, step_loop, place)
+        if step_loop is loop
+        or any(node is step_loop for node in nodes_below(loop))
+        or _is_called_only_in(shape, step_loop, place)
     ]
     counted = "" if seen else ", optimizer_steps=True"
     plan.put_before(whole, f'{RUN} = {name}.Monitor("memory.jsonl", every={EVERY}{counted})')
@@ -132,10 +131,6 @@ def _mentions(node: cst.CSTNode, name: str) -> int:
     others = {id(one.attr) for one in nodes if isinstance(one, cst.Attribute)}
     others |= {id(one.keyword) for one in nodes if isinstance(one, cst.Arg)}
     return sum(isinstance(n, cst.Name) and n.value == name and id(n) not in others for n in nodes)
-
-
-def _contains(outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
-    return any(child is inner or _contains(child, inner) for child in child_nodes(outer))
 
 
 def _counter(loop: Loop) -> str:

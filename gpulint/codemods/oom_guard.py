@@ -6,8 +6,8 @@ from typing import Any
 
 import libcst as cst
 
-from gpulint.codemods.editing import Plan, calls_kit, kit_name, with_import
-from gpulint.codemods.shape import read_shape
+from gpulint.codemods.editing import Plan, calls_kit, kit_name
+from gpulint.codemods.shape import read_shape, walk
 
 
 def apply(module: cst.Module) -> cst.Module:
@@ -28,34 +28,12 @@ def apply(module: cst.Module) -> cst.Module:
         else:
             outer = place.around[0] if place.around else place.loop
             plan.change[id(outer)] = lambda node: _wrapped(node, name)
-    if not plan:
-        return module
-    made = plan.carry_out(module)
-    return made if imported else with_import(made, name)
+    return plan.carry_out(module, name, imported)
 
 
 def _is_plain(function: cst.FunctionDef) -> bool:
     """Neither a coroutine nor a generator: their frames go on after the call has returned."""
-    if function.asynchronous is not None:
-        return False
-    yields = _Yields()
-    function.body.visit(yields)
-    return not yields.found
-
-
-class _Yields(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = False
-
-    def visit_Yield(self, node: cst.Yield) -> None:
-        self.found = True
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
+    return function.asynchronous is None and not any(isinstance(n, cst.Yield) for n in walk(function.body))
 
 
 def _decorated(function: cst.FunctionDef, name: str) -> cst.FunctionDef:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from gpulint.codemods.editing import Plan, kit_name, with_import
+from gpulint.codemods.editing import Plan, kit_name
 from gpulint.codemods.shape import (
     Shape,
     Statement,
@@ -37,10 +37,7 @@ def apply(module: cst.Module) -> cst.Module:
                 continue
             if not _another_follows(body[index + 1 :], phases[index + 1 :], shape):
                 plan.put_after(statement, f"{name}.clear()")
-    if not plan:
-        return module
-    made = plan.carry_out(module)
-    return made if imported else with_import(made, name)
+    return plan.carry_out(module, name, imported)
 
 
 def _another_follows(following: list[Statement], phases: list[bool], shape: Shape) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from gpulint.source.positions import child_nodes
+from gpulint.source.positions import child_nodes, nodes_below
 
 Loop = cst.For | cst.While
 Scope = cst.FunctionDef | cst.Module
@@ -181,19 +181,23 @@ def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
 
 def all_calls(module: cst.Module) -> list[cst.Call]:
     """Every call in a module, those in functions and classes too."""
-    found = _Found()
-    module.visit(found)
-    return found.calls
+    return [node for node in nodes_below(module) if isinstance(node, cst.Call)]
 
 
 def full_names(module: cst.Module) -> Callable[[cst.BaseExpression], str]:
     """Answers what names and attributes stand for by the module's imports: `torch.optim.SGD` for `optim.SGD`."""
-    found = _Found()
-    module.visit(found)
+    imported: dict[str, str] = {}
+    for node in nodes_below(module):
+        if isinstance(node, cst.Import):
+            imported |= {one.evaluated_alias: one.evaluated_name for one in node.names if one.evaluated_alias}
+        elif isinstance(node, cst.ImportFrom) and node.module is not None and not node.relative:
+            for one in () if isinstance(node.names, cst.ImportStar) else node.names:
+                here = one.evaluated_alias or one.evaluated_name
+                imported[here] = f"{dotted(node.module)}.{one.evaluated_name}"
 
     def full_name(node: cst.BaseExpression) -> str:
         first, dot, rest = dotted(node).partition(".")
-        return f"{found.imported.get(first, first)}{dot}{rest}"
+        return f"{imported.get(first, first)}{dot}{rest}"
 
     return full_name
 
@@ -203,30 +207,6 @@ def optimizers_made(module: cst.Module) -> list[cst.Call]:
     full_name = full_names(module)
     made = ((call, full_name(call.func).rpartition(".")) for call in all_calls(module))
     return [call for call, (package, _, name) in made if package == "torch.optim" and name != "lr_scheduler"]
-
-
-class _Found(cst.CSTVisitor):
-    """The calls of a module, and for each name that it imports what that stands for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[cst.Call] = []
-        self.imported: dict[str, str] = {}
-
-    def visit_Call(self, node: cst.Call) -> None:
-        self.calls.append(node)
-
-    def visit_Import(self, node: cst.Import) -> None:
-        for alias in node.names:
-            if alias.evaluated_alias is not None:
-                self.imported[alias.evaluated_alias] = alias.evaluated_name
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        if node.module is None or node.relative or isinstance(node.names, cst.ImportStar):
-            return
-        for alias in node.names:
-            here = alias.evaluated_alias or alias.evaluated_name
-            self.imported[here] = f"{dotted(node.module)}.{alias.evaluated_name}"
 
 
 def call_name(call: cst.Call) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -27,18 +28,9 @@ def render(module: cst.Module, spans: Spans, repair: Repair) -> Fix:
         raise RenderError("The spans belong to another module.")
     canvas = Canvas(spans)
     # Headers first: what is drawn inside their lines must know how deep those now are.
-    for change in repair.changes:
-        if isinstance(change, Wrap):
-            wrap(canvas, change)
-    for change in repair.changes:
-        if isinstance(change, Replace):
-            replace(canvas, change)
-        elif isinstance(change, Insert):
-            insert(canvas, change)
-        elif isinstance(change, Decorate):
-            decorate(canvas, change)
-        elif isinstance(change, AddImport):
-            add_import(canvas, change)
+    for change in sorted(repair.changes, key=lambda change: not isinstance(change, Wrap)):
+        if not isinstance(change, Remove):
+            _DRAWN[type(change)](canvas, change)
     removed = [change.old for change in repair.changes if isinstance(change, Remove)]
     remove(canvas, removed, with_comments=len(removed) == len(repair.changes))
     return Fix(repair.applicability, repair.message, canvas.edits(), repair.unsafe_because)
@@ -241,3 +233,12 @@ def decorate(canvas: Canvas, change: Decorate) -> None:
     line = canvas.index.line_start(start)
     indent = canvas.deepened(indent, line)
     canvas.put(line, line, canvas.code(plain, indent, newline), HEADER)
+
+
+_DRAWN: Mapping[type, Callable[[Canvas, Any], None]] = {
+    Wrap: wrap,
+    Replace: replace,
+    Insert: insert,
+    Decorate: decorate,
+    AddImport: add_import,
+}

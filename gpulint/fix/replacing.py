@@ -9,7 +9,7 @@ import libcst as cst
 from gpulint.fix.canvas import Canvas, RenderError
 from gpulint.fix.precedence import needs_parentheses
 from gpulint.rule import Replace
-from gpulint.source.positions import INTERPOLATED, child_nodes
+from gpulint.source.positions import INTERPOLATED, nodes_below
 
 
 def replace(canvas: Canvas, change: Replace) -> None:
@@ -41,7 +41,7 @@ def _replace_expression(canvas: Canvas, old: cst.BaseExpression, new: cst.BaseEx
     indent = canvas.block_indentation(old)
     newline = canvas.newline(start)
     comments = "#" in text[start : inner[0]] + text[inner[1] : end]
-    if old.lpar and not new.lpar and comments and not _contains(new, old):
+    if old.lpar and not new.lpar and comments and all(node is not old for node in (new, *nodes_below(new))):
         # Comments stand inside the old parentheses: keep both.
         canvas.put(*inner, canvas.code(new, indent, newline))
         return
@@ -51,16 +51,6 @@ def _replace_expression(canvas: Canvas, old: cst.BaseExpression, new: cst.BaseEx
     code = _apart(text, start, code, end)
     _check_inside_string(canvas, old, text[start:end], code)
     canvas.put(start, end, code)
-
-
-def _contains(node: cst.CSTNode, part: cst.CSTNode) -> bool:
-    stack = [node]
-    while stack:
-        found = stack.pop()
-        if found is part:
-            return True
-        stack.extend(child_nodes(found))
-    return False
 
 
 def _breaks_line(new: cst.BaseExpression, code: str) -> bool:

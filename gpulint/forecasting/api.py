@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from gpulint.forecasting import batches, changes
-from gpulint.forecasting.cards import card_for
+from gpulint.forecasting.cards import Card, card_for
 from gpulint.forecasting.forecasting import judged, recorded
 from gpulint.forecasting.recorder import Program
 from gpulint.forecasting.result import Forecast
@@ -42,13 +42,25 @@ def forecast(
     chosen = card_for(card)
     interpreter = os.fspath(python) if python is not None else sys.executable
     program = Program(os.fspath(target), tuple(arguments), module, interpreter, steps, timeout, not capture)
+    return forecast_with(program, chosen, alloc_conf, find_batch, try_changes, lambda _: None)
+
+
+def forecast_with(
+    program: Program,
+    card: Card,
+    alloc_conf: str | None,
+    find_batch: str | None,
+    try_changes: bool,
+    say: Callable[[str], None],
+) -> Forecast:
+    """The forecast of a program, with the search for its batch and the changes to it that are asked for; `say` is told what is
+    run. Raises ForecastError, and ValueError for settings that make no sense."""
     search = None
     if find_batch is not None:
-        search = batches.search(program, chosen, find_batch, alloc_conf, lambda _: None)
+        search = batches.search(program, card, find_batch, alloc_conf, say)
         if search.largest:
             program = batches.with_batch(program, find_batch, search.largest)
-    run = recorded(program, chosen)
+    say(f"running {program.target} with a faked GPU")
+    run = recorded(program, card)
     found = replace(judged(run, alloc_conf), search=search)
-    if try_changes:
-        found = replace(found, changes=tuple(changes.tried(run, found, lambda _: None)))
-    return found
+    return replace(found, changes=tuple(changes.tried(run, found, say))) if try_changes else found

@@ -19,33 +19,34 @@ def with_batch(program: Program, option: str, size: int) -> Program:
     """The program with this batch size in the place of the one that it was given. `option` ends in "=" where name and value are
     one argument."""
     given = list(program.arguments)
-    name = option.rstrip("=")
-    for index, argument in enumerate(given):
-        if argument == name and not option.endswith("=") and index + 1 < len(given):
-            given[index + 1] = str(size)
-            break
-        if argument.startswith(f"{name}="):
-            given[index] = f"{name}={size}"
-            break
-    else:
+    place, joined = _place(program, option)
+    if place is None:
         given += [f"{option}{size}"] if option.endswith("=") else [option, str(size)]
+    else:
+        given[place] = f"{option.rstrip('=')}={size}" if joined else str(size)
     return replace(program, arguments=tuple(given))
+
+
+def _place(program: Program, option: str) -> tuple[int | None, bool]:
+    """Which argument has the batch size, None where none has, and whether it stands behind the option's name there."""
+    name, arguments = option.rstrip("="), program.arguments
+    for index, argument in enumerate(arguments):
+        if argument == name and not option.endswith("=") and index + 1 < len(arguments):
+            return index + 1, False
+        if argument.startswith(f"{name}="):
+            return index, True
+    return None, False
 
 
 def given_batch(program: Program, option: str) -> int:
     """The batch size that the program was given; 8 where it was given none. Raises ForecastError for one that is no number."""
-    name = option.rstrip("=")
-    for index, argument in enumerate(program.arguments):
-        value = None
-        if argument == name and index + 1 < len(program.arguments):
-            value = program.arguments[index + 1]
-        elif argument.startswith(f"{name}="):
-            value = argument.partition("=")[2]
-        if value is not None:
-            if not value.isdigit() or not int(value):
-                raise ForecastError(f"{name} was given {value}, which is no batch size")
-            return int(value)
-    return 8
+    place, joined = _place(program, option)
+    if place is None:
+        return 8
+    value = program.arguments[place].partition("=")[2] if joined else program.arguments[place]
+    if not value.isdigit() or not int(value):
+        raise ForecastError(f"{option.rstrip('=')} was given {value}, which is no batch size")
+    return int(value)
 
 
 def search(

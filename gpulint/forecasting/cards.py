@@ -7,10 +7,11 @@ taken from the measured card, which their intervals say.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from gpulint.allocator.cards import MEMORY, plain
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes, parse_bytes
 
 MIB: Final = 1 << 20
@@ -18,7 +19,7 @@ GIB: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class Card(Record):
     """One kind of card; sizes in bytes.
 
     `memory` is what the driver lends to a process at most. `context` is what a process takes besides torch's allocator:
@@ -36,15 +37,6 @@ class Card:
     cublaslt_workspace: int = MIB
     measured: bool = False
     known: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "capability": list(self.capability)}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Card:
-        names = {one.name for one in fields(Card)}
-        given = {key: value for key, value in data.items() if key in names}
-        return Card(**{**given, "capability": tuple(data["capability"])})
 
 
 class UnknownCard(ValueError):

@@ -125,9 +125,8 @@ def _parts(recording: Recording, until: int) -> list[Part]:
     counts: Counter[tuple[str, int, int, str]] = Counter()
     for number, index in live.items():
         _, nbytes, site, operator, phase = recording.events[index]
-        running = (
-            "" if phase == Phase.LIBRARY else _site(recording, site)[3]
-        )  # whose libraries serve all of them
+        # Whose libraries serve all of them
+        running = "" if phase == Phase.LIBRARY else _site(recording, site)[3]
         module = owners.get(number, running)
         key = (known.get(number) or _OF_PHASE[Phase(phase)], site, operator, module)
         sizes[key] += -(-nbytes // 512) * 512

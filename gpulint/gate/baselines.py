@@ -115,9 +115,10 @@ class Baselines:
         """The peak that was written down; None where there is none for exactly this card, torch and number of ranks."""
         return self.peaks.get(key)
 
-    def elsewhere(self, key: Key) -> tuple[Key, ...]:
-        """The entries of the same subject on other cards, with another torch or number of ranks: why `key` is missing."""
-        return tuple(sorted(one for one in self.peaks if one.subject == key.subject and one != key))
+    def elsewhere(self, key: Key) -> list[str]:
+        """Three other cards, versions of torch or numbers of ranks with entries of the same subject: why `key` is missing."""
+        others = sorted(one for one in self.peaks if one.subject == key.subject and one != key)
+        return list(dict.fromkeys(one.where for one in others))[:3]
 
     def with_peaks(self, peaks: Mapping[Key, Peak]) -> Baselines:
         """With these entries; all others stay."""

@@ -6,10 +6,11 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from gpulint.gate import baselines
-from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
-from gpulint.runtime.record.gate import Check, Gate, Limits, LineAtPeak, PeakOfRank
+from gpulint.gate.baselines import BadBaseline, Baselines, Change, Key, Line, Peak
+from gpulint.runtime.record.gate import Check, Gate, Limits, LineAtPeak, PeakOfRank, Status
 from gpulint.runtime.record.peaks import STRETCHES, PeakLine, StretchPeak, main_of
 from gpulint.runtime.record.result import RankResult, RunResult
 from gpulint.source.sources import Sources
@@ -19,6 +20,7 @@ ON_GPU = "what torch's caching allocator has allocated"
 ON_CPU = "live tensor storages of a run on the CPU, as the allocator would round them"
 _MOST_CODE = 160
 _TOLD = 4  # lines of a check
+_STATUS: Final[Mapping[Change, Status]] = {"grew": "exceeded", "fell": "fell", "same": "within"}
 
 
 def subject_of(target: str, arguments: Sequence[str], module: bool, baseline: str) -> str:
@@ -43,9 +45,8 @@ def judge(run: RunResult, limits: Limits, subject: str, command: str) -> Gate:
     if limits.write and run.end.reason == "timeout":
         said = f"the time was up before the run was at its end: nothing was written to {limits.baseline}"
         return replace(gate, problems=(*gate.problems, said))
-    world = max(
-        len(run.ranks), *(rank.world_size for rank in run.ranks)
-    )  # of several machines each sees its own
+    # Of several machines each sees its own
+    world = max(len(run.ranks), *(rank.world_size for rank in run.ranks))
     keys = {peak.rank: Key(subject, peak.card, peak.torch, world, peak.rank) for peak in measured}
     try:
         return _written(gate, keys) if limits.write else _compared(gate, keys, command)
@@ -106,19 +107,21 @@ def _held_against(measured: Sequence[PeakOfRank], run: RunResult, limit: int) ->
     number, highest = run.highest
     (worst,) = (peak for peak in measured if peak.rank == number)
     who = _who(worst, measured)
+    lines: tuple[LineAtPeak, ...] = ()
     if worst.run <= limit:
         text = (
             f"the peak{who} is {format_bytes(worst.run)}, {format_bytes(limit - worst.run)} below the limit"
         )
-        return (Check("max-peak", "within", worst.rank, highest.stretch, worst.run, limit, None, text),)
-    text = (
-        f"{format_bytes(worst.run)} were allocated at the peak of {STRETCHES[highest.stretch]}{who}: "
-        f"{format_bytes(worst.run - limit)} more than the {format_bytes(limit)} of --max-peak"
-    )
-    if highest.stretch != worst.main:
-        text += f" (at most {format_bytes(worst.allocated)} in {STRETCHES[worst.main]})"
-    lines = lines_of(highest)[:_TOLD]
-    return (Check("max-peak", "exceeded", worst.rank, highest.stretch, worst.run, limit, None, text, lines),)
+    else:
+        text = (
+            f"{format_bytes(worst.run)} were allocated at the peak of {STRETCHES[highest.stretch]}{who}: "
+            f"{format_bytes(worst.run - limit)} more than the {format_bytes(limit)} of --max-peak"
+        )
+        if highest.stretch != worst.main:
+            text += f" (at most {format_bytes(worst.allocated)} in {STRETCHES[worst.main]})"
+        lines = lines_of(highest)[:_TOLD]
+    status: Status = "exceeded" if worst.run > limit else "within"
+    return (Check("max-peak", status, worst.rank, highest.stretch, worst.run, limit, None, text, lines),)
 
 
 def _who(peak: PeakOfRank, measured: Sequence[PeakOfRank]) -> str:
@@ -171,8 +174,8 @@ def _urgency(check: Check) -> tuple[bool, int, int]:
 
 def _missing(key: Key, known: Baselines, path: str, command: str) -> str:
     """Why nothing was compared, and what adds the entry."""
-    listed = list(dict.fromkeys(one.where for one in known.elsewhere(key)))
-    has = f"; it has one for {' and for '.join(listed[:3])}" if listed else ""
+    listed = known.elsewhere(key)
+    has = f"; it has one for {' and for '.join(listed)}" if listed else ""
     return f"{path} has no peak of `{key.subject}` for {key.where}{has}: nothing was compared; add it with `{command}`"
 
 
@@ -181,35 +184,24 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
     found: list[Check] = []
     for one in baselines.compare(now, before, limits.tolerance):
         stretch = one.stretch or peak.main
-        place = STRETCHES.get(stretch, stretch)
-        change = f"{format_bytes(one.before)} in the baseline"
+        what = f"the peak of {STRETCHES.get(stretch, stretch)}{who}"
+        known = f"{format_bytes(one.before)} in the baseline"
+        by = f"{format_bytes(one.now)}, {format_bytes(abs(one.by))} ({_percent(abs(one.by), one.before)})"
+        lines: tuple[LineAtPeak, ...] = ()
         if one.change == "grew":
-            text = (
-                f"the peak of {place}{who} grew to {format_bytes(one.now)}, {format_bytes(one.by)} "
-                f"({_percent(one.by, one.before)}) more than {change} (tolerance {_plain(limits.tolerance)} %)"
-            )
-            lines = _grown(peak, before, one.stretch)
-            if stretch == "start" and one.now <= peak.allocated and found and found[0].status == "exceeded":
-                lines = ()  # the steps of warm-up are what is sampled later
-            found.append(
-                Check(
-                    "baseline", "exceeded", peak.rank, stretch, one.now, one.allowed, one.before, text, lines
-                )
-            )
+            text = f"{what} grew to {by} more than {known} (tolerance {limits.tolerance:g} %)"
+            if stretch != "start" or one.now > peak.allocated or not found or found[0].status != "exceeded":
+                # Or else the steps of warm-up are what is sampled later
+                lines = _grown(peak, before, one.stretch)
         elif one.change == "fell":
-            text = (
-                f"the peak of {place}{who} fell to {format_bytes(one.now)}, {format_bytes(-one.by)} "
-                f"({_percent(-one.by, one.before)}) less than {change}: renew the baseline with --write-baseline, so that it "
-                "cannot grow back unseen"
-            )
-            found.append(
-                Check("baseline", "fell", peak.rank, stretch, one.now, one.allowed, one.before, text)
-            )
+            renew = "renew the baseline with --write-baseline, so that it cannot grow back unseen"
+            text = f"{what} fell to {by} less than {known}: {renew}"
         else:
-            text = f"the peak of {place}{who} is {format_bytes(one.now)}, {change}"
-            found.append(
-                Check("baseline", "within", peak.rank, stretch, one.now, one.allowed, one.before, text)
-            )
+            text = f"{what} is {format_bytes(one.now)}, {known}"
+        status = _STATUS[one.change]
+        found.append(
+            Check("baseline", status, peak.rank, stretch, one.now, one.allowed, one.before, text, lines)
+        )
     return found
 
 
@@ -240,10 +232,6 @@ def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ..
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "from nothing"
-
-
-def _plain(number: float) -> str:
-    return f"{number:g}"
 
 
 __all__ = ["BadBaseline", "judge", "lines_of", "peak_of", "subject_of"]

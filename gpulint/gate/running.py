@@ -93,9 +93,8 @@ class _Cards:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        seen = neighbours.look()
-        self.problem = seen.problem
-        self.others = neighbours.others(seen, environment)
+        cards, self.problem = neighbours.look()
+        self.others = neighbours.others(cards, environment)
 
     def refusal(self) -> str:
         """Why the cards are not the program's alone; empty where they are."""
@@ -110,7 +109,7 @@ class _Cards:
         known = {(one.uuid, one.pid) for one in self.others}
         until = time.monotonic() + _LEAVING
         while True:
-            now = neighbours.others(neighbours.look(), self._environment, "after")
+            now = neighbours.others(neighbours.look()[0], self._environment, "after")
             came = tuple(one for one in now if (one.uuid, one.pid) not in known)
             if not came or time.monotonic() > until:
                 return came
@@ -137,10 +136,11 @@ class _Sizes:
         if not self._several or not progress.sample.sampled or progress.rank in self._seen:
             return
         self._seen.add(progress.rank)
-        for tenant in neighbours.look().tenants:
-            if tenant.bytes is not None:
-                key = (contexts.plain(tenant.uuid), tenant.pid)
-                self.found[key] = max(self.found.get(key, 0), tenant.bytes)
+        for card in neighbours.look()[0]:
+            for tenant in card.tenants:
+                key = (contexts.plain(card.uuid), tenant.pid)
+                if tenant.bytes is not None:
+                    self.found[key] = max(self.found.get(key, 0), tenant.bytes)
 
 
 __all__ = ["check", "limited", "run_limited"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import libcst as cst
@@ -67,32 +68,13 @@ def _suite(mine: Sequence[ast.stmt], theirs: Any) -> Iterator[Any]:
     """The statements of an indented block, or of the rest of a line."""
     if theirs is None:
         return
+    if isinstance(theirs, cst.If):  # elif
+        (inner,) = mine
+        yield inner, theirs, None, theirs
+        return
     if isinstance(theirs, (cst.Else, cst.Finally)):
         theirs = theirs.body
     yield from _block(mine, theirs.body, theirs if isinstance(theirs, cst.SimpleStatementSuite) else None)
-
-
-def _if(mine: ast.If, theirs: cst.If) -> Iterator[Any]:
-    yield mine.test, theirs.test
-    yield from _suite(mine.body, theirs.body)
-    if isinstance(theirs.orelse, cst.If):
-        (inner,) = mine.orelse
-        yield inner, theirs.orelse, None, theirs.orelse
-    else:
-        yield from _suite(mine.orelse, theirs.orelse)
-
-
-def _for(mine: ast.For, theirs: cst.For) -> Iterator[Any]:
-    yield mine.target, theirs.target
-    yield mine.iter, theirs.iter
-    yield from _suite(mine.body, theirs.body)
-    yield from _suite(mine.orelse, theirs.orelse)
-
-
-def _while(mine: ast.While, theirs: cst.While) -> Iterator[Any]:
-    yield mine.test, theirs.test
-    yield from _suite(mine.body, theirs.body)
-    yield from _suite(mine.orelse, theirs.orelse)
 
 
 def _with(mine: ast.With, theirs: cst.With) -> Iterator[Any]:
@@ -108,12 +90,6 @@ def _try(mine: ast.Try, theirs: cst.Try) -> Iterator[Any]:
     yield from zip(mine.handlers, theirs.handlers, strict=True)
     yield from _suite(mine.orelse, theirs.orelse)
     yield from _suite(mine.finalbody, theirs.finalbody)
-
-
-def _handler(mine: ast.ExceptHandler, theirs: cst.ExceptHandler) -> Iterator[Any]:
-    if mine.type is not None:
-        yield mine.type, theirs.type
-    yield from _suite(mine.body, theirs.body)
 
 
 def _match(mine: ast.Match, theirs: cst.Match) -> Iterator[Any]:
@@ -146,13 +122,6 @@ def _assign(mine: ast.Assign, theirs: cst.Assign) -> Iterator[Pair]:
     yield mine.value, theirs.value
 
 
-def _ann_assign(mine: ast.AnnAssign, theirs: cst.AnnAssign) -> Iterator[Pair]:
-    yield mine.target, theirs.target
-    yield mine.annotation, theirs.annotation.annotation
-    if mine.value is not None:
-        yield mine.value, theirs.value
-
-
 def _delete(mine: ast.Delete, theirs: cst.Del) -> Iterator[Pair]:
     target = theirs.target
     if isinstance(target, cst.Tuple) and not target.lpar:
@@ -160,24 +129,6 @@ def _delete(mine: ast.Delete, theirs: cst.Del) -> Iterator[Pair]:
     else:
         (only,) = mine.targets
         yield only, target
-
-
-def _raise(mine: ast.Raise, theirs: cst.Raise) -> Iterator[Pair]:
-    if mine.exc is not None:
-        yield mine.exc, theirs.exc
-    if mine.cause is not None:
-        yield mine.cause, _of(theirs.cause).item
-
-
-def _assert(mine: ast.Assert, theirs: cst.Assert) -> Iterator[Pair]:
-    yield mine.test, theirs.test
-    if mine.msg is not None:
-        yield mine.msg, theirs.msg
-
-
-def _value(mine: Any, theirs: Any) -> Iterator[Pair]:
-    if mine.value is not None:
-        yield mine.value, theirs.value
 
 
 def _parameters(mine: ast.arguments, theirs: cst.Parameters) -> Iterator[Pair]:
@@ -267,21 +218,6 @@ def _index(mine: ast.expr, theirs: cst.BaseSlice) -> Iterator[Pair]:
         yield mine, _of(theirs).value
 
 
-def _slice(mine: ast.Slice, theirs: cst.Slice) -> Iterator[Pair]:
-    for part, other in ((mine.lower, theirs.lower), (mine.upper, theirs.upper), (mine.step, theirs.step)):
-        if part is not None:
-            yield part, other
-
-
-def _attribute(mine: ast.Attribute, theirs: cst.Attribute) -> Iterator[Pair]:
-    yield mine.value, theirs.value
-
-
-def _binary(mine: ast.BinOp, theirs: cst.BinaryOperation) -> Iterator[Pair]:
-    yield mine.left, theirs.left
-    yield mine.right, theirs.right
-
-
 def _boolean(mine: ast.BoolOp, theirs: cst.BooleanOperation) -> Iterator[Pair]:
     # `a and b and c` is one node to Python where the lowering has not been: libcst's leans left.
     node: Any = theirs
@@ -291,20 +227,10 @@ def _boolean(mine: ast.BoolOp, theirs: cst.BooleanOperation) -> Iterator[Pair]:
     yield mine.values[0], node
 
 
-def _unary(mine: ast.UnaryOp, theirs: cst.UnaryOperation) -> Iterator[Pair]:
-    yield mine.operand, theirs.expression
-
-
 def _comparison(mine: ast.Compare, theirs: cst.Comparison) -> Iterator[Pair]:
     yield mine.left, theirs.left
     for value, other in zip(mine.comparators, theirs.comparisons, strict=True):
         yield value, other.comparator
-
-
-def _conditional(mine: ast.IfExp, theirs: cst.IfExp) -> Iterator[Pair]:
-    yield mine.test, theirs.test
-    yield mine.body, theirs.body
-    yield mine.orelse, theirs.orelse
 
 
 def _comprehension(mine: Any, theirs: Any) -> Iterator[Pair]:
@@ -327,23 +253,6 @@ def _lambda(mine: ast.Lambda, theirs: cst.Lambda) -> Iterator[Pair]:
     yield mine.body, theirs.body
 
 
-def _await(mine: ast.Await, theirs: cst.Await) -> Iterator[Pair]:
-    yield mine.value, theirs.expression
-
-
-def _yield_from(mine: ast.YieldFrom, theirs: cst.Yield) -> Iterator[Pair]:
-    yield mine.value, _of(theirs.value).item
-
-
-def _walrus(mine: ast.NamedExpr, theirs: cst.NamedExpr) -> Iterator[Pair]:
-    yield mine.target, theirs.target
-    yield mine.value, theirs.value
-
-
-def _text(mine: ast.JoinedStr, theirs: Any) -> Iterator[Pair]:
-    yield from _formatted(mine.values, _pieces(theirs))
-
-
 def _formatted(values: Sequence[ast.expr], pieces: Iterable[Any]) -> Iterator[Pair]:
     """What an f-string puts in, and what its format puts in."""
     put_in = [value for value in values if isinstance(value, ast.FormattedValue)]
@@ -362,105 +271,74 @@ def _pieces(node: Any) -> Iterator[Any]:
     yield from getattr(node, "parts", ())
 
 
-_NUMBERS = "Integer Float Imaginary"
+def _parts(text: str) -> Callable[[Any, Any], Iterator[Any]]:
+    """What is beneath a node, by the names of its fields, `mine` or `mine=theirs`: a list is a suite, and what Python's node lacks is
+    passed over."""
+    names = [
+        (mine, attrgetter(theirs or mine)) for mine, _, theirs in (one.partition("=") for one in text.split())
+    ]
 
-# What each node of Python's is to libcst: anything else means that the trees differ.
-_KINDS: dict[type, frozenset[str]] = {
-    kind: frozenset(names.split())
-    for kind, names in {
-        ast.Name: "Name",
-        ast.Constant: f"Name {_NUMBERS} SimpleString ConcatenatedString Ellipsis",
-        ast.JoinedStr: "FormattedString ConcatenatedString",
-        ast.Attribute: "Attribute",
-        ast.Call: "Call",
-        ast.Subscript: "Subscript",
-        ast.Slice: "Slice",
-        ast.BinOp: "BinaryOperation",
-        ast.BoolOp: "BooleanOperation",
-        ast.UnaryOp: "UnaryOperation",
-        ast.Compare: "Comparison",
-        ast.IfExp: "IfExp",
-        ast.List: "List",
-        ast.Tuple: "Tuple",
-        ast.Set: "Set",
-        ast.Dict: "Dict",
-        ast.ListComp: "ListComp",
-        ast.SetComp: "SetComp",
-        ast.DictComp: "DictComp",
-        ast.GeneratorExp: "GeneratorExp",
-        ast.Lambda: "Lambda",
-        ast.Await: "Await",
-        ast.Yield: "Yield",
-        ast.YieldFrom: "Yield",
-        ast.NamedExpr: "NamedExpr",
-        ast.Expr: "Expr",
-        ast.Assign: "Assign",
-        ast.AnnAssign: "AnnAssign",
-        ast.AugAssign: "AugAssign",
-        ast.Return: "Return",
-        ast.Raise: "Raise",
-        ast.Delete: "Del",
-        ast.Assert: "Assert",
-        ast.If: "If",
-        ast.For: "For",
-        ast.AsyncFor: "For",
-        ast.While: "While",
-        ast.With: "With",
-        ast.AsyncWith: "With",
-        ast.Try: "Try TryStar",
-        ast.Match: "Match",
-        ast.ExceptHandler: "ExceptHandler ExceptStarHandler",
-        ast.FunctionDef: "FunctionDef",
-        ast.AsyncFunctionDef: "FunctionDef",
-        ast.ClassDef: "ClassDef",
-    }.items()
-}
+    def beneath(mine: Any, theirs: Any) -> Iterator[Any]:
+        for name, other in names:
+            part = getattr(mine, name)
+            if isinstance(part, list):
+                yield from _suite(part, other(theirs))
+            elif part is not None:
+                yield part, other(theirs)
 
-_BENEATH: dict[type, Callable[[Any, Any], Iterator[Any]]] = {
-    ast.JoinedStr: _text,
-    ast.Attribute: _attribute,
-    ast.Call: _call,
-    ast.Subscript: _subscript,
-    ast.Slice: _slice,
-    ast.BinOp: _binary,
-    ast.BoolOp: _boolean,
-    ast.UnaryOp: _unary,
-    ast.Compare: _comparison,
-    ast.IfExp: _conditional,
-    ast.List: _display,
-    ast.Tuple: _display,
-    ast.Set: _display,
-    ast.Dict: _dict,
-    ast.ListComp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.DictComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.Lambda: _lambda,
-    ast.Await: _await,
-    ast.Yield: _value,
-    ast.YieldFrom: _yield_from,
-    ast.NamedExpr: _walrus,
-    ast.Expr: _value,
-    ast.Assign: _assign,
-    ast.AnnAssign: _ann_assign,
-    ast.AugAssign: _walrus,
-    ast.Return: _value,
-    ast.Raise: _raise,
-    ast.Delete: _delete,
-    ast.Assert: _assert,
-    ast.If: _if,
-    ast.For: _for,
-    ast.AsyncFor: _for,
-    ast.While: _while,
-    ast.With: _with,
-    ast.AsyncWith: _with,
-    ast.Try: _try,
-    ast.Match: _match,
-    ast.ExceptHandler: _handler,
-    ast.FunctionDef: _function,
-    ast.AsyncFunctionDef: _function,
-    ast.ClassDef: _class,
+    return beneath
+
+
+_CONSTANTS = "Name Integer Float Imaginary SimpleString ConcatenatedString Ellipsis"
+# What each node of Python's is to libcst, anything else means that the trees differ; and what is beneath it.
+_SAME: dict[type, tuple[str, str | Callable[[Any, Any], Iterator[Any]]]] = {
+    ast.Name: ("Name", ""),
+    ast.Constant: (_CONSTANTS, ""),
+    ast.JoinedStr: ("FormattedString ConcatenatedString", lambda m, t: _formatted(m.values, _pieces(t))),
+    ast.Attribute: ("Attribute", "value"),
+    ast.Call: ("Call", _call),
+    ast.Subscript: ("Subscript", _subscript),
+    ast.Slice: ("Slice", "lower upper step"),
+    ast.BinOp: ("BinaryOperation", "left right"),
+    ast.BoolOp: ("BooleanOperation", _boolean),
+    ast.UnaryOp: ("UnaryOperation", "operand=expression"),
+    ast.Compare: ("Comparison", _comparison),
+    ast.IfExp: ("IfExp", "test body orelse"),
+    ast.List: ("List", _display),
+    ast.Tuple: ("Tuple", _display),
+    ast.Set: ("Set", _display),
+    ast.Dict: ("Dict", _dict),
+    ast.ListComp: ("ListComp", _comprehension),
+    ast.SetComp: ("SetComp", _comprehension),
+    ast.DictComp: ("DictComp", _comprehension),
+    ast.GeneratorExp: ("GeneratorExp", _comprehension),
+    ast.Lambda: ("Lambda", _lambda),
+    ast.Await: ("Await", "value=expression"),
+    ast.Yield: ("Yield", "value"),
+    ast.YieldFrom: ("Yield", "value=value.item"),
+    ast.NamedExpr: ("NamedExpr", "target value"),
+    ast.Expr: ("Expr", "value"),
+    ast.Assign: ("Assign", _assign),
+    ast.AnnAssign: ("AnnAssign", "target annotation=annotation.annotation value"),
+    ast.AugAssign: ("AugAssign", "target value"),
+    ast.Return: ("Return", "value"),
+    ast.Raise: ("Raise", "exc cause=cause.item"),
+    ast.Delete: ("Del", _delete),
+    ast.Assert: ("Assert", "test msg"),
+    ast.If: ("If", "test body orelse"),
+    ast.For: ("For", "target iter body orelse"),
+    ast.AsyncFor: ("For", "target iter body orelse"),
+    ast.While: ("While", "test body orelse"),
+    ast.With: ("With", _with),
+    ast.AsyncWith: ("With", _with),
+    ast.Try: ("Try TryStar", _try),
+    ast.Match: ("Match", _match),
+    ast.ExceptHandler: ("ExceptHandler ExceptStarHandler", "type body"),
+    ast.FunctionDef: ("FunctionDef", _function),
+    ast.AsyncFunctionDef: ("FunctionDef", _function),
+    ast.ClassDef: ("ClassDef", _class),
 }
 if hasattr(ast, "TryStar"):  # Python 3.11
-    _KINDS[ast.TryStar] = _KINDS[ast.Try]
-    _BENEATH[ast.TryStar] = _try
+    _SAME[ast.TryStar] = _SAME[ast.Try]
+_KINDS = {kind: frozenset(names.split()) for kind, (names, _) in _SAME.items()}
+_BENEATH = {kind: _parts(how) if isinstance(how, str) else how for kind, (_, how) in _SAME.items()}

@@ -30,9 +30,8 @@ from gpulint.version import __version__
 
 FORMER: Final = ".gpulint_cache"  # in the project: where it was once
 _FORMAT: Final = 6
-_OURS: Final = re.compile(
-    r"[0-9a-f]{24}-[0-9a-f]{24}\.json(?:\.[0-9a-f]{12})?"
-)  # with the last, not yet whole
+# With the last, not yet whole
+_OURS: Final = re.compile(r"[0-9a-f]{24}-[0-9a-f]{24}\.json(?:\.[0-9a-f]{12})?")
 _STALE_SECONDS: Final = 30 * 24 * 3600
 # A file that is not there, as a dependency: its appearance changes what the dependent file means.
 ABSENT: Final = ""
@@ -199,9 +198,8 @@ class Cache:
         `hash_of` gives the content hash of a dependency, `ABSENT` where it cannot be read.
         """
         stored = self._entries.get(path)
-        if (
-            stored == digest
-        ):  # most files have neither findings nor dependencies: their entry is the hash alone
+        # Most files have neither findings nor dependencies: their entry is the hash alone
+        if stored == digest:
             return CacheEntry()
         if not isinstance(stored, list) or not stored or stored[0] != digest:
             return None

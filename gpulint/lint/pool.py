@@ -81,9 +81,8 @@ class _Worker(Generic[Item]):
 
     def give(self, items: Sequence[Item]) -> None:
         self.pending.extend(items)
-        with contextlib.suppress(
-            BrokenPipeError, ConnectionResetError
-        ):  # dead already: seen when its pipe is read
+        # Dead already: seen when its pipe is read
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.pipe.send(list(items))
 
 

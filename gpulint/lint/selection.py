@@ -11,10 +11,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
 
+from gpulint.rules import all_rules
+
 from gpulint.config import Config, ConfigError, Glob, did_you_mean, is_version, nearest_rule
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule, RuleSet
-from gpulint.rules import all_rules
 
 # Codes that no rule file stands for: what cannot be read or parsed, and suppressions that suppress nothing.
 BUILT_IN: Final = {"GPU000": "invalid-file", "GPU001": "unused-suppression"}

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from gpulint.source.files import TextError
 from gpulint.source.syntax import Flaw, flaw
 
 if TYPE_CHECKING:
@@ -31,14 +32,8 @@ _MOST_BEYOND: Final = 100_000
 _BOM: Final = "\ufeff"
 
 
-class SourceError(Exception):
-    """The text cannot be analysed. Reported as GPU000 at `line`, `column` (both from 1)."""
-
-    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.column = column
+class SourceError(TextError):
+    """The text cannot be analysed. Reported as GPU000 there."""
 
 
 class Trees:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpulint.analysis.torch.allocator import SINCE, bad_options, split_size
+from gpulint.units import options, parts
 
 OLD: Final = "PYTORCH_CUDA_ALLOC_CONF"
 NEW: Final = "PYTORCH_ALLOC_CONF"
@@ -38,17 +39,13 @@ def parse(text: str) -> dict[str, str]:
 
     Raises ValueError for text that is not of this form.
     """
-    found: dict[str, str] = {}
-    for part in re.split(r",(?![^\[]*\])", text.replace(" ", "")):
-        if not part:
-            continue
-        key, colon, value = part.partition(":")
-        if not colon or not key or not value:
+    written = text.replace(" ", "")
+    for part in parts(written):
+        if not all(part.partition(":")):
             raise ValueError(
                 f"allocator settings are written key:value,key:value; {part!r} is not of this form"
             )
-        found[key] = value
-    return found
+    return dict(options(written))
 
 
 def refusal(text: str) -> str | None:

@@ -75,9 +75,8 @@ def tell(message: str, level: int = logging.INFO) -> None:
     if logger.hasHandlers() or level >= logging.WARNING:
         logger.log(level, "%s", message)
     elif logger.level <= level:
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # nobody reads it any more: no reason to end a training
+        # Nobody reads it any more: no reason to end a training
+        with contextlib.suppress(OSError, ValueError):
             print(message, file=sys.stderr or sys.__stderr__)
 
 

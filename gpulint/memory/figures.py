@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpulint.memory.accounts.driver import driver
+from gpulint.memory.accounts.segments import segments_of
 from gpulint.memory.device import cuda_missing, cuda_started, device_index, tell, torch_module
 from gpulint.memory.peaks import process_peak
 from gpulint.units import format_bytes
@@ -126,19 +126,13 @@ def stats(device: Any = None, blocks: bool = True) -> MemoryStats:
 
 
 def _largest_free_block(index: int) -> int:
-    snapshot = torch_module().cuda.memory_snapshot
-    light = "include_traces" in inspect.signature(snapshot).parameters
-    segments = snapshot(include_traces=False) if light else snapshot()
-    return max(
-        (
-            int(block["size"])
-            for segment in segments
-            if segment["device"] == index and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
-            for block in segment["blocks"]
-            if block["state"] == "inactive"
-        ),
-        default=0,
+    blocks = (
+        block
+        for segment in segments_of(index)
+        if tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
+        for block in segment["blocks"]
     )
+    return max((int(block["size"]) for block in blocks if block["state"] == "inactive"), default=0)
 
 
 def _card_without_cuda(index: int) -> tuple[int | None, int | None]:

@@ -80,10 +80,24 @@ def is_oom(error: BaseException) -> bool:
 
 
 class OomGuard:
-    """What `oom_guard` returns. `events` are the errors seen so far, `last` the latest or None.
+    """Recover from out-of-memory errors: free what the failed step held, say why it failed and what helps.
 
-    As a context manager it cleans up and lets the error go on; with `reraise=False` it swallows it, and `last`
-    tells that it happened. As a decorator, or through `run`, it can also try again.
+        @memory.oom_guard(retry="halve")
+        def train(batch_size=64): ...
+
+        with memory.oom_guard(reraise=False) as guard:
+            loss = step(batch)
+        if guard.last:
+            continue                        # skip the batch
+
+    `retry=N` calls the function again up to N times; `retry="halve"` calls it with half of its argument
+    `batch_size` (the name may be another one; if there is no such parameter, the first argument), down to
+    `minimum`, and later calls go on with the size that worked. `snapshot` writes the allocator's state at the
+    time of the error to this file. With `reraise=False` a final error is swallowed. The diagnosis is logged to
+    `gpulint.memory` at `level`, once for a kind of error at a line; each further one of them takes a line.
+
+    As a context manager it cleans up and lets the error go on, as a decorator, or through `run`, it can also try again.
+    `events` are the errors seen so far, `last` the latest or None.
     """
 
     def __init__(
@@ -225,34 +239,7 @@ class OomGuard:
         return path
 
 
-def oom_guard(
-    retry: Retry = None,
-    *,
-    batch_size: str = "batch_size",
-    minimum: int = 1,
-    snapshot: str | os.PathLike[str] | None = None,
-    reraise: bool = True,
-    level: int = logging.ERROR,
-) -> OomGuard:
-    """Recover from out-of-memory errors: free what the failed step held, say why it failed and what helps.
-
-        @memory.oom_guard(retry="halve")
-        def train(batch_size=64): ...
-
-        with memory.oom_guard(reraise=False) as guard:
-            loss = step(batch)
-        if guard.last:
-            continue                        # skip the batch
-
-    `retry=N` calls the function again up to N times; `retry="halve"` calls it with half of its argument
-    `batch_size` (the name may be another one; if there is no such parameter, the first argument), down to
-    `minimum`, and later calls go on with the size that worked. `snapshot` writes the allocator's state at the
-    time of the error to this file. With `reraise=False` a final error is swallowed. The diagnosis is logged to
-    `gpulint.memory` at `level`, once for a kind of error at a line; each further one of them takes a line.
-    """
-    return OomGuard(
-        retry, batch_size=batch_size, minimum=minimum, snapshot=snapshot, reraise=reraise, level=level
-    )
+oom_guard = OomGuard
 
 
 class _Failure:

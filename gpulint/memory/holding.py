@@ -24,9 +24,9 @@ def holders_of(tensors: Sequence[Any]) -> list[tuple[str, ...]]:
     for number, tensor in enumerate(tensors):
         # One birth site a tensor: it is how the answer tells which tensor a holder holds.
         frames.sites.append(Site("", number + 1, "asked for"))
-        targets[_key(tensor)] = Block(len(frames.sites) - 1, "device", 0, storage_bytes(tensor), 1)
+        targets[key_of(tensor)] = Block(len(frames.sites) - 1, "device", 0, storage_bytes(tensor), 1)
     held: list[list[str]] = [[] for _ in tensors]
-    for holder in find(targets, _key, range(0), frames):
+    for holder in find(targets, key_of, range(0), frames):
         if holder.scope == "unknown":
             continue
         for birth in holder.births:
@@ -40,5 +40,6 @@ def _home() -> str:
     return os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
 
 
-def _key(tensor: Any) -> Any:
+def key_of(tensor: Any) -> Any:
+    """What stands for a tensor's memory, or for a tensor that has none of its own."""
     return storage_key(tensor) or ("object", id(tensor))

@@ -20,6 +20,7 @@ from gpulint.memory.accounts.records import Account, Entry, How
 from gpulint.memory.accounts.taking import CONTEXT
 from gpulint.operator import agent, processes
 from gpulint.operator.gpu import Card, NoDriver, driver, read_cards
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 INSIDE = (
@@ -40,7 +41,7 @@ class NoAnswer(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Told(Record):
     """What is known of a process: its own accounts, none where it did not answer for the reasons in `why`; and the cards that
     list it, as the driver tells it, with `driver` saying why that is not known."""
 
@@ -50,16 +51,6 @@ class Told:
     why: tuple[str, ...] = ()
     cards: tuple[Card, ...] = ()
     driver: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "pid": self.pid,
-            "command": self.command,
-            "accounts": [account.to_json() for account in self.accounts],
-            "why": list(self.why),
-            "cards": [card.to_json() for card in self.cards],
-            "driver": self.driver,
-        }
 
     def lines(self) -> list[str]:
         """For people."""

@@ -10,17 +10,18 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from gpulint.allocator import Allocator, OutOfMemory
+from gpulint.allocator import replay
 from gpulint.memory import alloc_conf
 from gpulint.operator.launcher import torch_version_of
 from gpulint.operator.scenarios import Scenario
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """What one scenario did under one setting; bytes. `error` is set where it could not be run at all."""
 
     scenario: str
@@ -36,38 +37,11 @@ class Outcome:
     read_back: str | None = None
     error: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def in_model(scenario: Scenario, setting: str, capacity: int | None = None) -> Outcome:
+def in_model(scenario: Scenario, setting: str) -> Outcome:
     """Run a scenario in the allocator model."""
-    model = Allocator(setting, capacity, scenario.limit)
-    addresses: dict[int, int] = {}
-    succeeded = True
-    try:
-        for event in scenario.events:
-            if event.action == "alloc":
-                addresses[event.name] = model.malloc(event.size, event.stream)
-            elif event.action == "free":
-                model.free(addresses.pop(event.name))
-            else:
-                model.empty_cache()
-    except OutOfMemory:
-        succeeded = False
-    end = model.snapshot()
-    return Outcome(
-        scenario.name,
-        setting,
-        "model",
-        succeeded,
-        end.peak_allocated,
-        end.peak_reserved,
-        end.allocated,
-        end.reserved,
-        end.largest_free,
-        end.retries,
-    )
+    end, succeeded = replay(scenario.events, setting, scenario.limit)
+    return Outcome(scenario.name, setting, "model", succeeded, **asdict(end))
 
 
 def on_gpu(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gpulint.memory.accounts.driver import NoDriver as NoDriver
 from gpulint.memory.accounts.driver import driver as driver
+from gpulint.memory.accounts.driver import sizes_on
 from gpulint.operator import processes
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(Record):
     """A process on a card. `bytes` is None where the driver does not tell, `user` and `command` are "" where the
     process cannot be seen from here (another container, another user's under hidepid)."""
 
@@ -25,7 +28,7 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class Card(Record):
     """One GPU. Sizes in bytes, temperature in degrees Celsius, `load` in percent, `power` in watts; None where the
     card does not tell. `problem` says why a card cannot be read at all (it has fallen off the bus)."""
 
@@ -38,7 +41,7 @@ class Card:
     temperature: int | None = None
     load: int | None = None
     power: float | None = None
-    tenants: tuple[Tenant, ...] = field(default=())
+    tenants: tuple[Tenant, ...] = ()
     problem: str = ""
 
     @property
@@ -47,9 +50,6 @@ class Card:
         if self.used is None or any(tenant.bytes is None for tenant in self.tenants):
             return 0
         return max(0, self.used - sum(tenant.bytes or 0 for tenant in self.tenants))
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def read_cards(nvml: Any) -> list[Card]:
@@ -80,7 +80,10 @@ def _card(nvml: Any, index: int) -> Card:
         temperature=_or_none(nvml, lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
         load=load,
         power=power,
-        tenants=tuple(_tenants(nvml, handle)),
+        tenants=tuple(
+            tenant(pid, size)
+            for pid, size in sorted(sizes_on(nvml, handle).items(), key=lambda one: -(one[1] or 0))
+        ),
     )
 
 
@@ -96,21 +99,13 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _tenants(nvml: Any, handle: Any) -> Iterable[Tenant]:
-    import os
-
-    sizes: dict[int, int | None] = {}
-    for question in (nvml.nvmlDeviceGetComputeRunningProcesses, nvml.nvmlDeviceGetGraphicsRunningProcesses):
-        for entry in _or_none(nvml, lambda ask=question: ask(handle)) or ():
-            # A process may be listed for compute and graphics, with the same figure.
-            sizes[int(entry.pid)] = None if entry.usedGpuMemory is None else int(entry.usedGpuMemory)
-    for pid, size in sorted(sizes.items(), key=lambda item: -(item[1] or 0)):
-        known = processes.describe(pid)
-        if known is None or processes.opens_gpu(pid) is False:
-            # Not here, or the number is the host's and by chance that of another process here.
-            yield Tenant(pid, size)
-        else:
-            yield Tenant(pid, size, known.user, known.command, known.uid == os.getuid())
+def tenant(pid: int, size: int | None) -> Tenant:
+    """The process under a number of the driver's, as far as it is one of this container's that has a GPU open."""
+    known = processes.describe(pid)
+    if known is None or processes.opens_gpu(pid) is False:
+        # Not here, or the number is the host's and by chance that of another process here.
+        return Tenant(pid, size)
+    return Tenant(pid, size, known.user, known.command, known.uid == os.getuid())
 
 
 # -- for people ------------------------------------------------------------------------------------------------
@@ -195,8 +190,6 @@ def candidates(
     Open device files decide who is on a GPU; where they may not be seen, NVML's list (`cards`, None where NVML cannot
     be asked).
     """
-    import os
-
     on_card = {tenant.pid for card in cards or () for tenant in card.tenants}
     protected = processes.ancestors()
     allowed: list[processes.Process] = []

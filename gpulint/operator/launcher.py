@@ -100,8 +100,9 @@ def allocator_environment(
     variable = alloc_conf.variable_for(version)
     if wanted != "auto":
         return variable, alloc_conf.render(alloc_conf.parse(wanted))
-    present = {**_read(environment, alloc_conf.OLD), **_read(environment, alloc_conf.NEW)}
-    merged = {**alloc_conf.automatic(version, sys.platform), **present}
+    merged = alloc_conf.automatic(version, sys.platform)
+    for name in (alloc_conf.OLD, alloc_conf.NEW):
+        merged |= alloc_conf.parse(environment.get(name, ""))
     return (variable, alloc_conf.render(merged)) if merged else None
 
 
@@ -114,10 +115,6 @@ def no_cards(environment: Mapping[str, str]) -> list[str]:
     """What is to be said where `CUDA_VISIBLE_DEVICES` is no list of cards, as a fraction is none."""
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     return [] if visible is None or alloc_conf.lists_cards(visible) else [alloc_conf.not_a_limit(visible)]
-
-
-def _read(environment: Mapping[str, str], name: str) -> dict[str, str]:
-    return alloc_conf.parse(environment.get(name, ""))
 
 
 def child_environment(

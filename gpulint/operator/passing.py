@@ -22,9 +22,8 @@ PASSED_ON: Final = tuple(
 )
 _PR_SET_PDEATHSIG: Final = 1
 _SENT_BY_A_PROCESS: Final = 0  # si_code SI_USER and below; above it the kernel speaks, for the terminal
-_NOTE: Final = struct.Struct(
-    "=Bd"
-)  # the number of a signal, and when it came (seconds of the monotonic clock)
+# The number of a signal, and when it came (seconds of the monotonic clock)
+_NOTE: Final = struct.Struct("=Bd")
 _SAME: Final = 0.5  # signals to a group reach its processes within this many seconds of each other
 _PATIENCE: Final = 0.1
 

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any, BinaryIO, Final, cast
 
 from lsprotocol import types
@@ -51,9 +52,8 @@ def serve(verbose: bool) -> int:
     """
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # the thread that waits for input would hold up any other end
+    # The thread that waits for input would hold up any other end
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     server = create()
     # Whatever else writes to standard output, a project's own rule for one, must not get between the messages.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -65,62 +65,39 @@ def serve(verbose: bool) -> int:
 def create() -> GpulintServer:
     """A server with its handlers, not yet started."""
     server = GpulintServer()
-    _documents(server)
-    _notebooks(server)
+    _notices(server)
     _requests(server)
     return server
 
 
-def _documents(server: GpulintServer) -> None:
+def _notices(server: GpulintServer) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         server.session = Session(server, params)
 
-    @server.feature(types.INITIALIZED)
-    def initialized(params: types.InitializedParams) -> None:
-        server.session.ready()
+    def hand_on(method: str, handle: Callable[[Session, Any], None]) -> None:
+        @server.feature(method)
+        def told(params: Any) -> None:
+            handle(server.session, params)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        server.session.opened(params)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    def did_change(params: types.DidChangeTextDocumentParams) -> None:
-        server.session.changed(params)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    def did_close(params: types.DidCloseTextDocumentParams) -> None:
-        server.session.closed(params)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        server.session.saved()
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    def did_change_watched_files(params: types.DidChangeWatchedFilesParams) -> None:
-        server.session.files_changed(params)
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
-        server.session.configured(params.settings)
+    for method, handle in _TOLD.items():
+        hand_on(method, handle)
 
 
-def _notebooks(server: GpulintServer) -> None:
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def did_open(params: types.DidOpenNotebookDocumentParams) -> None:
-        server.session.book_opened(params)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def did_change(params: types.DidChangeNotebookDocumentParams) -> None:
-        server.session.book_changed(params)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def did_close(params: types.DidCloseNotebookDocumentParams) -> None:
-        server.session.book_closed(params)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    def did_save(params: types.DidSaveNotebookDocumentParams) -> None:
-        server.session.saved()
+# What the client tells, and who hears it.
+_TOLD: Final[dict[str, Callable[[Session, Any], None]]] = {
+    types.INITIALIZED: lambda session, _: session.ready(),
+    types.TEXT_DOCUMENT_DID_OPEN: Session.opened,
+    types.TEXT_DOCUMENT_DID_CHANGE: Session.changed,
+    types.TEXT_DOCUMENT_DID_CLOSE: Session.closed,
+    types.TEXT_DOCUMENT_DID_SAVE: lambda session, _: session.saved(),
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: Session.files_changed,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: lambda session, params: session.configured(params.settings),
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: Session.book_opened,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: Session.book_changed,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: Session.book_closed,
+    types.NOTEBOOK_DOCUMENT_DID_SAVE: lambda session, _: session.saved(),
+}
 
 
 def _requests(server: GpulintServer) -> None:

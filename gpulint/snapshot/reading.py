@@ -204,10 +204,8 @@ class _Reader:
         return self._frames.setdefault(frame, frame)
 
     def _stack(self, frames: tuple[Frame, ...], forward: bool = False) -> Stack:
-        key = (
-            forward,
-            *map(id, frames),
-        )  # of frames that are interned, so the same wherever they are the same
+        # Of frames that are interned, so the same wherever they are the same
+        key = (forward, *map(id, frames))
         stack = self._stacks.get(key)
         if stack is None:
             self._framed += len(frames)

@@ -34,18 +34,25 @@ _FOREIGN_BOMS: Final = (
 )
 
 
-class FileError(Exception):
-    """A file cannot be read as Python source. Reported as GPU000 at `line`, `column` (both from 1).
+class TextError(Exception):
+    """Something is wrong with a text at `line`, `column`, both from 1: one sentence."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class FileError(TextError):
+    """A file cannot be read as Python source. Reported as GPU000 there.
 
     `name` is the kebab-case name of the diagnostic, such as ``unreadable-file`` or ``invalid-encoding``.
     """
 
     def __init__(self, name: str, message: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(message)
+        super().__init__(message, line, column)
         self.name = name
-        self.message = message
-        self.line = line
-        self.column = column
 
 
 @dataclass(frozen=True, slots=True)

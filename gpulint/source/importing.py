@@ -138,9 +138,8 @@ def project_root(origin: str, top: Top) -> str:
     folder = os.path.dirname(os.path.abspath(origin))
     roots = import_roots(folder, top)
     # The topmost: beside a folder `src`, which imports may start from as well, stand the scripts that call what is in it.
-    return min(
-        map(str, roots), key=len, default=folder
-    )  # none: packages within packages, too deep to see their root
+    # None: packages within packages, too deep to see their root
+    return min(map(str, roots), key=len, default=folder)
 
 
 @lru_cache(maxsize=512)

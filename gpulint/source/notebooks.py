@@ -17,6 +17,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from gpulint.source.edits import LineIndex
+from gpulint.source.files import TextError
 
 SUFFIX: Final = ".ipynb"
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
@@ -34,14 +35,8 @@ def is_notebook(path: str) -> bool:
     return path.endswith(SUFFIX)
 
 
-class NotebookError(Exception):
-    """The text is no notebook. `line` and `column`, from 1, count in the JSON."""
-
-    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.column = column
+class NotebookError(TextError):
+    """The text is no notebook. `line` and `column` count in the JSON."""
 
 
 @dataclass(frozen=True, slots=True)

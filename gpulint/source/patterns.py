@@ -15,7 +15,6 @@ from typing import Any, Final
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-_STAR: Final = "[^/]*"
 _FOLDERS: Final = "(?:/.+)?"  # `**` between two parts of a pattern
 _FOLDERS_FIRST: Final = "^(?:.+/)?"  # and before the first
 # What follows a star up to the next: characters, escaped ones, and sets of them.

@@ -9,9 +9,9 @@ the whole file generated.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from itertools import accumulate
-from types import TracebackType
 from typing import Any
 
 import libcst as cst
@@ -40,36 +40,6 @@ INTERPOLATED: tuple[type[cst.CSTNode], ...] = (
 _fields: dict[type, tuple[str, ...]] = {}
 
 
-class _Mark:
-    """The start and end of a node without its surrounding blanks, as libcst's nodes announce them."""
-
-    __slots__ = ("end_node", "node", "recorder", "start", "start_node")
-
-    def __init__(
-        self,
-        recorder: _Recorder,
-        node: cst.CSTNode,
-        start_node: cst.CSTNode | None,
-        end_node: cst.CSTNode | None,
-    ) -> None:
-        self.recorder = recorder
-        self.node = node
-        self.start_node = start_node
-        self.end_node = end_node
-        self.start = 0
-
-    def __enter__(self) -> None:
-        self.start = len(self.recorder.tokens)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        inner = self.recorder.inner
-        start = self.start if self.start_node is None else self.recorder.range(self.start_node)[0]
-        end = len(self.recorder.tokens) if self.end_node is None else self.recorder.range(self.end_node)[1]
-        inner[id(self.node)] = (start, end)
-
-
 class _Recorder(CodegenState):
     """Code generation that notes, per node, the number of the first token and of the token after the last.
 
@@ -88,10 +58,15 @@ class _Recorder(CodegenState):
     def after_codegen(self, node: cst.CSTNode) -> None:
         self.outer[id(node)] = (self._stack.pop(), len(self.tokens))
 
-    def record_syntactic_position(  # type: ignore[override]
+    @contextmanager
+    def record_syntactic_position(
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> _Mark:
-        return _Mark(self, node, start_node, end_node)
+    ) -> Iterator[None]:
+        """Start and end of a node without its surrounding blanks, as libcst's nodes announce them."""
+        start = len(self.tokens)
+        yield
+        end = len(self.tokens) if end_node is None else self.range(end_node)[1]
+        self.inner[id(node)] = (start if start_node is None else self.range(start_node)[0], end)
 
     def range(self, node: cst.CSTNode) -> Range:
         return self.inner.get(id(node)) or self.outer[id(node)]
@@ -180,17 +155,16 @@ class Spans:
 
     def offsets(self, node: cst.CSTNode) -> Range:
         """`of` as offsets into the text."""
-        chunk = self._chunk(node)
-        span = chunk.inner.get(id(node)) or chunk.outer.get(id(node))
-        if span is None:
-            raise PositionError(f"This {type(node).__name__} does not stand in the file's tree.")
-        return chunk.place(span)
+        return self._placed(node, inner=True)
 
     def outer(self, node: cst.CSTNode) -> Range:
         """Offsets with everything the node owns: parentheses, leading lines, trailing comment and line
         end."""
+        return self._placed(node, inner=False)
+
+    def _placed(self, node: cst.CSTNode, inner: bool) -> Range:
         chunk = self._chunk(node)
-        span = chunk.outer.get(id(node))
+        span = (inner and chunk.inner.get(id(node))) or chunk.outer.get(id(node))
         if span is None:
             raise PositionError(f"This {type(node).__name__} does not stand in the file's tree.")
         return chunk.place(span)
@@ -287,3 +261,10 @@ def child_nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from value
         elif isinstance(value, cst.CSTNode):
             yield value
+
+
+def nodes_below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """All that is beneath a node and carries meaning."""
+    for child in child_nodes(node):
+        yield child
+        yield from nodes_below(child)

@@ -144,12 +144,12 @@ def place_of(site: Site, root: str) -> str:
     return f"{site.function}, {file}:{site.line}"
 
 
-def births_of(device: Device, pieces: Mapping[Hashable, Piece], root: str, most: int = 3) -> list[str]:
+def births_of(device: Device, pieces: Mapping[Hashable, Piece], root: str) -> list[str]:
     """The lines that pieces were born at, with their bytes, largest first."""
     totals: dict[int, int] = {}
     for piece in pieces.values():
         totals[piece.site] = totals.get(piece.site, 0) + piece.size
-    return by_line(device, totals, root, most)
+    return by_line(device, totals, root, most=3)
 
 
 def by_line(device: Device, totals: Mapping[int, int], root: str, most: int = 5) -> list[str]:

@@ -15,13 +15,12 @@ from typing import Any, Final
 import torch
 
 from gpulint.runtime.observing.calls import collect
-from gpulint.runtime.probes.cuda import _segments
+from gpulint.runtime.probes.crests import by_site, changes_of, highest
+from gpulint.runtime.probes.cuda import _segments, allocated_blocks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.history import without_inductor
-from gpulint.runtime.record.result import Site
 from gpulint.testing.devices import Crossed, Piece, Pieces, identity
 
-ROUND: Final = 512  # the caching allocator's smallest block
 MOST_EVENTS: Final = (
     500_000  # allocations and frees of one test's call that are kept to tell what makes its peak
 )
@@ -37,7 +36,6 @@ class Gpu:
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
         self._entered = 0
-        self._sites: dict[tuple[str, int, str], int] = {}
         self._peak: _Peak | None = None
 
     @property
@@ -92,26 +90,10 @@ class Gpu:
 
     def blocks(self) -> dict[Hashable, _Block]:
         """The allocated blocks of all cards: (card, address) -> size and site."""
-        found: dict[Hashable, _Block] = {}
-        for segment in _segments():
-            address = segment["address"]
-            for block in segment["blocks"]:
-                if block["state"] == "active_allocated":
-                    where = (segment["device"], block.get("address", address))
-                    found[where] = (block["size"], self.site(block.get("frames") or ()))
-                address += block["size"]
-        return found
-
-    def site(self, stack: Any) -> int:
-        """The index of the user's line in a recorded stack; 0 where there is none."""
-        for frame in stack:
-            if self.frames.is_user(frame["filename"]):
-                line = (frame["filename"], frame["line"], frame["name"])
-                known = self._sites.get(line)
-                if known is None:
-                    known = self._sites[line] = self.frames.intern(Site(*line))
-                return known
-        return 0
+        return {
+            (card, address): (size, self.frames.recorded(stack))
+            for card, address, size, stack in allocated_blocks(_segments())
+        }
 
     def key(self, tensor: Any) -> Hashable | None:
         try:
@@ -190,9 +172,8 @@ class _Peak:
         if not _started():
             return [0] * torch.cuda.device_count()
         read = torch.cuda.max_memory_allocated if what == "allocated" else torch.cuda.max_memory_reserved
-        for card in range(
-            torch.cuda.device_count()
-        ):  # whoever resets the counters, or takes them back, takes nothing from us
+        # Whoever resets the counters, or takes them back, takes nothing from us
+        for card in range(torch.cuda.device_count()):
             self._kept[what, card] = max(read(card), self._kept.get((what, card), 0))
         return [self._kept[what, card] for card in range(torch.cuda.device_count())]
 
@@ -261,34 +242,12 @@ class _Peak:
         events = _trace(card)
         if len(events) >= MOST_EVENTS:
             return None
-        highest = _highest(events)
         alive = {key[1]: block for key, block in self._before.items() if key[0] == card}  # type: ignore[index]
-        for event in events[:highest]:
-            if event["action"] == "alloc":
-                size = (event["size"] + ROUND - 1) // ROUND * ROUND
-                alive[event["addr"]] = (size, self._gpu.site(event.get("frames") or ()))
-            elif event["action"] == "free_requested":
-                alive.pop(event["addr"], None)
-        totals: dict[int, int] = {}
-        for size, site in alive.values():
-            totals[site] = totals.get(site, 0) + size
-        return totals
-
-
-def _highest(events: list[Any]) -> int:
-    """How many events lead to the highest point."""
-    level = top = found = 0
-    sizes: dict[int, int] = {}
-    for number, event in enumerate(events, 1):
-        size = (event["size"] + ROUND - 1) // ROUND * ROUND
-        if event["action"] == "alloc":
-            level += size
-            sizes[event["addr"]] = size
-        elif event["action"] == "free_requested":
-            level -= sizes.pop(event["addr"], size)
-        if level > top:
-            top, found = level, number
-    return found
+        base = by_site(alive.values())
+        recorded = self._gpu.frames.recorded
+        changes = changes_of(events, alive, lambda event: recorded(event.get("frames") or ()))
+        crest = highest(base, [change for _, change in changes])
+        return None if crest is None else crest.parts
 
 
 def _trace(card: int) -> list[Any]:

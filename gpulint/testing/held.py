@@ -77,7 +77,7 @@ class Peaks:
     def missing(self, nodeid: str, device: Device, renewing: str) -> str:
         """That nothing is committed for a test on this device, and what adds it."""
         key = self.key(nodeid, device)
-        others = ", ".join(list(dict.fromkeys(one.where for one in self.known.elsewhere(key)))[:3])
+        others = ", ".join(self.known.elsewhere(key))
         but = f"; it has {others}" if others else ""
         return (
             f"gpu_memory: {self.shown} has no peak of this test on {key.where}{but}\n  write it: {renewing}"

@@ -312,9 +312,8 @@ class Running:
         device = [] if self._settings.device == "auto" else ["--gpu-memory-device", self._settings.device]
         options = ["--gpu-memory-baseline", self._peaks.shown, "--gpu-memory-write-baseline", *device]
         every = ["--gpu-memory-all"] if item.get_closest_marker(LIMITS) is None else []
-        file = os.path.relpath(
-            item.path, item.config.invocation_params.dir
-        )  # node ids begin at pytest's root
+        # Node ids begin at pytest's root
+        file = os.path.relpath(item.path, item.config.invocation_params.dir)
         return shlex.join(["pytest", *options, *every, file + "".join(item.nodeid.partition("::")[1:])])
 
     # -- what there has to be

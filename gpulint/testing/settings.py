@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -44,54 +44,36 @@ class Settings:
 
 def add_options(parser: pytest.Parser) -> None:
     """The plugin's options and keys."""
-    group = parser.getgroup("gpulint", "GPU memory (gpulint)")
-    group.addoption(
+    add = parser.getgroup("gpulint", "GPU memory (gpulint)").addoption
+    looks = (
+        "look at what each test leaves on the device after its teardown; `error` makes it an error of the test, `report` "
+        "(the default) only tells it at the end"
+    )
+    add(
         "--gpu-memory-leaks",
         nargs="?",
         const="report",
-        default=None,
         type=_mode,
         metavar="report|error",
-        help="look at what each test leaves on the device after its teardown; `error` makes it an error of the test, `report` "
-        "(the default) only tells it at the end",
+        help=looks,
     )
-    group.addoption(
-        "--gpu-memory-leaks-above",
-        default=None,
-        type=_size,
-        metavar="SIZE",
-        help="leave out what is no larger than this, such as 1MiB (default: 0B, so everything is told)",
+    above = "leave out what is no larger than this, such as 1MiB (default: 0B, so everything is told)"
+    add("--gpu-memory-leaks-above", default=0, type=_size, metavar="SIZE", help=above)
+    held = "hold the peaks of tests marked gpu_memory against this file; a test without an entry for this card fails"
+    add("--gpu-memory-baseline", default="", metavar="FILE", help=held)
+    write = (
+        "write the peaks of the tests that passed into the baseline; entries of tests that did not run stay"
     )
-    group.addoption(
-        "--gpu-memory-baseline",
-        default=None,
-        metavar="FILE",
-        help="hold the peaks of tests marked gpu_memory against this file; a test without an entry for this card fails",
+    add("--gpu-memory-write-baseline", action="store_true", help=write)
+    more = "how much more than in the baseline is no failure (default: 1)"
+    add("--gpu-memory-tolerance", default=TOLERANCE, type=_percent, metavar="PERCENT", help=more)
+    every = "the baseline is for every test that uses the device, not for marked ones alone"
+    add("--gpu-memory-all", action="store_true", help=every)
+    where = (
+        "where to measure (default: auto, the GPU where there is one, else the CPU); with cuda a machine without a GPU is "
+        "an error"
     )
-    group.addoption(
-        "--gpu-memory-write-baseline",
-        action="store_true",
-        help="write the peaks of the tests that passed into the baseline; entries of tests that did not run stay",
-    )
-    group.addoption(
-        "--gpu-memory-tolerance",
-        default=None,
-        type=_percent,
-        metavar="PERCENT",
-        help="how much more than in the baseline is no failure (default: 1)",
-    )
-    group.addoption(
-        "--gpu-memory-all",
-        action="store_true",
-        help="the baseline is for every test that uses the device, not for marked ones alone",
-    )
-    group.addoption(
-        "--gpu-memory-device",
-        default=None,
-        choices=DEVICES,
-        help="where to measure (default: auto, the GPU where there is one, else the CPU); with cuda a machine without a GPU is "
-        "an error",
-    )
+    add("--gpu-memory-device", default="auto", choices=DEVICES, help=where)
     parser.addini(
         ALLOWED_LEAKS,
         "tests that may leave memory behind: patterns of node ids (* and ?), one a line, each with the most it may be, if wanted: "
@@ -109,23 +91,24 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read(config: pytest.Config) -> Settings:
     """The settings of this run. Raises pytest.UsageError with one sentence."""
-    option = config.getoption
-    baseline, writes = option("gpu_memory_baseline") or "", bool(option("gpu_memory_write_baseline"))
-    if writes and not baseline:
-        raise pytest.UsageError("--gpu-memory-write-baseline needs --gpu-memory-baseline FILE")
-    if option("gpu_memory_all") and not baseline:
-        raise pytest.UsageError("--gpu-memory-all needs --gpu-memory-baseline FILE")
-    tolerance = option("gpu_memory_tolerance")
+
+    def option(name: str) -> Any:
+        return config.getoption(f"gpu_memory_{name}")
+
+    baseline, writes = option("baseline"), option("write_baseline")
+    for name, given in (("write-baseline", writes), ("all", option("all"))):
+        if given and not baseline:
+            raise pytest.UsageError(f"--gpu-memory-{name} needs --gpu-memory-baseline FILE")
     return Settings(
         root=str(config.rootpath),
-        device=option("gpu_memory_device") or "auto",
-        leaks=option("gpu_memory_leaks") or "",
-        leaks_above=option("gpu_memory_leaks_above") or 0,
+        device=option("device"),
+        leaks=option("leaks") or "",
+        leaks_above=option("leaks_above"),
         allowed_leaks=tuple(allowed_by(line) for line in config.getini(ALLOWED_LEAKS)),
         baseline=str(config.invocation_params.dir / baseline) if baseline else "",
         writes_baseline=writes,
-        tolerance=TOLERANCE if tolerance is None else tolerance,
-        every_test=bool(option("gpu_memory_all")),
+        tolerance=option("tolerance"),
+        every_test=option("all"),
         clears_frames=bool(config.getini(CLEAR_FRAMES)),
     )
 

@@ -121,11 +121,6 @@ def _apart(one: Cost, other: Cost) -> bool:
     return other_high < low or other_low > high
 
 
-def gain_text(gain: Gain) -> str:
-    """`peak in evaluation 12.1 MiB → 2.3 MiB`."""
-    return f"{gain.name} {amount(gain.before, gain.unit)} → {amount(gain.after, gain.unit)}"
-
-
 def amount(value: float, unit: Unit) -> str:
     """A figure for people."""
     if unit == "seconds":

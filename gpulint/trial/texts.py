@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpulint.atomic import target_of
 from gpulint.source.edits import apply_edits
-from gpulint.source.files import FileError, SourceFile, decode, read_bytes
+from gpulint.source.files import SourceFile, decode, read_bytes
 from gpulint.trial.plan import TrialFix
 
 
@@ -48,14 +48,3 @@ class Texts:
     def encoded(self, texts: dict[str, str]) -> dict[str, bytes]:
         """Texts as bytes of their files. Raises `FileError` for a character that a file's encoding lacks."""
         return {path: self.files[path].encode(text) for path, text in texts.items()}
-
-    def changed_since(self) -> list[str]:
-        """The files that are not what they were when they were read."""
-        return [path for path, source in self.files.items() if _now(path) != source.raw]
-
-
-def _now(path: str) -> bytes | None:
-    try:
-        return read_bytes(path)
-    except FileError:
-        return None

@@ -40,7 +40,6 @@ def try_fixes(
     fixes: Sequence[TrialFix],
     execute: Execute,
     max_runs: int = MAX_RUNS,
-    seed: int = SEED,
     max_drift: int = 0,
 ) -> Trial:
     """Try the fixes on the program and sort them out; with none, run it once for what `verify` finds. Nothing is written.
@@ -53,7 +52,7 @@ def try_fixes(
         texts = Texts.of(fixes)
     except FileError as error:
         return Trial(what.target, failure=f"a file with findings {error.message}")
-    return _Trying(what, fixes, texts, execute, max_runs, seed, max_drift).run()
+    return _Trying(what, fixes, texts, execute, max_runs, max_drift).run()
 
 
 @dataclass
@@ -63,7 +62,6 @@ class _Trying:
     texts: Texts
     execute: Execute
     max_runs: int
-    seed: int
     max_drift: int
     attempts: list[Attempt] = field(default_factory=list)
     outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
@@ -104,7 +102,7 @@ class _Trying:
             evaluates=firstparty.evaluates(self.what.files()),
             cut_epochs=False,
             capture=True,
-            trial=TrialOptions(self.seed),
+            trial=TrialOptions(SEED),
         )
 
     def _bound(self, first: RunResult) -> Run:
@@ -117,7 +115,7 @@ class _Trying:
         run = replace(self._first_run(), lines=(), awaited=())
         if run.timeout is None:
             run = replace(run, timeout=PATIENCE * first.seconds + 60)
-        return replace(run, trial=TrialOptions(self.seed, True, tuple(bounds)))
+        return replace(run, trial=TrialOptions(SEED, True, tuple(bounds)))
 
     def _run(self, what: Run, fixes: Sequence[TrialFix], label: str) -> RunResult:
         texts, _ = self.texts.fixed(fixes)

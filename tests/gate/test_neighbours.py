@@ -10,14 +10,20 @@ from types import ModuleType
 import pytest
 
 from gpulint.operator import neighbours
-from gpulint.operator.neighbours import Look, Tenancy
+from gpulint.operator.gpu import Card, Tenant
 
 MIB = 1024**2
-CARDS = ((0, "GPU-aa", "NVIDIA H200", 900 * MIB), (1, "GPU-bb", "NVIDIA H200", 3 * MIB))
+
+
+def cards(*first: Tenant, second: tuple[Tenant, ...] = ()) -> list[Card]:
+    return [
+        Card(0, "NVIDIA H200", "GPU-aa", used=900 * MIB, tenants=first),
+        Card(1, "NVIDIA H200", "GPU-bb", used=3 * MIB, tenants=second),
+    ]
 
 
 def test_processes_on_the_visible_cards_are_others() -> None:
-    seen = Look(CARDS, (Tenancy("GPU-aa", 4_000_000, 880 * MIB),))
+    seen = cards(Tenant(4_000_000, 880 * MIB))
     (one,) = neighbours.others(seen, {})
     assert (one.card, one.pid, one.bytes) == ("GPU 0 (NVIDIA H200)", 4_000_000, 880 * MIB)
     assert neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": "1"}) == ()
@@ -28,18 +34,18 @@ def test_processes_on_the_visible_cards_are_others() -> None:
 
 def test_memory_that_no_listed_process_has_is_somebodys() -> None:
     """In a container the driver lists no process, and tells what is in use all the same."""
-    (one,) = neighbours.others(Look(CARDS), {})
+    (one,) = neighbours.others(cards(), {})
     assert (one.pid, one.bytes) == (0, 900 * MIB)
 
 
 def test_a_process_of_unknown_size_explains_what_is_in_use() -> None:
-    (one,) = neighbours.others(Look(CARDS, (Tenancy("GPU-aa", 4_000_000, None),)), {})
+    (one,) = neighbours.others(cards(Tenant(4_000_000, None)), {})
     assert (one.pid, one.bytes) == (4_000_000, None)
 
 
 def test_after_a_card_that_is_not_there_cuda_sees_none() -> None:
-    assert [card[0] for card in neighbours.visible(Look(CARDS), "0,7,1")] == [0]
-    assert [card[0] for card in neighbours.visible(Look(CARDS), "MIG-GPU-aa/1/0")] == [0, 1]
+    assert [card.index for card in neighbours.visible(cards(), "0,7,1")] == [0]
+    assert [card.index for card in neighbours.visible(cards(), "MIG-GPU-aa/1/0")] == [0, 1]
 
 
 TOOL = """#!{python}
@@ -59,15 +65,14 @@ def test_nvidia_smi_is_asked_where_the_library_is_not_installed(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert neighbours.look() == Look(
-        CARDS, (Tenancy("GPU-aa", 4_000_000, 880 * MIB), Tenancy("GPU-bb", 4_000_001, None))
-    )
+    expected = cards(Tenant(4_000_000, 880 * MIB), second=(Tenant(4_000_001, None),))
+    assert neighbours.look() == (expected, "")
 
 
 def test_without_either_it_is_said_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert "pip install nvidia-ml-py" in neighbours.look().problem
+    assert "pip install nvidia-ml-py" in neighbours.look()[1]
 
 
 def test_nvml_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,4 +88,6 @@ def test_nvml_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "FAKE_NVML",
         '[{"name": "H200", "total": 1000, "used": 600, "temperature": 40, "processes": [[4000000, 500]]}]',
     )
-    assert neighbours.look() == Look(((0, "GPU-H200", "H200", 600),), (Tenancy("GPU-H200", 4_000_000, 500),))
+    ((card,), problem) = neighbours.look()
+    assert (card.index, card.uuid, card.name, card.used, problem) == (0, "GPU-H200", "H200", 600, "")
+    assert card.tenants == (Tenant(4_000_000, 500),)

@@ -33,11 +33,12 @@ class FakeCuda:
 
     def stats(self, device: Any = None) -> dict[str, int]:
         now = self.model.snapshot()
+        split = [b for b in self.model._heap.blocks.values() if b.mapped and b.split and not b.allocated]
         return {
             "allocated_bytes.all.current": now.allocated,
             "reserved_bytes.all.current": now.reserved,
             "active_bytes.all.current": now.allocated,
-            "inactive_split_bytes.all.current": now.inactive_split,
+            "inactive_split_bytes.all.current": sum(block.size for block in split),
             "num_alloc_retries": now.retries,
             "num_ooms": self.ooms,
         }

@@ -8,8 +8,7 @@ import pytest
 from programs import MIB, varied
 from torch_layout import Program
 
-from gpulint.allocator.cards import MEMORY
-from gpulint.snapshot.cards import capacity_of
+from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.snapshot.reading import read
 from gpulint.snapshot.recording import Recording
 from gpulint.snapshot.whatif import SENSIBLE, what_if
@@ -106,13 +105,13 @@ def test_other_cards(tmp_path: Path) -> None:
     program = Program()
     program.malloc(30 << 30, STEP)
     recording = recorded(program, tmp_path)
-    small, large = capacity_of("RTX 4090"), capacity_of("NVIDIA A100-40GB")
+    small, large = memory_of("RTX 4090"), memory_of("NVIDIA A100-40GB")
     assert small is not None
     assert large is not None
     assert not what_if(recording, 0, [""], capacity=small).outcomes[0].fits
     assert what_if(recording, 0, [""], capacity=large).outcomes[0].fits
-    assert capacity_of("GTX 260") is None
-    assert all(capacity_of(card.lower()) for card in MEMORY)
+    assert memory_of("GTX 260") is None
+    assert all(memory_of(card.lower()) for card in MEMORY)
 
 
 def test_streams_do_not_serve_one_another(tmp_path: Path) -> None:

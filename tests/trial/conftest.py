@@ -14,7 +14,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from forking import Zygote  # noqa: E402
 
 if find_spec("torch") is None:
-    collect_ignore = ["test_planted.py", "test_trying.py", "test_fixtures_tried.py"]
+    collect_ignore = ["test_planted.py", "test_trying.py", "test_fixtures_run.py"]
 
 
 @pytest.fixture(scope="session")

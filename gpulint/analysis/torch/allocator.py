@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from gpulint.units import options
+from gpulint.units import parts as parts
+
 # Each with the version of torch that brought it; empty where that is not known.
 SINCE: Final = {
     "max_split_size_mb": "1.10",
@@ -48,11 +51,6 @@ class BadOption:
     what: str
     hint: str
     mended: str | None = None
-
-
-def parts(text: str) -> list[str]:
-    """The options of a setting as written; brackets keep their commas."""
-    return [part for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
 def bad_options(text: str, target: tuple[int, int] | None = None) -> list[BadOption]:
@@ -130,7 +128,7 @@ class SplitSize:
 
 def split_size(text: str) -> SplitSize | None:
     """`max_split_size_mb` of a size that leaves the usual tensors of a training step unsplit; else None."""
-    given = {key.strip(): value.strip() for key, _, value in (part.partition(":") for part in parts(text))}
+    given = dict(options(text))
     if "max_split_size_mb" not in given:
         return None
     digits = re.match(r"\d+", given["max_split_size_mb"])

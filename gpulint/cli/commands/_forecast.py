@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import click
 
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import say
-from gpulint.cli._options import say_what_went_to, write_report
-from gpulint.forecasting import batches, changes
+from gpulint.cli._options import on_terminal, print_last_words, say_what_went_to, taken, write_report
+from gpulint.forecasting.api import forecast_with
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
-from gpulint.forecasting.forecasting import judged, recorded
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.result import Forecast
 from gpulint.units import format_bytes
@@ -26,64 +25,53 @@ from gpulint.units import format_bytes
 class Request:
     """The options of the command, as given."""
 
-    target: str | None
-    arguments: tuple[str, ...]
+    program: Program
     card: str
-    module: bool
-    steps: int
-    timeout: float
     alloc_conf: str | None
-    python: str | None
     find_batch: str | None
     changes: bool
     calibrate: str | None
     max_peak: int | None
     output_format: str
     report: str | None
-    show_output: bool
     colour: str
     quiet: bool
-    folder: str = ""  # of a notebook
-
-    def program(self) -> Program:
-        assert self.target is not None
-        return Program(
-            self.target,
-            self.arguments,
-            self.module,
-            self.python or sys.executable,
-            self.steps,
-            self.timeout,
-            self.show_output,
-            folder=self.folder,
-        )
 
 
-def perform(request: Request) -> int:
+def perform(given: dict[str, Any]) -> int:
     """Forecast, tell, write the report; the exit status."""
+    program = Program(**taken(Program, given))
+    request = Request(program, **given)
     if request.calibrate is not None:
         return _calibrate(request, request.calibrate)
-    if request.target is None:
+    if not program.target:
         raise click.UsageError("name a script to forecast.")
     card = _card(request)
     if not request.quiet:
-        say_what_went_to(request.target, request.arguments)
-    if not request.module and request.target.endswith(".ipynb"):
+        say_what_went_to(program.target, program.arguments)
+    if not program.module and program.target.endswith(".ipynb"):
         from gpulint.cli._notebook import cell_script
 
-        with cell_script(request.target) as cells:
-            request = replace(request, target=cells.path, folder=cells.home)
-            return _perform(request, card, cells.as_measured)
+        with cell_script(program.target) as cells:
+            program = replace(program, target=cells.path, folder=cells.home)
+            return _perform(replace(request, program=program), card, cells.as_measured)
     return _perform(request, card, lambda forecast: forecast)
 
 
 def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast]) -> int:
     try:
-        forecast = told(_forecast(request, card))
+        forecast = told(
+            forecast_with(
+                request.program,
+                card,
+                request.alloc_conf,
+                request.find_batch,
+                request.changes,
+                (lambda _: None) if request.quiet else say,
+            )
+        )
     except ForecastError as error:
-        sys.stdout.flush()
-        if error.details.strip():
-            print(error.details.rstrip()[-20_000:], file=sys.stderr)
+        print_last_words(error.details)
         say(str(error))
         return 2
     except ValueError as error:
@@ -101,7 +89,7 @@ def _calibrate(request: Request, path: str) -> int:
     from gpulint.atomic import write_atomic
 
     try:
-        found = calibrate(request.python or sys.executable)
+        found = calibrate(request.program.python)
     except ForecastError as error:
         say(str(error))
         return 2
@@ -126,25 +114,6 @@ def _card(request: Request) -> Card:
         raise click.UsageError(f"--card: {error}.") from error
 
 
-def _forecast(request: Request, card: Card) -> Forecast:
-    def tell(what: str) -> None:
-        if not request.quiet:
-            say(what)
-
-    program = request.program()
-    search = None
-    if request.find_batch is not None:
-        search = batches.search(program, card, request.find_batch, request.alloc_conf, tell)
-        if search.largest:
-            program = batches.with_batch(program, request.find_batch, search.largest)
-    tell(f"running {program.target} with a faked GPU")
-    run = recorded(program, card)
-    forecast = replace(judged(run, request.alloc_conf), search=search)
-    if request.changes:
-        forecast = replace(forecast, changes=tuple(changes.tried(run, forecast, tell)))
-    return forecast
-
-
 def _tell(request: Request, forecast: Forecast) -> None:
     if request.output_format == "json":
         from gpulint.reports.forecast.json import write as write_json
@@ -152,10 +121,8 @@ def _tell(request: Request, forecast: Forecast) -> None:
         write_json(forecast, sys.stdout)
         return
     from gpulint.reports.forecast.text import write
-    from gpulint.reports.layout import colour_wanted
 
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    write(forecast, sys.stdout, colour_wanted(sys.stdout, request.colour), columns)
+    write(forecast, sys.stdout, *on_terminal(request.colour))
 
 
 def _status(request: Request, forecast: Forecast) -> int:

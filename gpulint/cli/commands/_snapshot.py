@@ -12,17 +12,17 @@ from itertools import pairwise
 
 import click
 
-from gpulint.allocator.cards import MEMORY
+from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import say
 from gpulint.cli._options import write_report
-from gpulint.snapshot.cards import capacity_of
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
 from gpulint.snapshot.whatif import SENSIBLE
 from gpulint.units import format_bytes, parse_bytes
 
+CONTEXT = 2**29  # bytes of a card for the CUDA context, which is not torch's to reserve
 SOME = "sensible settings"  # what --what-if stands for without a value
 
 
@@ -117,12 +117,12 @@ def _capacity(request: Request) -> int | None:
             raise click.UsageError(f"--capacity: {error}") from error
     if request.card is None:
         return None
-    capacity = capacity_of(request.card)
-    if capacity is None:
+    memory = memory_of(request.card)
+    if memory is None:
         near = did_you_mean(request.card, list(MEMORY))
         known = near or f"; known are {', '.join(MEMORY)}, and --capacity takes a size"
         raise click.UsageError(f'--card: no card "{request.card}" is known{known}')
-    return capacity
+    return memory - CONTEXT
 
 
 # -- progress ------------------------------------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
-from gpulint.cli._options import CODES, CONFIDENCE, colour, configuration, some_codes
+from gpulint.cli._options import CODES, CONFIDENCE, FILE, colour, configuration, some_codes, taken
 from gpulint.config import Overrides
 from gpulint.reports import FORMATS
 
@@ -67,10 +66,7 @@ def _per_file(
     help="Not these in files that match.",
 )
 @_rules(
-    "--confidence",
-    metavar="LEVEL",
-    type=CONFIDENCE,
-    help="high, medium (cost not shown), low (any doubt).",
+    "--confidence", metavar="LEVEL", type=CONFIDENCE, help="high, medium (cost not shown), low (any doubt)."
 )
 @_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
 @_fixing("--fix/--no-fix", default=None, help="Apply safe fixes.")
@@ -105,27 +101,16 @@ def _per_file(
     envvar="GPULINT_OUTPUT_FORMAT",
     help=_FORMATS,
 )
-@_output(
-    "--output-file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    envvar="GPULINT_OUTPUT_FILE",
-    help="Write them to FILE.",
-)
+@_output("--output-file", type=FILE, envvar="GPULINT_OUTPUT_FILE", help="Write them to FILE.")
 @_output("--statistics", is_flag=True, help="Count findings by rule.")
 @colour("Output")
 @_output("-q", "--quiet", is_flag=True, help="Findings only, no summary.")
 @_output("-v", "--verbose", is_flag=True, help="Say what was skipped and what took how long.")
 @configuration("Running")
-@_running(
-    "--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Only findings not in FILE count."
-)
+@_running("--baseline", type=FILE, help="Only findings not in FILE count.")
 @_running("--write-baseline", is_flag=True, help="Accept all findings, in gpulint-baseline.json.")
 @_running(
-    "--fail-on",
-    metavar="LEVEL",
-    type=_LEVEL,
-    help="Fail from error, warning (default), info or never.",
+    "--fail-on", metavar="LEVEL", type=_LEVEL, help="Fail from error, warning (default), info or never."
 )
 @_running("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @_running("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
@@ -149,6 +134,5 @@ def command(**given: Any) -> int:
     from gpulint.cli._check import perform
     from gpulint.cli._request import Request
 
-    names = {field.name for field in fields(Overrides)} & given.keys()
-    overrides = Overrides(**{name: given.pop(name) for name in names}, settings=given["config"].settings)
+    overrides = Overrides(**taken(Overrides, given), settings=given["config"].settings)
     return perform(Request(overrides=overrides, **given))

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from gpulint.cli._options import size
+from gpulint.cli._grouped import option
+from gpulint.cli._options import SIZE
 
 
 @click.group(short_help="Try out what is said about the allocator.")
@@ -16,35 +17,18 @@ def command() -> None:
 
 
 @command.command("fragmentation", short_help="Fragment memory under several allocator settings.")
-@click.option(
-    "--size", metavar="SIZE", default="256MiB", show_default=True, callback=size, help="Size of the tensors."
-)
-@click.option(
-    "--count",
-    metavar="N",
-    type=click.IntRange(min=2),
-    default=24,
-    show_default=True,
-    help="Number of tensors.",
-)
-@click.option(
-    "--free-every",
-    metavar="N",
-    type=click.IntRange(min=2),
-    default=3,
-    show_default=True,
-    help="Every Nth is freed.",
-)
-@click.option(
+@option("--size", default="256MiB", show_default=True, type=SIZE, help="Size of the tensors.")
+@option("--count", type=click.IntRange(min=2), default=24, help="Number of tensors.")
+@option("--free-every", type=click.IntRange(min=2), default=3, help="Every Nth is freed.")
+@option(
     "--ask",
     metavar="PART",
     type=click.FloatRange(min=0, max=1, min_open=True),
     default=0.85,
-    show_default=True,
     help="Part of the freed bytes that is asked for in one piece.",
 )
-@click.option("--setting", "settings", multiple=True, metavar="SETTINGS", help="Allocator settings to try.")
-@click.option(
+@option("--setting", "settings", multiple=True, metavar="SETTINGS", help="Allocator settings to try.")
+@option(
     "--device",
     type=click.Choice(["auto", "cuda", "model"]),
     metavar="WHERE",
@@ -52,14 +36,14 @@ def command() -> None:
     show_default=True,
     help="auto, cuda (the GPU) or model.",
 )
-@click.option(
+@option(
     "--python",
     "interpreter",
     metavar="PATH",
     default=sys.executable,
     help="Interpreter that has torch, for the GPU.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Outcomes as JSON.")
+@option("--json", "as_json", is_flag=True, help="Outcomes as JSON.")
 def fragmentation(
     size: int,
     count: int,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import can_be_written, colour, output_format, quiet, report, size
+from gpulint.cli._options import SIZE, WRITTEN, colour, output_format, quiet, report
 
 _what = heading("What to forecast")
 _more = heading("What else to try")
@@ -20,7 +21,7 @@ _output = heading("Output")
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.argument("target", metavar="SCRIPT", required=False)
+@click.argument("target", metavar="SCRIPT", required=False, default="")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @_what(
     "--card",
@@ -34,16 +35,12 @@ _output = heading("Output")
     "--steps",
     type=click.IntRange(min=3),
     default=20,
-    show_default=True,
-    metavar="N",
     help="Train so many steps in one epoch at most; fewer where they are all alike.",
 )
 @_what(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=600.0,
-    show_default=True,
-    metavar="SECONDS",
     help="Forecast from what was seen after this time.",
 )
 @_what(
@@ -51,7 +48,12 @@ _output = heading("Output")
     metavar="SETTINGS",
     help="Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
 )
-@_what("--python", metavar="PATH", help="The interpreter that runs SCRIPT; by default gpulint's own.")
+@_what(
+    "--python",
+    metavar="PATH",
+    default=sys.executable,
+    help="The interpreter that runs SCRIPT; by default gpulint's own.",
+)
 @_more(
     "--find-batch",
     metavar="OPTION",
@@ -64,15 +66,12 @@ _output = heading("Output")
 )
 @_more(
     "--calibrate",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    callback=can_be_written,
+    type=WRITTEN,
     help="Measure the card of this machine instead, and write its constants to FILE, for --card.",
 )
 @_output(
     "--max-peak",
-    metavar="SIZE",
-    callback=size,
+    type=SIZE,
     help="Exit with 1 where the process may take more than this (80GiB); by default what the card has.",
 )
 @output_format("text", "json", heading="Output")
@@ -91,4 +90,4 @@ def command(**given: Any) -> int:
     """
     from gpulint.cli.commands import _forecast
 
-    return _forecast.perform(_forecast.Request(**given))
+    return _forecast.perform(given)

@@ -9,20 +9,14 @@ from typing import Any
 import click
 
 from gpulint.cli._errors import say
-from gpulint.cli._options import can_be_written
+from gpulint.cli._grouped import option
+from gpulint.cli._options import Written
 
 
 @click.group(invoke_without_command=True, short_help="Show cards, and the processes on them.")
-@click.option("--watch", is_flag=True, help="Stay and refresh.")
-@click.option(
-    "--interval",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
-    default=1.0,
-    show_default=True,
-    help="Between refreshes.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Cards and processes as JSON.")
+@option("--watch", is_flag=True, help="Stay and refresh.")
+@option("--interval", type=click.FloatRange(min=0.1), default=1.0, help="Between refreshes.")
+@option("--json", "as_json", is_flag=True, help="Cards and processes as JSON.")
 @click.pass_context
 def command(context: click.Context, watch: bool, interval: float, as_json: bool) -> int | None:
     """Show cards, their memory, temperature, and the processes on them with owner and command."""
@@ -72,15 +66,8 @@ def _watch(nvml: Any, interval: float) -> int:
 
 @command.command("kill", short_help="End processes of yours that use a GPU.")
 @click.argument("pids", metavar="PID...", type=click.IntRange(min=1), nargs=-1, required=True)
-@click.option(
-    "--grace",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    show_default=True,
-    help="Time between TERM and KILL.",
-)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@option("--grace", type=click.FloatRange(min=0), default=10.0, help="Time between TERM and KILL.")
+@option("-y", "--yes", is_flag=True, help="Do not ask.")
 def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
     """End the processes PID..., which must be yours and use a GPU. TERM first, KILL after --grace seconds.
 
@@ -125,20 +112,13 @@ _OUTCOMES = {
 
 @command.command("account", short_help="Where the bytes of a process are.")
 @click.argument("pid", metavar="PID", type=click.IntRange(min=1))
-@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
-@click.option(
+@option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@option(
     "--measure-context",
     is_flag=True,
     help="Start a process that makes a CUDA context on the card, to know its size: some seconds, and that much memory.",
 )
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
-    default=10.0,
-    show_default=True,
-    help="How long to wait for the process.",
-)
+@option("--timeout", type=click.FloatRange(min=0.1), default=10.0, help="How long to wait for the process.")
 def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> int:
     """Say where the GPU memory of the process PID is: tensors, cache, workspaces, context, and what nobody explains.
 
@@ -160,21 +140,17 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
 
 @command.command("snapshot", short_help="A memory snapshot of a running process.")
 @click.argument("pid", metavar="PID", type=click.IntRange(min=1))
-@click.argument("file", metavar="FILE", callback=can_be_written)
-@click.option(
+@click.argument("file", metavar="FILE", type=Written(readable=False))
+@option(
     "--seconds",
-    metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=10.0,
-    show_default=True,
     help="Record so long before it is written, unless the process records already.",
 )
-@click.option(
+@option(
     "--timeout",
-    metavar="SECONDS",
     type=click.FloatRange(min=0.1),
     default=30.0,
-    show_default=True,
     help="How long to wait for the process after that.",
 )
 def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:

@@ -10,32 +10,24 @@ from pathlib import Path
 import click
 
 from gpulint.cli._errors import say
-from gpulint.cli._options import can_be_written
+from gpulint.cli._grouped import option
+from gpulint.cli._options import Written
 
 
 @click.command(
     short_help="Run a program, record its memory, explain its OOM.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.option(
+@option(
     "--alloc-conf", metavar="auto|SETTINGS", help="Allocator settings; auto: what measurements recommend."
 )
-@click.option(
+@option(
     "--report",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=can_be_written,
+    type=Written(dir_okay=False, path_type=Path),
     help="Write a report to FILE: a page (.html), or JSON.",
 )
-@click.option(
-    "--interval",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.01),
-    default=0.2,
-    show_default=True,
-    help="Between samples.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing after the program.")
+@option("--interval", type=click.FloatRange(min=0.01), default=0.2, help="Between samples.")
+@option("-q", "--quiet", is_flag=True, help="Say nothing after the program.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
     alloc_conf: str | None,

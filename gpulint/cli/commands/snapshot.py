@@ -23,24 +23,12 @@ _tried = heading("What if")
     required=True,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
 )
-@_what("--device", type=click.IntRange(min=0), metavar="N", help="Only this GPU.")
+@_what("--device", type=click.IntRange(min=0), help="Only this GPU.")
 @_what(
-    "--depth",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="So many of the program's own lines of each stack.",
+    "--depth", type=click.IntRange(min=1), default=1, help="So many of the program's own lines of each stack."
 )
 @_what("--full", is_flag=True, help="Whole stacks, torch's lines too.")
-@_what(
-    "--top",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Rows of each table.",
-)
+@_what("--top", type=click.IntRange(min=1), default=10, help="Rows of each table.")
 @_tried(
     "--what-if",
     "what_if",

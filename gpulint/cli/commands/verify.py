@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from gpulint.cli._grouped import GroupedCommand, codes, heading
-from gpulint.cli._launch import flags, torchrun
-from gpulint.cli._options import (
-    CODES,
-    CONFIDENCE,
-    can_be_written,
-    colour,
-    output_format,
-    quiet,
-    report,
-    size,
-)
+from gpulint.cli._launch import torchrun
+from gpulint.cli._options import CODES, CONFIDENCE, FILE, SIZE, WRITTEN, colour, output_format, quiet, report
 from gpulint.gate.baselines import TOLERANCE
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
@@ -38,18 +30,10 @@ _output = heading("Output")
 @click.argument("target", metavar="SCRIPT")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @_what("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
-@_what(
-    "--steps",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Steps to sample after warm-up.",
-)
+@_what("--steps", type=click.IntRange(min=1), default=20, help="Steps to sample after warm-up.")
 @_what(
     "--warmup",
     type=click.IntRange(min=0),
-    metavar="N",
     help="Steps before sampling; by default at least 3, until optimizer state is constant.",
 )
 @_what(
@@ -66,15 +50,12 @@ _output = heading("Output")
 @_what(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
     help="End the script at the latest after this time.",
 )
 @_what(
     "--reach",
     type=click.FloatRange(min=0),
     default=REACH,
-    show_default=True,
-    metavar="SECONDS",
     help="Go on so long after the last step for findings not reached yet.",
 )
 @_what(
@@ -89,11 +70,15 @@ _output = heading("Output")
     default="auto",
     help="Which memory to watch: auto (CUDA where there is one), cuda, cpu.",
 )
-@_what("--python", metavar="PATH", help="The interpreter that runs SCRIPT; by default gpulint's own.")
+@_what(
+    "--python",
+    metavar="PATH",
+    default=sys.executable,
+    help="The interpreter that runs SCRIPT; by default gpulint's own.",
+)
 @_findings(
     "--findings",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="Judge these, the JSON of gpulint --output-format json (- reads standard input).",
 )
 @_findings(
@@ -116,32 +101,29 @@ _output = heading("Output")
     "--max-runs",
     type=click.IntRange(min=3),
     default=MAX_RUNS,
-    show_default=True,
-    metavar="N",
     help="With --fix: run SCRIPT so many times at most.",
 )
 @_limits(
     "--max-drift",
-    metavar="SIZE",
     default="0B",
     show_default=True,
-    callback=size,
+    type=SIZE,
     help="Bytes a step that may stay on the GPU (512B, 1.5MiB).",
 )
 @_limits(
     "--max-peak",
-    metavar="SIZE",
-    callback=size,
+    type=SIZE,
     help="Bytes that may be allocated at the highest point of the run (8GiB). Without a GPU an error, or say --device cpu.",
 )
 @_limits(
     "--baseline",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
+    type=FILE,
+    default="",
     help="Committed peaks: SCRIPT's entry for this card and torch may be exceeded by --tolerance. No entry is an error.",
 )
 @_limits(
     "--write-baseline",
+    "write",
     is_flag=True,
     help="Write the peaks of this run into the file of --baseline; its other entries stay.",
 )
@@ -150,19 +132,17 @@ _output = heading("Output")
     metavar="PERCENT",
     type=click.FloatRange(min=0),
     default=TOLERANCE,
-    show_default=True,
     help="How much more than the baseline is no failure.",
 )
 @_limits(
     "--untouched",
-    metavar="SIZE",
-    callback=size,
+    type=SIZE,
     help="Bytes that may be alive on the GPU although no forward, backward or optimizer of the watched steps touches them.",
 )
 @_limits(
     "--max-host-drift",
-    metavar="SIZE",
-    callback=size,
+    "host_drift",
+    type=SIZE,
     help="Bytes a step that host memory may grow, in no tensor or in workers; without it that is told and fails nothing.",
 )
 @_limits(
@@ -180,9 +160,7 @@ _output = heading("Output")
 @report("Output")
 @_output(
     "--snapshot",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    callback=can_be_written,
+    type=WRITTEN,
     help="Record allocations on the GPU, and write torch's memory snapshot to FILE at the end (of each rank: FILE-rank0).",
 )
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
@@ -200,5 +178,5 @@ def command(**given: Any) -> int:
     """
     from gpulint.cli import _trial, _verify
 
-    request = _verify.Request(launch=flags(given), **given)
+    request = _verify.request_of(given)
     return _trial.perform(request) if request.fix else _verify.perform(request)

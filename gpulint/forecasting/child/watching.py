@@ -45,9 +45,8 @@ class Watch:
         self._trained = 0
         self._alike = 0
         self._last: tuple[int, int] = (-1, -1)
-        self.modules: defaultdict[str, set[int]] = defaultdict(
-            set
-        )  # name -> its weights', gradients' and states' numbers
+        # Name -> its weights', gradients' and states' numbers
+        self.modules: defaultdict[str, set[int]] = defaultdict(set)
         self._names: dict[int, str] = {}  # of modules that are kept
         self._owners: dict[
             int, str

@@ -31,9 +31,8 @@ def workspace_bytes(weights: int, output: int, layers: int, ways: int) -> int:
     return int(11e6 * layers * ways + 0.57 * weights + 7.8 * output * ways)
 
 
-_Settings = tuple[
-    int, int, int, bool, bool
-]  # mode, layers, ways, whether it trains, whether the batch comes first
+# Mode, layers, ways, whether it trains, whether the batch comes first
+_Settings = tuple[int, int, int, bool, bool]
 
 
 class _Networks:

@@ -18,9 +18,9 @@ _SHORT: Final = 4096  # elements of a row that one block sorts
 _TILE: Final = 4608  # elements that a block of the radix sort takes at a time
 
 
-def radix_bytes(count: int, key: int, value: int = INDEX) -> int:
-    """What a radix sort of `count` pairs takes besides its input and output; `key` and `value` are bytes of one."""
-    return (key + value) * count + 6655 + (1024 * -(-count // _TILE) if count > 2 * _TILE else 0)
+def radix_bytes(count: int, key: int) -> int:
+    """What a radix sort of `count` pairs takes besides its input and output; `key` are bytes of one, beside an index."""
+    return (key + INDEX) * count + 6655 + (1024 * -(-count // _TILE) if count > 2 * _TILE else 0)
 
 
 def _sort(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

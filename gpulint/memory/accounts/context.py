@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 from gpulint.memory.accounts.records import Card
 
-SECONDS = 120
 _NEAR = 4 * 1024**2  # two readings that differ by less say the same
 _CODE = """
 import sys, torch

@@ -67,13 +67,19 @@ def read_card(nvml: Any, uuid: str) -> Card | None:
 def card_of(nvml: Any, handle: Any) -> Card:
     """One card with its processes. Raises NVMLError where the driver does not tell its memory."""
     used, total, kept = _memory(nvml, handle)
+    tenants = (Tenant(pid, size) for pid, size in sorted(sizes_on(nvml, handle).items()))
+    return Card(used, total, tuple(tenants), kept)
+
+
+def sizes_on(nvml: Any, handle: Any) -> dict[int, int | None]:
+    """The processes on a card, each with its bytes, None where the driver does not tell; none where it lists none."""
     sizes: dict[int, int | None] = {}
     for name in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
         with contextlib.suppress(nvml.NVMLError):
             for entry in getattr(nvml, name)(handle):
                 # A process may be listed for compute and graphics, with the same figure.
                 sizes[int(entry.pid)] = None if entry.usedGpuMemory is None else int(entry.usedGpuMemory)
-    return Card(used, total, tuple(Tenant(pid, size) for pid, size in sorted(sizes.items())), kept)
+    return sizes
 
 
 def _memory(nvml: Any, handle: Any) -> tuple[int, int, int]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
 
@@ -20,7 +21,7 @@ class How(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """One line of an account: `bytes`, how they were found out, and what is to be known about them."""
 
     name: str
@@ -28,13 +29,9 @@ class Entry:
     how: How = How.COUNTED
     note: str = ""
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Entry:
-        return cls(**{**data, "how": How(data["how"])})
-
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(Record):
     """Another process on the card; `bytes` is None where the driver does not tell."""
 
     pid: int
@@ -42,7 +39,7 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class Card(Record):
     """What the driver says of the whole card, in bytes. `tenants` are its processes, without the one whose account it is
     where that is known by its number; `driver` is what it keeps for itself and counts as used; 0 where it
     does not tell it apart."""
@@ -58,7 +55,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Account(Record):
     """The memory of one process on one card, in bytes.
 
     `inside` are the parts of `reserved`, what torch's allocator took from the driver; they add up to it. `process` is all
@@ -104,27 +101,12 @@ class Account:
 
     def to_json(self) -> dict[str, Any]:
         """Plain figures, with those that follow from others."""
-        plain = asdict(self)
-        for part in ("inside", "outside"):
-            plain[part] = [{**entry, "how": entry["how"].value} for entry in plain[part]]
         derived = {
             "reserved": self.reserved,
             "unexplained": self.unexplained,
             "elsewhere": self.elsewhere,
         }
-        return {**plain, **derived}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Account:
-        """The account that `to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-        known = {name: data[name] for name in cls.__slots__}
-        card = known["card"]
-        if card is not None:
-            tenants = tuple(Tenant(**tenant) for tenant in card["tenants"])
-            known["card"] = Card(**{**card, "tenants": tenants})
-        for part in ("inside", "outside"):
-            known[part] = tuple(map(Entry.from_json, known[part]))
-        return cls(**{**known, "notes": tuple(known["notes"])})
+        return {**Record.to_json(self), **derived}
 
     def __str__(self) -> str:
         return "\n".join(lines(self))

@@ -52,7 +52,7 @@ class _Sums:
 
 def entries(index: int) -> tuple[Entry, ...]:
     """What lies in the memory that torch reserved on a device, adding up to it."""
-    segments = [segment for segment in _snapshot() if segment["device"] == index]
+    segments = segments_of(index)
     if not segments:  # another allocator than torch's own: it tells its sums, if any
         return _sums_only(index)
     addresses = _tensor_addresses(index)
@@ -95,10 +95,12 @@ def _add(
         sums.unseen += requested
 
 
-def _snapshot() -> list[dict[str, Any]]:
+def segments_of(index: int) -> list[dict[str, Any]]:
+    """What torch's allocator tells of its segments on a device, without the trace of what happened where torch can leave it out."""
     snapshot = torch_module().cuda.memory_snapshot
     light = "include_traces" in inspect.signature(snapshot).parameters
-    return list(snapshot(include_traces=False) if light else snapshot())
+    every = snapshot(include_traces=False) if light else snapshot()
+    return [segment for segment in every if segment["device"] == index]
 
 
 def _blocks(segment: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -139,9 +141,12 @@ def workspace_sizes(capability: tuple[int, int]) -> frozenset[int]:
 
 def _tensor_addresses(index: int) -> list[int]:
     """Where the storages of all tensors begin that Python or an autograd graph holds, sorted."""
+    from gpulint.runtime.holding.walking import tensors_behind
+
     device, found = f"cuda:{index}", set()
     tensors = live_tensors()
-    for tensor in (*tensors, *_gradients(tensors), *_saved_by_graphs(tensors)):
+    nodes = [tensor.grad_fn for tensor in tensors if tensor.requires_grad]
+    for tensor in (*tensors, *_gradients(tensors), *tensors_behind(nodes, set(), MOST_NODES)):
         key = storage_key(tensor) if tensor.is_cuda else None
         if key is not None and key[0] == device:
             found.add(key[1])
@@ -153,19 +158,3 @@ def _gradients(tensors: Sequence[Any]) -> Iterator[Any]:
     for tensor in tensors:
         if tensor.is_leaf and tensor.grad is not None:
             yield tensor.grad
-
-
-def _saved_by_graphs(tensors: Sequence[Any]) -> Iterator[Any]:
-    """The tensors that graphs keep for a backward, without unpacking any: a hook could compute it anew or copy it back."""
-    from gpulint.runtime.holding.walking import saved_by
-
-    kind = torch_module().Tensor
-    queue = [tensor.grad_fn for tensor in tensors if tensor.requires_grad and tensor.grad_fn is not None]
-    seen: set[Any] = set()
-    while queue and len(seen) < MOST_NODES:
-        node = queue.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        yield from (one for one in saved_by(node) if issubclass(type(one), kind))
-        queue += [following for following, _ in node.next_functions if following is not None]

@@ -39,9 +39,8 @@ def account(device: Any = None, *, measure_context: bool = False) -> Account:
 
 def accounts() -> tuple[Account, ...]:
     """One account for each card on which this process has a context; one that says what is missing where there is none."""
-    if (
-        not cuda_started()
-    ):  # without asking whether CUDA could be: that would keep children forked later from using it
+    # Without asking whether CUDA could be: that would keep children forked later from using it
+    if not cuda_started():
         return (Account(os.getpid(), missing=UNUSED),)
     return tuple(_of_device(index, False) for index in contexts())
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpulint.memory.device import cuda_started, torch_module
+from gpulint.memory.device import cuda_started, started_devices, torch_module
 from gpulint.memory.live import live_tensors, on_device
 from gpulint.memory.notebook.holding import Storage, grouped, name_holders, storages
 from gpulint.memory.peaks import PeakWindow, close_window, open_window
@@ -45,7 +45,7 @@ class Cell:
         collected = gc.collect()
         if self.device is not None and cuda_started():  # the cell was the first to use CUDA
             self.device, self.before = None, {}
-            self.peaks = [window for index in _devices() for window in _whole(index)]
+            self.peaks = [window for index in started_devices() for window in _whole(index)]
         found = storages(self.device)
         complete = name_holders(self.shell, found, self.device)
         known = {key for key, one in self.before.items() if one.alive() is not None}
@@ -89,7 +89,7 @@ def begin(shell: Any) -> Cell:
             key = storage_key(tensor)
             if key in found and key not in cell.before:
                 cell.before[key] = _Known(weakref.ref(tensor.untyped_storage()), found[key])
-    for index in _devices():
+    for index in started_devices():
         cuda = torch_module().cuda
         cell.figures[index] = (int(cuda.memory_allocated(index)), int(cuda.memory_reserved(index)))
         cell.peaks.append(open_window(index))
@@ -105,15 +105,11 @@ def now(shell: Any) -> list[str]:
     told = []
     if device is not None:
         told.append(f"gpu_memory: {ON_CPU}")
-    for index in _devices():
+    for index in started_devices():
         cuda = torch_module().cuda
         sizes = format_bytes(cuda.memory_allocated(index)), format_bytes(cuda.memory_reserved(index))
         told.append(f"gpu_memory: cuda:{index} allocated {sizes[0]}, reserved {sizes[1]}")
     return told + _part("alive", found)
-
-
-def _devices() -> range:
-    return range(torch_module().cuda.device_count()) if cuda_started() else range(0)
 
 
 def _whole(index: int) -> Iterator[PeakWindow]:

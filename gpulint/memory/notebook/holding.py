@@ -132,6 +132,8 @@ def _reached(value: Any, left: int) -> tuple[int, dict[Any, tuple[Any, bool]]]:
     looked into."""
     from torch import Tensor
 
+    from gpulint.runtime.holding.walking import tensors_behind
+
     keys: dict[Any, tuple[Any, bool]] = {}
     queue, seen, nodes = deque([value]), {id(value)}, []
     while queue and left > 0:
@@ -144,7 +146,7 @@ def _reached(value: Any, left: int) -> tuple[int, dict[Any, tuple[Any, bool]]]:
             if not isinstance(child, _ATOMS) and id(child) not in seen:
                 seen.add(id(child))
                 queue.append(child)
-    for tensor in _behind(nodes):
+    for tensor in tensors_behind(nodes, set(), MOST_OBJECTS):
         left -= 1
         _note(keys, tensor, True)
     return left, keys
@@ -154,22 +156,6 @@ def _note(keys: dict[Any, tuple[Any, bool]], tensor: Any, through_graph: bool) -
     key = storage_key(tensor)
     if key is not None:
         keys.setdefault(key, (tensor, through_graph))
-
-
-def _behind(nodes: list[Any]) -> Iterator[Any]:
-    """The tensors that graphs keep for a backward."""
-    from torch import Tensor
-
-    from gpulint.runtime.holding.walking import saved_by
-
-    seen: set[Any] = set()
-    while nodes and len(seen) < MOST_OBJECTS:
-        node = nodes.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        yield from (one for one in saved_by(node) if issubclass(type(one), Tensor))
-        nodes += [following for following, _ in node.next_functions]
 
 
 def _children(one: Any) -> Iterator[Any]:

@@ -49,10 +49,8 @@ def results(shell: Any) -> Iterator[Root]:
     for number, value in list(shell.user_ns.get("_oh", {}).items()):
         yield Root(f"`Out[{number}]`", value, True)
     for name in _SHOWN:
-        for names in (
-            shell.user_ns,
-            shell.user_ns_hidden,
-        ):  # IPython's own copy stays where a program uses the name
+        # IPython's own copy stays where a program uses the name
+        for names in (shell.user_ns, shell.user_ns_hidden):
             if name in names:
                 yield Root(f"`{name}`", names[name], True)
     for name, value in list(shell.user_ns.items()):

@@ -66,9 +66,8 @@ class Harness:
         # DataLoader iterator -> optimizer steps since its present pass began
         self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._cut = False
-        self._forwarded: set[tuple[int, str]] = (
-            set()
-        )  # places of forwards in train mode since anything went backward
+        # Places of forwards in train mode since anything went backward
+        self._forwarded: set[tuple[int, str]] = set()
         self._numbers: dict[tuple[int, str], dict[int, weakref.ref[Any]]] = {}  # modules by where they ran
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
@@ -88,9 +87,8 @@ class Harness:
         if trial is not None:
             self._session.seed = trial.seed + self._session.rank + worker
             if self._session.is_fork:
-                random.seed(
-                    self._session.seed
-                )  # Python's own generator alone is seeded anew by a fork, from the clock
+                # Python's own generator alone is seeded anew by a fork, from the clock
+                random.seed(self._session.seed)
             else:
                 seeding.seed(self._session.seed)
         if "torch" in sys.modules:

@@ -211,9 +211,8 @@ class Windows:
             twins = (
                 one for one in self._session.spans.values() if one is not span and one.window is not None
             )
-            if span.name == EVALUATION or all(
-                one.ends != span.ends for one in twins
-            ):  # what is the same under another name was judged already
+            # What is the same under another name was judged already
+            if span.name == EVALUATION or all(one.ends != span.ends for one in twins):
                 self._looks.look_at(span)
 
     def close(self) -> None:

@@ -83,16 +83,14 @@ class _Group:
     path: list[Any]  # from the holding object up to the root
     blocks: list[Block] = field(default_factory=list)
     tensors: set[int] = field(default_factory=set)
-    entries: Counter[int] = field(
-        default_factory=Counter
-    )  # bytes by the holder's own through which they are reached
+    # Bytes by the holder's own through which they are reached
+    entries: Counter[int] = field(default_factory=Counter)
     graph: bool = False
     network: bool = False
     nodes: int = 0
     errors: set[str] = field(default_factory=set)  # exceptions through whose tracebacks some are held
-    slices: dict[Hashable, int] = field(
-        default_factory=dict
-    )  # storages of which a tensor shows a part, and their bytes
+    # Storages of which a tensor shows a part, and their bytes
+    slices: dict[Hashable, int] = field(default_factory=dict)
 
     def add(self, one: Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""

@@ -22,7 +22,7 @@ from gpulint.runtime.holding.walking import (
     follow_graphs,
     grad_fn_of,
     grad_of,
-    saved_by,
+    tensors_behind,
     undisturbed,
 )
 from gpulint.runtime.probes.base import Block
@@ -66,13 +66,7 @@ def tensors_of(
                 found.setdefault(key, tensor)
             if (gradient := grad_of(tensor)) is not None and (key := key_of(gradient)) in targets:
                 found.setdefault(key, gradient)
-            nodes = [grad_fn_of(tensor)]
-            while nodes and len(seen) < MOST_NODES:
-                node = nodes.pop()
-                if node is not None and node not in seen:
-                    seen.add(node)
-                    pending += [one for one in saved_by(node) if issubclass(type(one), torch.Tensor)]
-                    nodes += [following for following, _ in node.next_functions]
+            pending += tensors_behind([grad_fn_of(tensor)], seen, MOST_NODES)
     return found
 
 

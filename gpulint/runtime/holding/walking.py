@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -69,10 +70,8 @@ class Walk:
     closed: tuple[str, ...] = ("gpulint.",)  # modules whose objects are not looked into
     skipped: dict[type, bool] = field(default_factory=dict)
     first: bool = False  # whether one find is enough
-    cut: tuple[frozenset[int], Any] = (
-        frozenset(),
-        None,
-    )  # not followed: from objects with these ids to this one
+    # Not followed: from objects with these ids to this one
+    cut: tuple[frozenset[int], Any] = (frozenset(), None)
 
     @property
     def complete(self) -> bool:
@@ -207,17 +206,8 @@ def _inner(values: list[Any]) -> list[Any]:
 
 def reaches_old(walk: Walk) -> bool:
     """Whether a node of the judged steps is behind any of the tensors that were found."""
-    seen: set[Any] = set()
-    pending = [node for tensor in walk.tensors if (node := grad_fn_of(tensor)) is not None]
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if _sequence(node) in walk.old:
-            return True
-        pending += [following for following, _ in node.next_functions if following is not None]
-    return False
+    nodes = [grad_fn_of(tensor) for tensor in walk.tensors]
+    return any(_sequence(node) in walk.old for node in nodes_behind(nodes, set()))
 
 
 def follow_graphs(walk: Walk) -> None:
@@ -255,6 +245,24 @@ def _graph(walk: Walk, tensor: Any, node: Any) -> int:
     for position in range(first, len(walk.finds)):
         walk.finds[position] = walk.finds[position]._replace(tensor=tensor, graph=True)
     return old
+
+
+def nodes_behind(nodes: Iterable[Any], seen: set[Any], most: float = math.inf) -> Iterator[Any]:
+    """These nodes of graphs and those that a backward goes to from there, each once: none that is `seen`, and no more when that
+    are `most`."""
+    pending = list(nodes)
+    while pending and len(seen) < most:
+        node = pending.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            pending += [following for following, _ in node.next_functions]
+            yield node
+
+
+def tensors_behind(nodes: Iterable[Any], seen: set[Any], most: float = math.inf) -> Iterator[torch.Tensor]:
+    """The tensors that graphs keep for a backward, none unpacked, behind the same nodes."""
+    for node in nodes_behind(nodes, seen, most):
+        yield from (one for one in saved_by(node) if issubclass(type(one), torch.Tensor))
 
 
 def saved_by(node: Any) -> Iterator[Any]:

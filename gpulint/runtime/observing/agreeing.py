@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-SAMPLED, CONTENT, CHOSEN, LAST = (
-    f"gpulint/{name}" for name in ("sampled", "content", "chosen", "last")
-)  # what stands in the store
+# What stands in the store
+SAMPLED, CONTENT, CHOSEN, LAST = (f"gpulint/{name}" for name in ("sampled", "content", "chosen", "last"))
 AHEAD = 2  # steps; nobody is further than one ahead of another, whose gradients it needs
 
 

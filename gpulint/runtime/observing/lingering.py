@@ -20,9 +20,8 @@ from gpulint.runtime.probes.frames import Activation, activation
 HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
 HOLD_SECONDS = 10.0
 ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
-ROUNDS_SHARE = (
-    1 / 6
-)  # of the reach, in which loops around the steps may come round; more where sampling took long
+# Of the reach, in which loops around the steps may come round; more where sampling took long
+ROUNDS_SHARE = 1 / 6
 ROUNDS_TIMES = 6.0  # what sampling took: where it took most of one round, three more end in that
 
 

@@ -31,6 +31,7 @@ from gpulint.runtime.record.result import (
     ForwardFigures,
     Holder,
 )
+from gpulint.units import options
 
 FRAGMENTED = 1.3  # times the peak of allocated: reserved beyond this is lost to fragments
 _OFF = ("", "False", "None")
@@ -454,7 +455,7 @@ def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     if settings is None:
         why = "the allocator's settings can be read back only on a machine with a GPU"
         return cannot_tell(finding, evidence, why)
-    in_force = {key for key, _, value in (s.partition(":") for s in settings.split(",")) if value not in _OFF}
+    in_force = {key for key, value in options(settings) if value not in _OFF}
     missing = [name for name in claim.options if name not in in_force]
     if missing:
         return Judgement("confirmed", f"the allocator runs without {', '.join(missing)}: {settings}")

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from gpulint.runtime.parent import firstparty, processes, ranks
@@ -112,25 +112,8 @@ class Run:
 
     def options(self) -> Options:
         """What the child is told."""
-        return Options.from_json(
-            {
-                "steps": self.steps,
-                "warmup": self.warmup,
-                "device": self.device,
-                "module": self.module,
-                "lines": [entry.to_json() for entry in self.lines],
-                "awaited": [entry.to_json() for entry in self.awaited],
-                "reach": self.reach,
-                "cut_epochs": self.cut_epochs,
-                "evaluates": self.evaluates,
-                "peaks": self.peaks,
-                "limited": self.limited,
-                "trial": None if self.trial is None else self.trial.to_json(),
-                "home": self._home,
-                "snapshot": self.snapshot,
-                "named": [one.to_json() for one in self.named],
-            }
-        )
+        told = {one.name: getattr(self, one.name) for one in fields(Options) if one.name != "home"}
+        return Options.from_json(Options(**told, home=self._home).to_json())  # read, and so checked
 
     @property
     def _home(self) -> str:

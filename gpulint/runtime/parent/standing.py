@@ -24,10 +24,8 @@ LATE = 0.5  # of the slope of the whole, at least, the second half must have
 LATE_WORKER = 0.25  # what a worker copies as it reads becomes less, the more it has copied
 FEWEST = 5  # steps of a process' own memory, below which nothing is said of it
 FEWEST_READINGS = 4  # of another process, the first, which fills it, left out
-LEAST_HEAP, LEAST_RSS = (
-    64 * 1024,
-    1024 * 1024,
-)  # bytes a step: resident memory is coarser than what malloc tells
+# Bytes a step: resident memory is coarser than what malloc tells
+LEAST_HEAP, LEAST_RSS = (64 * 1024, 1024 * 1024)
 LEAST_WORKER, SHARE_WORKER = 64 * 1024, 0.01  # bytes a step, and of its size over what was read
 UNTOLD = 0.25  # of the growth: less is what other lines tell
 

@@ -19,6 +19,9 @@ TRACED = 200_000  # events that the allocator keeps until they are read
 BLOCK = 512  # bytes; what the allocator rounds up to
 
 
+_Live = dict[int, tuple[int, int]]  # address -> (bytes, site)
+
+
 class Crest(NamedTuple):
     """The bytes alive at one moment, in all and by what they were added under."""
 
@@ -47,6 +50,29 @@ def applied(base: Mapping[int, int], changes: Iterable[tuple[int, int]]) -> dict
     for key, size in changes:
         parts[key] = parts.get(key, 0) + size
     return {key: size for key, size in parts.items() if size}
+
+
+def by_site(blocks: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """The bytes of blocks, each a size and a site, by site."""
+    totals: dict[int, int] = {}
+    for size, site in blocks:
+        totals[site] = totals.get(site, 0) + size
+    return totals
+
+
+def changes_of(
+    events: Iterable[Mapping[str, Any]], alive: _Live, born_at: Callable[[Mapping[str, Any]], int]
+) -> Iterator[tuple[Mapping[str, Any], tuple[int, int]]]:
+    """What the allocator's events change, by site; `alive` goes along. What was freed and not seen to be allocated was no part of
+    the figure that is gone through."""
+    for event in events:
+        if event["action"] == "alloc":
+            size, site = -(-event["size"] // BLOCK) * BLOCK, born_at(event)
+            alive[event["addr"]] = (size, site)
+            yield event, (site, size)
+        elif event["action"] == "free_requested" and event["addr"] in alive:
+            size, site = alive.pop(event["addr"])
+            yield event, (site, -size)
 
 
 class Crests:
@@ -86,9 +112,6 @@ class Crests:
             self.best[self._stretch] = crest
         self._base = applied(self._base, self._changes)
         self._changes.clear()
-
-
-_Live = dict[int, tuple[int, int]]  # address -> (bytes, site)
 
 
 class CudaCrests:
@@ -157,10 +180,8 @@ class CudaCrests:
         }
 
     def _go_through(self, device: int, events: Sequence[Mapping[str, Any]]) -> None:
-        base: dict[int, int] = {}
         alive = self._live.setdefault(device, {})
-        for size, site in alive.values():
-            base[site] = base.get(site, 0) + size
+        base = by_site(alive.values())
         changes: list[tuple[int, int]] = []
         stretch = self._begun[0][1]
         for now, change in self._changes(events, alive):
@@ -182,23 +203,17 @@ class CudaCrests:
     def _changes(
         self, events: Sequence[Mapping[str, Any]], alive: _Live
     ) -> Iterator[tuple[Stretch, tuple[int, int]]]:
-        """What the events change, by site, each with its stretch. What was freed and not seen to be allocated was no part of
-        the figure that is gone through."""
-        for event in events:
-            moment = event.get("time_us", self._since)
-            if moment < self._since:
-                continue
-            if event["action"] == "alloc":
-                size = -(-event["size"] // BLOCK) * BLOCK
-                site = self._site_of(event.get("frames") or ()) or self._backward_at(moment)
-                alive[event["addr"]] = (size, site)
-            elif event["action"] == "free_requested":
-                size, site = alive.pop(event["addr"], (0, 0))
-                size = -size
-            else:
-                continue
-            if size:
-                yield self._stretch_at(moment), (site, size)
+        """What the events change, by site, each with its stretch."""
+
+        def born_at(event: Mapping[str, Any]) -> int:
+            return self._site_of(event.get("frames") or ()) or self._backward_at(moment_of(event))
+
+        def moment_of(event: Mapping[str, Any]) -> float:
+            return float(event.get("time_us", self._since))
+
+        fresh = (event for event in events if moment_of(event) >= self._since)
+        for event, change in changes_of(fresh, alive, born_at):
+            yield self._stretch_at(moment_of(event)), change
 
     def _backward_at(self, moment: float) -> int:
         """The site of the backward that was under way."""

@@ -12,17 +12,17 @@ import bisect
 import functools
 import sys
 import time
-from collections.abc import Callable, Container, Hashable
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import Any
 
 import torch
 
 from gpulint.runtime.probes import history
 from gpulint.runtime.probes.base import Block, Figures, Since, Tops
-from gpulint.runtime.probes.crests import TRACED, CudaCrests
+from gpulint.runtime.probes.crests import TRACED, CudaCrests, by_site
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
-from gpulint.runtime.record.result import Place, Site
+from gpulint.runtime.record.result import Place
 
 # What snapshots may take beyond those that the judgement needs: seconds of a run, and a share of the sampled time.
 ALLOWANCE = 0.05
@@ -46,7 +46,6 @@ class CudaProbe:
         self._marks = 0
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
         self._sums: dict[int, dict[int, int]] = {}  # of each snapshot: live bytes by birth site
-        self._sites: dict[tuple[str, int, str], int] = {}
         self._settled: _Live = {}
         self._born: dict[int, int] = {}  # address -> mark after which the block appeared
         self._addresses: list[int] = []
@@ -88,7 +87,7 @@ class CudaProbe:
             self._record(closely)
 
     def follow_peaks(self) -> None:
-        self.crests = CudaCrests(self._site)
+        self.crests = CudaCrests(self._frames.recorded)
 
     def peaks(self) -> dict[Stretch, tuple[int, dict[int, int]]]:
         if self.crests is None or not self._started:
@@ -201,14 +200,8 @@ class CudaProbe:
         live: _Live = {}
         found = _snapshot() if self.crests is not None else {"segments": _segments()}
         by_device: dict[int, _Live] = {}
-        for segment in found["segments"]:
-            address = segment["address"]
-            here = by_device.setdefault(segment["device"], {})
-            for block in segment["blocks"]:
-                size = block["size"]
-                if block["state"] == "active_allocated":
-                    here[block.get("address", address)] = (size, self._site(block.get("frames") or ()))
-                address += size
+        for device, address, size, stack in allocated_blocks(found["segments"]):
+            by_device.setdefault(device, {})[address] = (size, self._frames.recorded(stack))
         if self.crests is not None:
             self.crests.fold(found["device_traces"], by_device, cleared=not self._whole)
             if not self._whole:  # what was made use of is forgotten
@@ -218,17 +211,6 @@ class CudaProbe:
         for here in by_device.values():
             live |= here
         return live
-
-    def _site(self, stack: Any) -> int:
-        """The user's line in a block's stack: looked up once, because most blocks are there in every snapshot."""
-        for frame in stack:
-            if self._frames.is_user(frame["filename"]):
-                line = (frame["filename"], frame["line"], frame["name"])
-                site = self._sites.get(line)
-                if site is None:
-                    site = self._sites[line] = self._frames.intern(Site(*line))
-                return site
-        return 0  # nowhere
 
     def settle(self) -> None:
         self._settled = self._snapshot() if self._started else {}
@@ -265,9 +247,7 @@ class CudaProbe:
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
         for mark, live in self._snapshots[len(self._sums) :]:
-            sums = self._sums[mark] = {}
-            for size, born in live.values():
-                sums[born] = sums.get(born, 0) + size
+            self._sums[mark] = by_site(live.values())
         if place != "device" or any(mark not in self._sums for mark in marks):
             return None
         return [self._sums[mark].get(site, 0) for mark in marks]
@@ -366,6 +346,17 @@ class CudaProbe:
 def _current(device: int, what: str) -> int:
     value: int = torch._C._cuda_memoryStats(device)["allocated_bytes"]["all"][what]
     return value
+
+
+def allocated_blocks(segments: Iterable[Any]) -> Iterator[tuple[int, int, int, Any]]:
+    """Device, address, bytes and recorded stack of each block that is allocated."""
+    for segment in segments:
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated":
+                where = block.get("address", address)
+                yield segment["device"], where, block["size"], block.get("frames") or ()
+            address += block["size"]
 
 
 def _segments() -> Any:

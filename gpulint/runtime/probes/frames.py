@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
@@ -40,6 +40,7 @@ class Frames:
         self._index: dict[tuple[int, int], int] = {}
         self._by_site: dict[Site, int] = {NOWHERE: 0}
         self._codes: list[CodeType] = []  # keeps ids in `_index` from being reused
+        self._recorded: dict[tuple[str, int, str], int] = {}
         self._stacked: dict[int, CodeType] = {}  # and those in the numbers of stacks
         self.sites: list[Site] = [NOWHERE]
 
@@ -116,6 +117,18 @@ class Frames:
             index = self._by_site[site] = len(self.sites)
             self.sites.append(site)
         return index
+
+    def recorded(self, stack: Iterable[Mapping[str, Any]]) -> int:
+        """The index of the user's line in a stack as the allocator records it; 0 where there is none. Looked up once: most blocks
+        are in every snapshot."""
+        for frame in stack:
+            if self.is_user(frame["filename"]):
+                line = (frame["filename"], frame["line"], frame["name"])
+                index = self._recorded.get(line)
+                if index is None:
+                    index = self._recorded[line] = self.intern(Site(*line))
+                return index
+        return 0
 
     def here(self, depth: int = 1) -> Site:
         """The user's line that led to the caller."""

@@ -20,10 +20,10 @@ OPTIONS = "GPULINT_OPTIONS"
 TIMEOUT, INTERRUPTED, ENOUGH = "timeout", "interrupted", "enough"  # what the parent says: end, and why
 
 
-def connect_to(address: str, timeout: float = 30.0) -> socket.socket:
+def connect_to(address: str) -> socket.socket:
     """Open the parent's socket: `@name` is an abstract address (Linux), anything else a path."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(timeout)
+    connection.settimeout(30.0)
     connection.connect("\0" + address[1:] if address.startswith("@") else address)
     connection.settimeout(None)
     return connection

@@ -42,10 +42,8 @@ RISING = (
 STEADY = 0.9  # of the pairs of readings must rise where it is the size of what is in use that grows
 FEWEST_LEVELS = 6  # readings for that, or where a variable's new value is made of the old one
 FEWEST_RENEWED = 3
-NOTED, NOTED_SHARE = (
-    64 * 1024,
-    0.01,
-)  # bytes, and the part of the peak, below which growth that is none is not told
+# Bytes, and the part of the peak, below which growth that is none is not told
+NOTED, NOTED_SHARE = (64 * 1024, 0.01)
 QUANTUM = 512  # bytes; what the caching allocator rounds to
 SEGMENT = 20 * 1024 * 1024  # bytes; what reserved may grow by for a single block that finds no room
 

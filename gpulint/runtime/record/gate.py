@@ -7,6 +7,8 @@ from typing import Literal
 
 from gpulint.runtime.record.records import Record
 
+Status = Literal["within", "exceeded", "fell"]
+
 
 @dataclass(frozen=True, slots=True)
 class Limits(Record):
@@ -76,7 +78,7 @@ class Check(Record):
     compared. `text` is one sentence. `lines` are those that grew most, or else those with most bytes."""
 
     limit: Literal["max-peak", "baseline", "untouched", "max-host-drift"]
-    status: Literal["within", "exceeded", "fell"]
+    status: Status
     rank: int
     stretch: str
     now: int

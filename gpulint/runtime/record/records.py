@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import types
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T", bound="Record")
 
 
 def _encode(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Record):
+        return value.to_json()
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, (tuple, list)):
         return [_encode(item) for item in value]
     if isinstance(value, dict):
@@ -36,6 +39,8 @@ def _decode(hint: Any, value: Any) -> Any:
         return {key: _decode(arguments[1], item) for key, item in value.items()}
     if is_dataclass(hint):
         return _decode_record(hint, value)
+    if issubclass(hint, Enum):
+        return hint(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint):
@@ -67,8 +72,7 @@ class Record:
     __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
-        encoded: dict[str, Any] = _encode(self)
-        return encoded
+        return {field.name: _encode(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
     def from_json(cls: type[T], data: dict[str, Any]) -> T:

@@ -155,12 +155,8 @@ class Overlay:
             lines = _decoded(text).splitlines(keepends=True)
             if lines and not lines[-1].endswith("\n"):
                 lines[-1] += "\n"
-            linecache.cache[filename] = (
-                len(text),
-                None,
-                lines,
-                filename,
-            )  # None: never checked against the disk
+            # None: never checked against the disk
+            linecache.cache[filename] = (len(text), None, lines, filename)
             return lines
 
         linecache.updatecache = updatecache

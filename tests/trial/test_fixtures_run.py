@@ -1,7 +1,9 @@
-"""Every fix of the fixtures, tried on the CPU: what is expected to pay is kept, and nothing that is called safe changes a result."""
+"""Every fixture, run on the CPU: no `# expect:` line may be refuted, or left unreached; of its fixes, what is expected to pay is
+kept, and nothing that is called safe changes a result."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,12 @@ from support import less_to_do
 from gpulint.runtime.parent.runner import Run
 from gpulint.trial.plan import Status, Trial, fixes_of
 from gpulint.trial.trying import try_fixes
-from gpulint.verifying import program_findings
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-SCRIPTS = [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from verify_fixtures import EXPECT, expected, findings, scripts, verify_fixture
+
+SCRIPTS = scripts()
 
 # By script and line: what does not pay here, and why. All others are expected to.
 OTHERWISE: dict[tuple[str, int], Status] = {
@@ -39,10 +43,28 @@ OTHERWISE: dict[tuple[str, int], Status] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+pytestmark = pytest.mark.slow
+each_script = pytest.mark.parametrize(
+    "script", SCRIPTS, ids=lambda path: path.stem if path.stem != "train" else path.parent.name
+)
+
+
+def test_there_are_lines_to_judge() -> None:
+    lines = [line for script in SCRIPTS for line in script.read_text(encoding="utf-8").splitlines()]
+    assert sum(EXPECT.search(line) is not None for line in lines) >= 30
+
+
+@pytest.mark.usefixtures("warm_scripts")
+@each_script
+def test_the_run_bears_out_what_is_expected(script: Path) -> None:
+    outcome = verify_fixture(script, "cpu", arguments=less_to_do(script))
+    assert len(outcome.verification.verdicts) == len(expected(script))
+    assert outcome.problems() == []
+
+
+@each_script
 def test_what_is_expected_to_pay_is_kept(script: Path, zygote: Zygote) -> None:
-    fixes = fixes_of(program_findings(Run(str(script))))
+    fixes = fixes_of(findings(script))
     if not fixes:
         pytest.skip("none of its findings can be fixed by machine")
     what = Run(str(script), less_to_do(script), reach=60.0, cwd=str(script.parent))
