@@ -16,7 +16,7 @@ from gpulint.analysis.queries.old_torch import old_torch
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import lacks_imports, raises_before
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.runs import Run, is_part, runs, runs_of
+from gpulint.analysis.queries.runs import Run, is_of_module, runs, runs_of
 from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
 from gpulint.answers import (
     Answer,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
 
 
 class EvalWithGrad(Rule):
@@ -124,7 +125,8 @@ class EvalWithGrad(Rule):
     )
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        for function in (asked.file.body, *(cls.body for cls in asked.file.classes), *asked.file.functions):
+        several = (asked.file.body, *(cls.body for cls in asked.file.classes), *asked.file.functions)
+        for function in filter(partial(_may_evaluate, asked), several):
             found = [
                 (run, until_refuted(_answers(asked, run)))
                 for run in runs(asked.evaluator, asked.root(function))
@@ -137,6 +139,16 @@ class EvalWithGrad(Rule):
                     yield Claimed(
                         run.call, _named(asked, run), answers, partial(_report, asked, run, answers, told)
                     )
+
+
+def _may_evaluate(asked: Asked, function: Function) -> bool:
+    """Whether more than a part of a network may run in a function: what a module runs within itself serves whoever calls it."""
+    if not is_of_module(asked.evaluator, function):
+        return True
+    flow = function.flow
+    return function.name not in ("forward", "__call__") and (
+        bool(flow.calls.get("eval")) or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
+    )
 
 
 _GRAD = {
@@ -213,7 +225,7 @@ def _is_told_below(asked: Asked, run: Run) -> bool:
     at: tuple[Any, Frame] = (run.inner, run.where)
     for outer in run.where.chain():
         function = at[1].function
-        if function.cls is None or asked.evaluator.instance(function.cls).kind != "module":
+        if not is_of_module(asked.evaluator, function):
             for one in runs_of(asked.evaluator, at[0], asked.root(function)):
                 if confidence_of(until_refuted(_answers(asked, one))) is not None:
                     return True
@@ -228,7 +240,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     evaluator = asked.evaluator
     loops = run.frame.flow.loops(run.call)
     mode = module_mode(evaluator, run.named, run.where)
-    part = is_part(evaluator, run)
+    part = is_of_module(evaluator, run.frame.function)
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
             yield refuted(

@@ -69,7 +69,8 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
         of(*_DECIDING),
         tuple(
             one
-            for one in of("given", "too much", "optimized", "copied")
+            for one in found
+            if one.role in ("given", "too much", "optimized", "copied") or (one.role == "method" and one.path)
             if one not in steps and not _is_for_its_value(one)
         ),
         of("returned"),

@@ -10,7 +10,7 @@ from typing import Any
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.forwards import forward_of
 
 
@@ -86,9 +86,8 @@ def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
             yield inner
 
 
-def is_part(evaluator: Evaluator, run: Run) -> bool:
-    """Whether a network runs it within itself, in a method of its own that gives back what it gives."""
-    function = run.frame.function
+def is_of_module(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function is a method of a module, or stands in one."""
     while function.parent is not None:
         function = function.parent
     return (
