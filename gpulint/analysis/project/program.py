@@ -33,9 +33,6 @@ class Sources(Protocol):
     def is_test_file(self, origin: str, path: str, raw: bytes) -> bool:
         """Whether a file of the project is one of its tests."""
 
-    def lacks(self, origin: str, qualified: str) -> str | None:
-        """Why an import of this name fails, in words; None where it does not for all that is known."""
-
     def is_bounded(self, filename: str) -> bool:
         """Whether it is known where a file's project ends."""
 

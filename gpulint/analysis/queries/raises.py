@@ -1,5 +1,5 @@
 """What raises whenever it runs, so that what stands behind it never does: names that nothing binds, calls that do not fit what they
-call, imports of what is not there."""
+call."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.answers import Answer, Question, left_open, refuted
+from gpulint.answers import Answer, Question, refuted
 
 # What Python puts into every module, and who runs files besides.
 _GIVEN: Final = frozenset(dir(builtins)) | frozenset(
@@ -31,15 +31,6 @@ def raises_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Ans
             yield refuted(Question.REACHED, f"nothing binds `{unbound.id}`: it raises before", unbound)
     if isinstance(node, ast.Call) and not _fits(evaluator, node, frame):
         yield refuted(Question.REACHED, "it gives less than what it calls needs: it raises", node)
-
-
-def lacks_imports(evaluator: Evaluator, file: File) -> Iterator[Answer]:
-    """What leaves it open whether a file can be imported. To be asked last: it reads what is asked for."""
-    missing = _missing(evaluator, file)
-    if missing is not None:
-        yield left_open(
-            Question.REACHED, "the file cannot be imported: the project lacks what it imports", missing
-        )
 
 
 def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.Name | None:
@@ -120,21 +111,3 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     named = {one.arg for one in call.keywords}
     too_many = names.vararg is None and len(call.args) > len(positional)
     return not too_many and all(name in named for name in needed)
-
-
-def _missing(evaluator: Evaluator, file: File) -> Any:
-    """An import at the top of a file of what the project does not have, where it has the module that it is asked of."""
-    sources = evaluator.program.sources
-    if sources is None:
-        return None
-    for statement in file.tree.body:
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            for definitions in file.body.flow.definitions.values():
-                for one in definitions:
-                    if (
-                        one.statement is statement
-                        and one.kind == "import"
-                        and sources.lacks(file.path, str(one.value))
-                    ):
-                        return statement
-    return None
