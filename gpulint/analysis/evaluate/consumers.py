@@ -7,7 +7,6 @@ that value.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -803,11 +802,6 @@ def _matches(wanted: Any, index: Any) -> bool:
         or index is None
         or (isinstance(index, int) and index < 0 and isinstance(wanted, int))
     )
-
-
-def roles(uses: list[Use]) -> Iterator[str]:
-    """Each role once."""
-    yield from dict.fromkeys(one.role for one in uses)
 
 
 _STEPS: dict[type, Any] = {

@@ -42,7 +42,6 @@ class Repeats:
     period: int | None = None
     flags: tuple[Any, ...] = ()
     calls: tuple[Any, ...] = field(default=())
-    counter: Any = None
 
 
 class Multiplicity:
@@ -85,7 +84,7 @@ class Multiplicity:
                 counter = rare or every
                 period = self._period(counter, frame) if counter is not None else None
                 kind: Rate = "every nth" if counter is not None else "step"
-                yield Repeats(kind, loop, frame, rate, period, flags_here, calls, counter)
+                yield Repeats(kind, loop, frame, rate, period, flags_here, calls)
                 return
             yield Repeats(
                 "phase" if rate == "phase" else "?", loop, frame, rate, flags=flags_here, calls=calls
@@ -112,24 +111,19 @@ class Multiplicity:
                 self._period(counter, frame),
                 flags,
                 calls,
-                counter,
             )
             return
         sites = self._evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
         if not sites and self._is_step(function):
             kind = "every nth" if every else "step"
-            yield Repeats(
-                kind, function.node, frame, "train", self._period(every, frame), flags, calls, every
-            )
+            yield Repeats(kind, function.node, frame, "train", self._period(every, frame), flags, calls)
             return
         for site in sites:
             yield from self._ways(
                 site.call, site.frame, flags, (*seen, function), every, (*calls, (site.call, site.frame))
             )
         if not sites:
-            yield Repeats(
-                "once" if function.is_module else "?", None, frame, flags=flags, calls=calls, counter=every
-            )
+            yield Repeats("once" if function.is_module else "?", None, frame, flags=flags, calls=calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""

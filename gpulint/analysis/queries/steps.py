@@ -14,10 +14,6 @@ from gpulint.analysis.syntax.nodes import last_name
 
 Work = Literal["train", "forward"]
 
-_STEPS = frozenset(
-    "step backward training_step train_step train_batch update optimize manual_backward minimize run_step optimize_parameters".split()
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
