@@ -13,7 +13,7 @@ from on_trial.runs import Run, is_of_module, runs, runs_of
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.queries.frozen import frozen_at, of_unseen_package
+from gpulint.analysis.queries.frozen import frozen, of_unseen_package
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.old_torch import old_torch
@@ -80,6 +80,15 @@ _GRAD = {
 }
 
 
+def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """What freezes the network that an expression gives: a part is frozen where the whole is."""
+    value = evaluator.value_of(node, frame)
+    found = frozen(evaluator, value) if value.kind == "module" else None
+    if found is None and isinstance(node, ast.Attribute):
+        return _frozen_at(evaluator, node.value, frame)
+    return found
+
+
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     """On what the claim stands that a forward needs no grad."""
     evaluator = asked.evaluator
@@ -94,7 +103,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     value = evaluator.value_of(run.inner, run.where)
     if value.graph is Graph.NONE and value.kind in ("tensor", "array", "number", "text", "none"):
         yield refuted(Question.GRAPH, "it makes no graph")
-    by = frozen_at(evaluator, run.named, run.where)
+    by = _frozen_at(evaluator, run.named, run.where)
     if by is not None:
         yield refuted(Question.GRAPH, "the network is frozen")
     if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):

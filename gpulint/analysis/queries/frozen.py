@@ -8,7 +8,6 @@ from typing import Any
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.syntax.nodes import argument
@@ -25,15 +24,6 @@ def frozen(evaluator: Evaluator, value: Value) -> Any:
             return None
         by = by or found
     return by
-
-
-def frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
-    """The same of what an expression gives: a part is frozen where the whole is."""
-    value = evaluator.value_of(node, frame)
-    found = frozen(evaluator, value) if value.kind == "module" else None
-    if found is None and isinstance(node, ast.Attribute):
-        return frozen_at(evaluator, node.value, frame)
-    return found
 
 
 def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any = None) -> Any:
