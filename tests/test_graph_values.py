@@ -88,6 +88,8 @@ def test_a_test_of_its_type_says_what_a_value_is_where_it_is_used(body: str, gra
         ("see(torch.distributions.Normal(net(x), 1.0).rsample())", Graph.LIVE),
         ("see(torch.autograd.grad(net(x).sum(), x)[0])", Graph.NONE),
         ("see(torch.autograd.grad(net(x).sum(), x, create_graph=True)[0])", Graph.LIVE),
+        ("see(made(net(x)).data)", Graph.NONE),
+        ("see(made(net(x)))", Graph.MAY),
         ("see(dict(loss=net(x), size=1)['loss'])", Graph.LIVE),
         ("see(dict(loss=net(x), size=1)['size'])", Graph.NONE),
     ],

@@ -576,7 +576,7 @@ class Evaluator:
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))
             return self.names.named(self.program.imported(frame.function.file, f"{base.ref}.{name}"))
-        if kind in ("tensor", "parameter"):
+        if kind in ("tensor", "parameter") or (kind == "unknown" and base.graph and name in ("data", "grad")):
             row = self.table.method("tensor.attributes", name)
             if row is None or row.gives == "number":
                 return NUMBER
