@@ -166,6 +166,18 @@ def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
     assert "backward" in roles_of(within(body))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "cloud = made()\ncloud.data[0] = net(x)\nreturn cloud",
+        "cloud = made()\ncloud.data.append(net(x))\nreturn cloud",
+        "parts = made()\nparts[0].append(net(x))\nreturn parts",
+    ],
+)
+def test_what_is_put_into_a_part_of_an_object_goes_where_the_object_goes(body: str) -> None:
+    assert "returned" in roles_of(within(body))
+
+
 def test_a_backward_is_found_through_an_attribute_that_another_method_fills() -> None:
     text = """
 class Coach:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.calling import gives_pair
-from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.evaluator import PAIR, Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
@@ -22,7 +22,6 @@ from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
 ANY: Final = "*"
-_PAIR: Final = {"values": 0, "indices": 1}
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
@@ -368,7 +367,7 @@ class _Worklist:
         name = above.attr
         if call is None:
             # an object, one of whose attributes the value is, or a pair of values and indices
-            if path[0] in (name, ANY) or path[0] == _PAIR.get(name):
+            if path[0] in (name, ANY) or path[0] == PAIR.get(name):
                 self.push(above, frame, path[1:])
             return
         if name in ("items",):
@@ -785,11 +784,12 @@ class _Worklist:
         ):
             self.attribute(cls, container.attr, path, frame.function)
         elif ENTRY in flow.reaching(container):
-            if not dot and "[" not in key:
+            if isinstance(container, ast.Attribute):  # what is in a part is in the whole
+                self.into(container.value, frame, (container.attr, *path))
+            elif isinstance(container, ast.Subscript):
+                self.into(container.value, frame, (constant_index(container.slice), *path))
+            else:
                 self.outer(key, frame, path)
-            for use in flow.uses.get(key, ()):  # a part of what a caller gives
-                if use is not container and (dot or "[" in key) and ENTRY in flow.reaching(use):
-                    self.push(use, frame, path)
 
     def outer(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
         """A container of a function around, or of the module."""
@@ -840,7 +840,7 @@ def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...]
 
 def _matches(wanted: Any, index: Any) -> bool:
     return (
-        wanted in (ANY, index)
+        wanted in (ANY, None, index)
         or index is None
         or (isinstance(index, int) and index < 0 and isinstance(wanted, int))
     )

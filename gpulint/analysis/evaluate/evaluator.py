@@ -31,6 +31,7 @@ from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, constant_index, key_of, last_name
 
+PAIR: Final = {"values": 0, "indices": 1}  # the parts of `x.max(1)` by their names
 MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
 MOST_ENTERED_BELOW: Final = 150  # calls below one function
@@ -565,13 +566,8 @@ class Evaluator:
         kind = base.kind
         if kind == "device":
             return TEXT
-        if (
-            kind == "tuple"
-            and base.parts is not None
-            and name in ("values", "indices")
-            and len(base.parts) == 2
-        ):
-            return base.parts[name == "indices"]  # type: ignore[no-any-return]
+        if kind == "tuple" and name in PAIR and base.parts is not None and len(base.parts) == 2:
+            return base.parts[PAIR[name]]  # type: ignore[no-any-return]
         if kind == "library":
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))
