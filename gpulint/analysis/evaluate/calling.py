@@ -153,13 +153,15 @@ class Calling:
         return all(not isinstance(node, ast.Call) or _reduction(node) for node, _ in target.origins)
 
     def made_by(self, target: Value) -> Row | None:
-        """The row of the library's constructor that made a network, where one did."""
+        """The row of the library's constructor that made a network, where one did: of several, one with weights before one without."""
+        rows = []
         for node, frame in target.origins:
             if isinstance(node, ast.Call) and frame is not None:
                 made = self._evaluator.value_of(node.func, frame)
                 if made.kind == "library" and isinstance(made.ref, str):
-                    return self._evaluator.table.function(made.ref)
-        return None
+                    rows.append((node.lineno, node.col_offset, self._evaluator.table.function(made.ref)))
+        rows.sort(key=lambda one: (one[2] is not None and one[2].weights == "none", *one[:2]))
+        return rows[0][2] if rows else None
 
     # -- methods
 
