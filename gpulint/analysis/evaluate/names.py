@@ -18,10 +18,11 @@ from gpulint.analysis.domain.values import (
     join,
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
-from gpulint.analysis.syntax.nodes import default_of, dotted, key_of
+from gpulint.analysis.syntax.nodes import default_of, dotted, key_of, last_name
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 # What only a network is asked for; of an optimizer, of a scaler, of a tensor.
@@ -35,6 +36,7 @@ _ONLY = {
 }
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
+_BACKWARD = ("backward", "manual_backward")
 _NAMES = {
     "module": frozenset(
         "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
@@ -61,9 +63,10 @@ class Names:
             gone = tuple(one for one in reaching if one is ENTRY or not self._is_dead(one, frame))
             reaching = gone or reaching
         values = [
-            self._evaluator.definition(one, frame)
+            without_graph(value) if is_no_tensor(node, one, frame.flow) else value
             for one in reaching
             if one is not ENTRY and one.kind != "delete"
+            for value in (self._evaluator.definition(one, frame),)
         ]
         if ENTRY in reaching and (not values or node.id in frame.flow.elsewhere):
             values.append(self.outer(node.id, frame.function, frame))
@@ -144,6 +147,9 @@ class Names:
         star = function.node.args.vararg
         if star is not None and star.arg == name:
             return Value("list", origins=frozenset({(definition.node, frame)}))
+        stars = function.node.args.kwarg
+        if stars is not None and stars.arg == name:
+            return self._by_names(definition, frame)
         if frame.given is not None:
             given = frame.given.get(name)
             if isinstance(given, Value):
@@ -160,6 +166,27 @@ class Names:
                 return self._evaluator.value_of(default, self._evaluator.root(function))
             return self._by_role(definition, frame, UNKNOWN)
         return self._of_all_calls(definition, frame)
+
+    def _by_names(self, definition: Definition, frame: Frame) -> Value:
+        """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""
+        origins = frozenset({(definition.node, frame)})
+        if frame.caller is None:
+            return Value("dict", origins=origins)
+        own = {one.arg for one in frame.function.parameters}
+        parts = tuple(
+            (one.arg, self._evaluator.value_of(one.value, frame.caller))
+            for one in frame.call.keywords
+            if one.arg is not None and one.arg not in own
+        )
+        for one in frame.call.keywords:
+            if one.arg is None:  # `**losses`
+                more = self._evaluator.value_of(one.value, frame.caller)
+                parts = (
+                    (*parts, ("**", self._evaluator.element(more.but(parts=None))))
+                    if not more.parts
+                    else (*parts, *more.parts)
+                )
+        return Value("dict", parts=parts, origins=origins)
 
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
         function, name = frame.function, definition.key
@@ -297,7 +324,14 @@ class Names:
                     return found
         last = key.rpartition(".")[2]
         guesses = {} if last[:1].isupper() else _NAMES  # else it is a class, as names of classes are written
+        calls = [
+            above
+            for node in flow.uses.get(key, ())
+            if isinstance(above := flow.parents.get(node), ast.Call) and above.func is node
+        ]
         for kind, names in guesses.items():
+            if calls and (kind != "module" or not any(one.args or one.keywords for one in calls)):
+                continue
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
                 guess = Assumption(f"only its name says that `{key}` is a {_WORDS[kind]}")
                 return Value(kind, graph=Graph.MAY if kind == "tensor" else Graph.NONE, assumptions=(guess,))  # type: ignore[arg-type]
@@ -318,7 +352,7 @@ class Names:
                 ):
                     return True
             called = above if isinstance(above, ast.Call) and above.func is node else None
-            if called is not None and called.args and not is_method and _goes_backward(flow, called):
+            if called is not None and called.args and not is_method and goes_backward(flow, called):
                 return True
         return False
 
@@ -455,14 +489,16 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
     return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
 
 
-def _goes_backward(flow: Flow, call: Any, depth: int = 5) -> bool:
-    """Whether a backward goes through what a call gives, as far as its own function shows."""
+def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> bool:
+    """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows."""
     node = call
     while True:
         above = flow.parents.get(node)
         if above is None or isinstance(above, ast.stmt):
             break
         if isinstance(above, ast.Attribute) and above.attr == "backward":
+            return True
+        if isinstance(above, ast.Call) and node in above.args and last_name(above.func) in _BACKWARD:
             return True
         if isinstance(above, ast.Attribute) and above.attr in (
             "detach",
@@ -475,12 +511,17 @@ def _goes_backward(flow: Flow, call: Any, depth: int = 5) -> bool:
             return False
         if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
             return False
+        if isinstance(above, ast.Subscript) and not parts:
+            return False
+        if node is call and isinstance(above, ast.Call) and above.func is node and not parts:
+            return False  # what is called is no tensor
         node = above
     if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
         return False
     return any(
-        _goes_backward(flow, use, depth - 1)
+        goes_backward(flow, use, depth - 1, parts)
         for definition in flow.given.get(above.value, ())
+        if parts or not definition.path
         for use in flow.uses_of(definition)
         if flow.order.get(flow.statement_of(use), 0) > flow.order.get(above, 0)
     )
