@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.forwards import forwards
-from gpulint.analysis.queries.frozen import frozen, switches_weights
+from gpulint.analysis.queries.frozen import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
+from gpulint.analysis.queries.old_torch import WHY_OLD, old_torch
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import constant_index, dotted, keyword, last_name
+from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -31,7 +32,6 @@ from gpulint.rule import (
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Class, Function
@@ -41,7 +41,6 @@ _MODE_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".sp
 _SWITCHES = frozenset(
     "requires_grad require_grad requires_grads required_grad require_grads requires_gradient requires_gard".split()
 )
-_CLAUSE = "`.data[0]` fails from torch 0.5 on, and before torch 0.4 `volatile=True` switches grad off and there is no `no_grad`"
 _LOSES_GRAPH = "code that counts on the graph of a result in that block breaks"
 
 _WHY = {
@@ -281,41 +280,13 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
         yield left_open(
             Question.GRAD, "some who call it switch grad off, and whose the others call is not shown", mode.by
         )
-    yield from _old_torch(asked)
+    old = old_torch(asked.evaluator, asked.file)
+    if old is not None:
+        yield left_open(Question.REACHED, WHY_OLD, old)
     yield from reached(asked.evaluator, function)
     networks = [asked.evaluator.value_of(use.node.func, use.frame) for use in fed]
-    if networks and all(_unseen_package(asked, one) for one in networks):
+    if networks and all(of_unseen_package(asked.evaluator, one) for one in networks):
         yield left_open(Question.TRAINED, "the network is another package's, which may have frozen it")
-
-
-def _unseen_package(asked: Asked, network: Value) -> bool:
-    made = asked.evaluator.calling.made_by(network)
-    return (
-        bool(network.origins)
-        and made is None
-        and network.ref is None
-        and any(isinstance(node, ast.Call) for node, _ in network.origins)
-    )
-
-
-def _old_torch(asked: Asked) -> Iterator[Answer]:
-    """Numbers that are read by `loss.data[0]`, which raises in any torch that has `no_grad`."""
-    for function in (asked.file.body, *asked.file.functions):
-        if "data" not in function.words:
-            continue
-        for node in ast.walk(function.node):
-            if (
-                isinstance(node, ast.Subscript)
-                and constant_index(node.slice) == 0
-                and isinstance(node.value, ast.Attribute)
-                and node.value.attr == "data"
-            ):
-                if (
-                    node in function.flow.parents
-                    and asked.evaluator.value_of(node.value.value, asked.root(function)).size == "scalar"
-                ):
-                    yield left_open(Question.REACHED, _CLAUSE, node)
-                    return
 
 
 # --- frozen in name only ---------------------------------------------------------------------------------------------
@@ -487,7 +458,7 @@ def _repair(
         statement = asked.node(function.flow.statement_of(at))
         changes: tuple[Change, ...] = (Remove(statement), Wrap(lines, no_grad_with(name)))
         return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, _LOSES_GRAPH)
-    if any(True for _ in _old_torch(asked)):
+    if old_torch(asked.evaluator, asked.file) is not None:
         return None
     name, missing = asked.no_grad()
     imports = (AddImport(missing),) if missing else ()

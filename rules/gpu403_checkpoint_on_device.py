@@ -163,7 +163,7 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         what.piled is not None,
         held.verdict is Verdict.PROVEN,
     )
-    yield from reached(asked.evaluator, load.frame.function)
+    yield from reached(asked.evaluator, load.frame.function, load.call)
 
 
 def _held(asked: Asked, what: Loaded) -> Answer:

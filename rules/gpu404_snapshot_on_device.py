@@ -140,7 +140,7 @@ def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     yield _on_device(asked, copy)
     if not (what.many and copy.what != "network"):
         yield copy_matters(asked.evaluator, copy.network)
-    yield from reached(asked.evaluator, copy.frame.function)
+    yield from reached(asked.evaluator, copy.frame.function, copy.node)
 
 
 def _seen(copy: Copy) -> Iterator[Answer]:
@@ -276,7 +276,7 @@ def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     if other is not None:
         yield refuted(Question.MEANT, "another network takes the place in between", other)
     yield from _moved_after(asked, copy)
-    yield from reached(asked.evaluator, copy.frame.function)
+    yield from reached(asked.evaluator, copy.frame.function, copy.node)
 
 
 def _moved_after(asked: Asked, copy: Copy) -> Iterator[Answer]:

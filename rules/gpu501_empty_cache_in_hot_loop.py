@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._hot import Habit, how_often
 
+from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.intended import beside_a_phase, intended, neighbour
+from gpulint.analysis.queries.module_mode import module_mode
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 from gpulint.answers import Answer, Question, left_open, minor, refuted, until_refuted
@@ -169,17 +171,18 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, where: Frame, repeats: 
     for flag, wanted in repeats.flags:
         if not _decides_about_steps(asked, flag, wanted, repeats):
             yield from _under(asked, flag, repeats)
-    yield from reached(asked.evaluator, where.function)
+    yield from reached(asked.evaluator, where.function, call if where is frame else None)
 
 
 def _without_training(asked: Asked, call: ast.Call, frame: Frame, repeats: Repeats) -> Answer:
     """What it matters in a loop that does not train: little in an evaluation, and for all that is seen nothing in others."""
     sites = ((call, frame), *repeats.calls)
     loop_frame = repeats.frame or frame
+    runs = (forward_of(asked.evaluator, one.node, loop_frame) for one in asked.steps.of(loop_frame.function))
     evaluates = any(
-        asked.evaluator.value_of(one.func.value, loop_frame).kind == "module"
-        for one in loop_frame.flow.calls.get("eval", ())
-        if isinstance(one.func, ast.Attribute)
+        module_mode(asked.evaluator, one.expression, loop_frame).mode == "eval"
+        for one in runs
+        if one is not None
     )
     off = any(grad_mode(asked.evaluator, node, where).mode == "off" for node, where in sites)
     if isinstance(repeats.loop, LOOPS) and (evaluates or off):

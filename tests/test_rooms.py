@@ -113,9 +113,9 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 2_000,
     f"{ANALYSIS}.project": 2_400,
     f"{ANALYSIS}.domain": 1_000,
-    f"{ANALYSIS}.evaluate": 3_800,
+    f"{ANALYSIS}.evaluate": 3_600,
     f"{ANALYSIS}.models": 300,
-    f"{ANALYSIS}.queries": 1_900,
+    f"{ANALYSIS}.queries": 2_100,
 }
 MOVED = ("gpu204", "gpu403", "gpu404", "gpu501")  # the rules that ask the engine
 MOST_OF_MOVED = 1_500

@@ -120,14 +120,6 @@ class Asked:
                     return f"{key}.no_grad", ""
         return "torch.no_grad", "torch"
 
-    def imports(self, *packages: str) -> str:
-        """Which of these packages the file imports first; empty where none."""
-        for definitions in self.file.body.flow.definitions.values():
-            for one in definitions:
-                if one.kind == "import" and str(one.value).partition(".")[0] in packages:
-                    return str(one.value).partition(".")[0]
-        return ""
-
     def release(self) -> None:
         """Let go of everything: frames and values name each other, and so do environments and the loops that they are of."""
         self.evaluator.release()

@@ -42,12 +42,10 @@ UNSET: Final = _Unset()
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What is taken for so where the code does not show it: in one clause, with the node that it is about. `slight`: only what it
-    costs is left open by it."""
+    """What is taken for so where the code does not show it: in one clause, with the node that it is about."""
 
     clause: str
     at: Any = None
-    slight: bool = False
 
 
 @dataclass(frozen=True, slots=True)

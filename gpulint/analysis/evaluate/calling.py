@@ -20,6 +20,7 @@ from gpulint.analysis.domain.values import (
     join,
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.evaluate.names import goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword
@@ -152,13 +153,15 @@ class Calling:
         return all(not isinstance(node, ast.Call) or _reduction(node) for node, _ in target.origins)
 
     def made_by(self, target: Value) -> Row | None:
-        """The row of the library's constructor that made a network, where one did."""
+        """The row of the library's constructor that made a network, where one did: of several, one with weights before one without."""
+        rows = []
         for node, frame in target.origins:
             if isinstance(node, ast.Call) and frame is not None:
                 made = self._evaluator.value_of(node.func, frame)
                 if made.kind == "library" and isinstance(made.ref, str):
-                    return self._evaluator.table.function(made.ref)
-        return None
+                    rows.append((node.lineno, node.col_offset, self._evaluator.table.function(made.ref)))
+        rows.sort(key=lambda one: (one[2] is not None and one[2].weights == "none", *one[:2]))
+        return rows[0][2] if rows else None
 
     # -- methods
 
@@ -236,6 +239,8 @@ class Calling:
         """The value that an operation makes of a tensor, and of what else it is given."""
         given = self._given(node, frame)
         graph = max(base.graph, given.graph) if row.graph == "keeps" else Graph.NONE
+        if graph and self._evaluator.grad_is_off(node, frame):
+            graph = Graph.NONE
         origins = base.origins | (given.origins if given.graph else frozenset()) if graph else frozenset()
         size = base.size
         if row.size != "same" and _gives_one(row, node, is_method):
@@ -244,7 +249,7 @@ class Calling:
         found = Value(
             "tensor", graph=graph, device=device, size=size, origins=origins, assumptions=base.assumptions
         )
-        if row.gives == "pair" and (node.args or node.keywords):
+        if row.gives == "pair" and gives_pair(self._evaluator, node, frame, is_method):
             return Value(
                 "tuple", parts=(found, found.but(graph=Graph.NONE, origins=frozenset())), graph=graph
             )
@@ -381,6 +386,13 @@ class Calling:
     def _gives_parameter(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return Value("parameter", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
 
+    def _gives_gradients(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """`torch.autograd.grad`: with a graph of their own where they are to be differentiated again."""
+        wanted = keyword(node, "create_graph")
+        live = wanted is not None and self._evaluator.value_of(wanted, frame).const is not False
+        found = Value("tensor", graph=Graph.LIVE if live else Graph.NONE, size="batch")
+        return Value("list", receiver=found.but(origins=base.origins) if live else found, graph=found.graph)
+
     def _gives_number(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return NUMBER
 
@@ -432,10 +444,13 @@ class Calling:
 
     def _gives_container(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if not node.args:
+            named = tuple(
+                (one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg
+            )
             return Value(
                 "dict" if key_of(node.func) == "dict" else "list",
                 origins=frozenset({(node, frame)}),
-                parts=None,
+                parts=named or None,
             )
         value = self._evaluator.value_of(node.args[0], frame)
         if value.kind in ("loader", "unknown", "modules", "parameters", "dict", "module"):
@@ -444,6 +459,10 @@ class Calling:
         return Value("list", origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
 
     def _gives_empty_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        made = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
+        if made.kind == "class" and isinstance(made.ref, Class):  # `defaultdict(Meter)`
+            entry = self._evaluator.instance(made.ref).but(origins=frozenset({(node, frame)}))
+            return Value("dict", origins=frozenset({(node, frame)}), receiver=entry)
         return Value("dict", origins=frozenset({(node, frame)}))
 
     def _gives_empty_list(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
@@ -512,12 +531,23 @@ class Calling:
             self.forward(target, node, frame) if target.kind == "module" else Value("tensor", graph=Graph.MAY)
         )
 
+    def _gives_part(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """`getattr(net, name)`: what has a name that is worked out; of a network a part of it, as long as it is called."""
+        whole = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
+        name = self._evaluator.value_of(node.args[1], frame).const if len(node.args) > 1 else UNSET
+        if isinstance(name, str):
+            return self._evaluator.attribute(whole, name, node, frame)
+        return Value("module", origins=whole.origins) if whole.kind == "module" else UNKNOWN
+
     def _gives_unknown(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return UNKNOWN
 
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""
         given = self._given(node, frame)
+        if goes_backward(frame.flow, node, parts=False):
+            origins = given.origins if given.graph else frozenset()
+            return Value("tensor", graph=Graph.LIVE, origins=origins | {(node, frame)})
         if given.graph is Graph.NONE:
             return Value("unknown", origins=frozenset({(node, frame)}))
         guess = Assumption(f"what `{_spelled(node.func)}` gives is not seen", node)
@@ -617,6 +647,18 @@ def _arguments(node: ast.Call) -> Iterator[Any]:
         yield named.value
 
 
+def gives_pair(evaluator: Evaluating, node: ast.Call, frame: Frame, is_method: bool) -> bool:
+    """Whether `x.max(1)` or `torch.max(x, 1)` gives values and indices, as with a dimension, and not one tensor, as of all values or
+    of two tensors element by element."""
+    if not is_method and (not node.args or len(node.args) == 1):
+        return any(one.arg in ("dim", "k") for one in node.keywords)
+    where = argument(node, 0 if is_method else 1, "dim")
+    if where is None:
+        return bool(node.keywords)
+    kind = evaluator.value_of(where, frame).kind
+    return kind == "number" or (kind == "unknown" and is_method)
+
+
 def _gives_one(row: Row, node: ast.Call, is_method: bool) -> bool:
     """Whether a reduction gives one number: `x.mean()`, and neither `x.mean(1)` nor `torch.mean(x, 1)`."""
     if row.size == "loss":
@@ -646,6 +688,7 @@ _GIVES: dict[str, Any] = {
     "pair": Calling._gives_tensor,
     "fresh": Calling._gives_fresh,
     "parameter": Calling._gives_parameter,
+    "gradients": Calling._gives_gradients,
     "number": Calling._gives_number,
     "none": Calling._gives_none,
     "text": Calling._gives_text,
@@ -668,5 +711,6 @@ _GIVES: dict[str, Any] = {
     "dict": Calling._gives_dict,
     "module and transform": Calling._gives_tool,
     "called": Calling._gives_called,
+    "part": Calling._gives_part,
     "unknown": Calling._gives_unknown,
 }

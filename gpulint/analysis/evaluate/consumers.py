@@ -7,12 +7,12 @@ that value.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
-from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.calling import gives_pair
+from gpulint.analysis.evaluate.evaluator import PAIR, Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
@@ -62,6 +62,17 @@ def consumers_of_definition(
     worklist = _Worklist(evaluator, track)
     worklist.definition(definition, frame, ())
     return worklist.run()
+
+
+def goes_backward_by(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a framework goes backward through what a method gives: Lightning's `training_step`."""
+    bases = evaluator.program.lineage(function.cls) if function.cls is not None else ()
+    rows = (
+        evaluator.table.own(f"hooks.{one.rpartition('.')[2]}", function.name)
+        for one in bases
+        if isinstance(one, str)
+    )
+    return any(row is not None and row.does == "backward" for row in rows)
 
 
 class _Worklist:
@@ -132,16 +143,14 @@ class _Worklist:
         function = frame.function
         if dot and function.cls is not None and own == function.self_name and "." not in name:
             self.use("stored", definition.node, frame, path, key, owner=(function.cls, name))
-            self.attribute(function, name, path)
+            self.attribute(function.cls, name, path, function)
         elif dot or "[" in key:
             self.use("stored", definition.node, frame, path, key, owner=key)
         else:
             self.closures(key, frame, path)
 
-    def attribute(self, function: Function, name: str, path: tuple[Any, ...]) -> None:
+    def attribute(self, cls: Class, name: str, path: tuple[Any, ...], function: Function) -> None:
         """The uses of an attribute in all methods of its class and of those that derive from it."""
-        cls = function.cls
-        assert cls is not None
         program = self.evaluator.program
         classes = [one for one in program.lineage(cls) if isinstance(one, Class)]
         for one in (*classes, *program.subclasses(cls)):
@@ -150,7 +159,7 @@ class _Worklist:
                     key = f"{method.self_name}.{name}"
                     frame = self.evaluator.root(method)
                     for use in method.flow.uses.get(key, ()):
-                        if ENTRY in method.flow.reaching(use) or method.name == function.name:
+                        if path or ENTRY in method.flow.reaching(use) or method.name == function.name:
                             self.push(use, frame, path)
         self.from_outside(cls, name, path)
 
@@ -202,6 +211,9 @@ class _Worklist:
             if one.kind == "augmented":
                 self.use("computed", node, frame, path, one.key)
                 self.definition(one, frame, path)
+        target = above.target
+        if isinstance(target, ast.Subscript):
+            self.store(target.value, node, frame, path, key_of(target.value) or "")
 
     def give(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         """A return: to the call that the frame is of, or to all of them."""
@@ -209,6 +221,8 @@ class _Worklist:
         if frame.caller is not None:
             self.push(frame.call, frame.caller, path)
             return
+        if self.track == "graph" and goes_backward_by(self.evaluator, frame.function):
+            self.use("backward", node, frame, path, frame.function.name)
         sites = self.evaluator.callers(frame.function)
         for site in sites:
             self.push(site.call, site.frame, path)
@@ -351,8 +365,8 @@ class _Worklist:
     ) -> None:
         name = above.attr
         if call is None:
-            # an object, one of whose attributes the value is
-            if path[0] in (name, ANY):
+            # an object, one of whose attributes the value is, or a pair of values and indices
+            if path[0] in (name, ANY) or path[0] == PAIR.get(name):
                 self.push(above, frame, path[1:])
             return
         if name in ("items",):
@@ -477,6 +491,10 @@ class _Worklist:
         func = call.func
         if isinstance(func, ast.Attribute):
             base = self.evaluator.value_of(func.value, frame)
+            if func.attr in ("backward", "manual_backward") and base.kind in ("unknown", "module"):
+                if self._method_of(base, func.attr) is None:
+                    self.use("backward", call, frame, path, func.attr)
+                    return
             if self.into_container(node, call, func, base, frame, path):
                 return
             if path[:1] == (PARAMETERS,) and base.kind == "optimizer":
@@ -487,6 +505,10 @@ class _Worklist:
                 self.into_function(target, node, call, frame, path, base)
                 return
             if base.kind in ("tensor", "parameter") and self.track != "object":
+                if func.attr[-1:] == "_" and self.track == "graph":
+                    self.definitions(
+                        call, frame, path, ("inplace",)
+                    )  # what it is added to has its graph from then on
                 self.by_row(
                     self.evaluator.table.method("tensor", func.attr) or Row(),
                     node,
@@ -500,8 +522,8 @@ class _Worklist:
             if row is not None:
                 self.by_row(row, node, call, frame, path, func.attr)
                 return
-            if base.kind == "module":
-                self.use("given", call, frame, path, func.attr)
+            if base.kind == "module" and self.evaluator.value_of(func, frame).kind != "module":
+                self.use("fed" if self.track == "graph" else "given", call, frame, path, func.attr)
                 if self.track == "graph":
                     self.push(call, frame, ())
                 return
@@ -526,6 +548,9 @@ class _Worklist:
                 self.into_function(init, node, call, frame, path, made)
             else:
                 self.use("stored", call, frame, path, name, owner=target.ref)
+                field = self.evaluator.field_for(target.ref, call, node)
+                if field is not None:
+                    self.push(call, frame, (field, *path))
             if self.track == "object" and path[:1] == (PARAMETERS,):
                 self.use(
                     "optimized" if self.evaluator.value_of(call, frame).kind == "optimizer" else "given",
@@ -550,7 +575,7 @@ class _Worklist:
             if row is None:
                 self.use("given", call, frame, path, name)
                 if self.track == "graph":
-                    self.push(call, frame, path)
+                    self.push(call, frame, ())
             else:
                 self.by_row(row, node, call, frame, path, target.ref)
         else:
@@ -581,7 +606,7 @@ class _Worklist:
         receiver: Value | None,
     ) -> None:
         """Go on inside a function of the project."""
-        bound = function.takes_self and receiver is not None
+        bound = function.takes_class or (function.takes_self and receiver is not None)
         name = parameter_for(function, call, node, bound)
         if name is None:
             self.use("given", call, frame, path, function.name)
@@ -591,8 +616,8 @@ class _Worklist:
             if frame.function is function or self.evaluator.root(function) is frame:
                 return
             inner = self.evaluator.root(function)
-        star = function.node.args.vararg
-        path = (ANY, *path) if star is not None and star.arg == name else path
+        star, stars = function.node.args.vararg, function.node.args.kwarg
+        path = (ANY, *path) if name in {one.arg for one in (star, stars) if one is not None} else path
         for one in function.flow.definitions.get(name, ()):
             if one.kind == "parameter":
                 self.definition(one, inner, path)
@@ -606,6 +631,8 @@ class _Worklist:
             self.use("reads", call, frame, path, name)
         elif does in ("backward", "differentiates"):
             self.use("backward", call, frame, path, name)
+            if does == "differentiates":
+                self.push(call, frame, (ANY,))
         elif does == "optimizes":
             self.use("optimized", call, frame, path, name)
         elif does == "saves":
@@ -629,6 +656,8 @@ class _Worklist:
             self.rearranged(row, node, call, frame, path)
         elif row.reads:
             self.use("reads", call, frame, path, name, row=row)
+        elif row.gives == "module" and self.track == "graph":
+            self.use("given", call, frame, path, name, row=row)  # a layer, and no value
         elif self.track == "object" and row.gives != "receiver":
             self.use("reads" if path[:1] == (PARAMETERS,) else "given", call, frame, path, name, row=row)
         elif row.gives == "receiver":
@@ -640,7 +669,7 @@ class _Worklist:
             self.use("cuts", call, frame, path, name, row=row)
         elif row.graph == "none":
             self.use("reads" if row.gives == "number" else "given", call, frame, path, name, row=row)
-        elif row.gives == "pair" and (call.args or call.keywords):
+        elif row.gives == "pair" and gives_pair(self.evaluator, call, frame, "." not in name):
             self.push(call, frame, (0,))
             self.use("cuts", call, frame, path, name, row=row)
         else:
@@ -670,9 +699,18 @@ class _Worklist:
             position = call.args.index(node) if node in call.args else 0
             self.push(call, frame, path if len(call.args) == 1 else (position, *path))
         elif gives == "called list":
-            self.use("given", call, frame, path, "map")
+            self.mapped(node, call, frame, path)
         else:
             self.push(call, frame, path)
+
+    def mapped(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
+        """`map(function, things)`: each of them is given to the function."""
+        target = self.evaluator.value_of(call.args[0], frame) if call.args else None
+        row = self.evaluator.table.function(target.ref) if target and isinstance(target.ref, str) else None
+        if row is None or node is call.args[0]:
+            self.use("given", call, frame, path, "map")
+        else:
+            self.by_row(row, node, call, frame, path[1:], "map")
 
     # -- stores
 
@@ -706,7 +744,7 @@ class _Worklist:
         """Put into a container: go on with what is taken out of it."""
         value = self.evaluator.value_of(container, frame)
         self.use("stored", at or node, frame, path, name, owner=(container, value))
-        self.into(container, frame, (ANY, *path))
+        self.into(container, frame, path if value.kind in ("tensor", "parameter") else (ANY, *path))
 
     def into(self, container: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         """Go on with the uses of a container, under all its names."""
@@ -715,7 +753,11 @@ class _Worklist:
         self.seen.add(("into", container, frame, path))
         flow = frame.flow
         key = key_of(container)
-        while key is None and isinstance(container, ast.Subscript):
+        while key is None and isinstance(container, (ast.Subscript, ast.Call)):
+            if isinstance(container, ast.Call):  # `d.setdefault(k, [])`
+                container = container.func
+                if not isinstance(container, ast.Attribute) or container.attr not in ("setdefault", "get"):
+                    return
             container, path = container.value, (ANY, *path)
             key = key_of(container)
         if key is None:
@@ -735,9 +777,18 @@ class _Worklist:
             and "." not in name
             and "[" not in name
         ):
-            self.attribute(frame.function, name, path)
-        elif not dot and ENTRY in flow.reaching(container):
-            self.outer(key, frame, path)
+            self.attribute(frame.function.cls, name, path, frame.function)
+        elif isinstance(container, ast.Attribute) and isinstance(
+            cls := self.evaluator.value_of(container.value, frame).ref, Class
+        ):
+            self.attribute(cls, container.attr, path, frame.function)
+        elif ENTRY in flow.reaching(container):
+            if isinstance(container, ast.Attribute):  # what is in a part is in the whole
+                self.into(container.value, frame, (container.attr, *path))
+            elif isinstance(container, ast.Subscript):
+                self.into(container.value, frame, (constant_index(container.slice), *path))
+            else:
+                self.outer(key, frame, path)
 
     def outer(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
         """A container of a function around, or of the module."""
@@ -788,15 +839,10 @@ def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...]
 
 def _matches(wanted: Any, index: Any) -> bool:
     return (
-        wanted in (ANY, index)
+        wanted in (ANY, None, index)
         or index is None
         or (isinstance(index, int) and index < 0 and isinstance(wanted, int))
     )
-
-
-def roles(uses: list[Use]) -> Iterator[str]:
-    """Each role once."""
-    yield from dict.fromkeys(one.role for one in uses)
 
 
 _STEPS: dict[type, Any] = {

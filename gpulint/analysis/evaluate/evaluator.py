@@ -29,8 +29,9 @@ from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import constant_index, key_of, last_name
+from gpulint.analysis.syntax.nodes import argument, constant_index, key_of, last_name
 
+PAIR: Final = {"values": 0, "indices": 1}  # the parts of `x.max(1)` by their names
 MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
 MOST_ENTERED_BELOW: Final = 150  # calls below one function
@@ -161,7 +162,7 @@ class Evaluator:
             return None
         self._below[outermost.function] = below + 1
         self.entered += 1
-        bound = function.takes_self and receiver is not None
+        bound = function.takes_class or (function.takes_self and receiver is not None)
         found = Frame(function, bind(function, call, frame, bound), frame, call, receiver)
         frame.entered[key] = found
         return found
@@ -457,7 +458,10 @@ class Evaluator:
             return NUMBER.but(const=_computed(node.op, left.const, right.const))
         if isinstance(node.op, ast.Mod) and left.kind == "text":
             return TEXT
-        return self.combined(left, right)
+        found = self.combined(left, right)
+        if found.graph and found.kind == "tensor" and self.grad_is_off(node, frame):
+            return found.but(graph=Graph.NONE, origins=frozenset())
+        return found
 
     def combined(self, left: Value, right: Value) -> Value:
         """What an operator gives for two values: the graph of both."""
@@ -497,7 +501,14 @@ class Evaluator:
         if index is None:
             known = self.value_of(node.slice, frame).const if not isinstance(node.slice, ast.Tuple) else UNSET
             index = known if isinstance(known, (int, str)) else None
-        return join((*stored, self.element(base, index)))
+        found = self.element(base, index)
+        if isinstance(index, str) and base.kind == "tensor":
+            found = _entry(base, node)
+        if isinstance(index, str) and found.kind == "unknown":
+            role = self._by_use(node, frame)  # a backward goes through the entry
+            if role is not None and role.graph is Graph.LIVE:
+                found = role.but(origins=found.origins)
+        return join((*stored, found))
 
     def element(self, value: Value, index: Any = None) -> Value:
         """What is in a value, at an index that is known or at any."""
@@ -519,7 +530,7 @@ class Evaluator:
             return value
         if kind == "loader":
             return Value("tensor", device="host", size="batch")
-        if kind in ("tensor", "array", "module", "loaded"):
+        if kind in ("tensor", "array", "module", "loaded", "logger"):
             return value.but(const=UNSET)
         if kind == "parameters":
             return Value("parameter", graph=Graph.LIVE, origins=value.origins)
@@ -555,11 +566,13 @@ class Evaluator:
         kind = base.kind
         if kind == "device":
             return TEXT
+        if kind == "tuple" and name in PAIR and base.parts is not None and len(base.parts) == 2:
+            return base.parts[PAIR[name]]  # type: ignore[no-any-return]
         if kind == "library":
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))
             return self.names.named(self.program.imported(frame.function.file, f"{base.ref}.{name}"))
-        if kind in ("tensor", "parameter"):
+        if kind in ("tensor", "parameter") or (kind == "unknown" and base.graph and name in ("data", "grad")):
             row = self.table.method("tensor.attributes", name)
             if row is None or row.gives == "number":
                 return NUMBER
@@ -612,6 +625,9 @@ class Evaluator:
             if not value.origins and value.kind in ("list", "dict", "module", "optimizer"):
                 value = value.but(origins=frozenset({(definition.node, frame)}))
             values.append(value)
+        given = self._given_field(base, cls, name)
+        if given is not None:
+            values = [given, *(one for one in values if not one.assumptions)]
         if not values:
             return self._declared_field(cls, name)
         found = join(values)
@@ -619,8 +635,8 @@ class Evaluator:
             by_use = self.names.used_as(cls, name)
             if by_use is not None and found.kind == by_use.kind:
                 return found.but(assumptions=by_use.assumptions)
-            if by_use is not None and not found.is_known:
-                return by_use
+            if by_use is not None and (not found.is_known or not by_use.assumptions):
+                return by_use.but(origins=found.origins or by_use.origins)
             if found.kind == "none":
                 return UNKNOWN
         if found.const is not UNSET and (len(values) > 1 or self.names.is_set_by_others(cls, name)):
@@ -637,6 +653,32 @@ class Evaluator:
             return None
         target = self.value_of(node.func, frame)
         return self.enter(init, node, frame, base) if target.kind == "class" and target.ref is cls else None
+
+    def _declared_fields(self, cls: Class) -> list[str]:
+        """The fields of a class without a constructor of its own, in order."""
+        if self.method(cls, "__init__") is not None:
+            return []
+        declared = [one for one in cls.node.body if isinstance(one, ast.AnnAssign)]
+        return [one.target.id for one in declared if isinstance(one.target, ast.Name)]
+
+    def field_for(self, cls: Class, call: ast.Call, given: Any) -> str | None:
+        """The field of a dataclass, or of a named tuple, that an argument of a call gives its value to."""
+        fields = self._declared_fields(cls)
+        return next((name for at, name in enumerate(fields) if argument(call, at, name) is given), None)
+
+    def _given_field(self, base: Value, cls: Class, name: str) -> Value | None:
+        """A field of a dataclass, or of a named tuple, by what the calls that make such objects give it."""
+        fields = self._declared_fields(cls)
+        if name not in fields:
+            return None
+        values = [
+            self.value_of(given, frame)
+            for node, frame in base.origins
+            if isinstance(node, ast.Call)
+            and frame is not None
+            and (given := argument(node, fields.index(name), name)) is not None
+        ]
+        return join(values) if values else None
 
     def _declared_field(self, cls: Class, name: str) -> Value | None:
         """A field of a dataclass, or what a class's text says of an attribute."""
@@ -678,6 +720,16 @@ class Evaluator:
 
 def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Value:
     return evaluator.names.parameter(definition, frame)
+
+
+def _entry(value: Value, node: Any) -> Value:
+    """What stands under a text in what a network gives: it may be of any kind."""
+    if value.graph is Graph.NONE:
+        return UNKNOWN
+    guess = Assumption("what the entry is, the code does not show", node)
+    return Value("unknown", graph=Graph.MAY, origins=value.origins, assumptions=value.assumptions).assuming(
+        guess
+    )
 
 
 def _given_back(evaluator: Evaluator, key: Frame, frame: Frame) -> Value:

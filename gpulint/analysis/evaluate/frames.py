@@ -154,7 +154,9 @@ def parameter_for(function: Function, call: Any, argument: Any, bound: bool) -> 
 
 def given_for(function: Function, name: str, call: ast.Call) -> Any:
     """The expression that a call gives a parameter; None where none is seen."""
-    names = [one.arg for one in function.parameters][1 if function.takes_self else 0 :]
+    names = [one.arg for one in function.parameters][
+        1 if function.takes_self or function.takes_class else 0 :
+    ]
     found = keyword(call, name)
     if found is None and name in names and names.index(name) < len(call.args):
         found = call.args[names.index(name)]

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import BOTTOM, NUMBER, TEXT, UNKNOWN, Assumption, Graph, Value, join
+from gpulint.analysis.domain.values import (
+    BOTTOM,
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    UNSET,
+    Assumption,
+    Graph,
+    Value,
+    join,
+)
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
-from gpulint.analysis.syntax.nodes import default_of, dotted, key_of
+from gpulint.analysis.syntax.nodes import default_of, dotted, key_of, last_name
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 # What only a network is asked for; of an optimizer, of a scaler, of a tensor.
@@ -23,6 +35,8 @@ _ONLY = {
     "tensor": frozenset("backward detach requires_grad detach_ argmax".split()),
 }
 _CALLERS_ASKED = 6
+_SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
+_BACKWARD = ("backward", "manual_backward")
 _NAMES = {
     "module": frozenset(
         "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
@@ -49,9 +63,10 @@ class Names:
             gone = tuple(one for one in reaching if one is ENTRY or not self._is_dead(one, frame))
             reaching = gone or reaching
         values = [
-            self._evaluator.definition(one, frame)
+            without_graph(value) if is_no_tensor(node, one, frame.flow) else value
             for one in reaching
             if one is not ENTRY and one.kind != "delete"
+            for value in (self._evaluator.definition(one, frame),)
         ]
         if ENTRY in reaching and (not values or node.id in frame.flow.elsewhere):
             values.append(self.outer(node.id, frame.function, frame))
@@ -127,9 +142,14 @@ class Names:
             return UNKNOWN  # of a lambda
         if function.takes_self and name == function.self_name and function.cls is not None:
             return frame.receiver if frame.receiver is not None else self.instance(function.cls)
+        if function.takes_class and definition.node is function.parameters[0]:
+            return Value("class", ref=function.cls)
         star = function.node.args.vararg
         if star is not None and star.arg == name:
             return Value("list", origins=frozenset({(definition.node, frame)}))
+        stars = function.node.args.kwarg
+        if stars is not None and stars.arg == name:
+            return self._by_names(definition, frame)
         if frame.given is not None:
             given = frame.given.get(name)
             if isinstance(given, Value):
@@ -147,6 +167,27 @@ class Names:
             return self._by_role(definition, frame, UNKNOWN)
         return self._of_all_calls(definition, frame)
 
+    def _by_names(self, definition: Definition, frame: Frame) -> Value:
+        """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""
+        origins = frozenset({(definition.node, frame)})
+        if frame.caller is None:
+            return Value("dict", origins=origins)
+        own = {one.arg for one in frame.function.parameters}
+        parts = tuple(
+            (one.arg, self._evaluator.value_of(one.value, frame.caller))
+            for one in frame.call.keywords
+            if one.arg is not None and one.arg not in own
+        )
+        for one in frame.call.keywords:
+            if one.arg is None:  # `**losses`
+                more = self._evaluator.value_of(one.value, frame.caller)
+                parts = (
+                    (*parts, ("**", self._evaluator.element(more.but(parts=None))))
+                    if not more.parts
+                    else (*parts, *more.parts)
+                )
+        return Value("dict", parts=parts, origins=origins)
+
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
         function, name = frame.function, definition.key
         declared = self._declared(definition, frame)
@@ -158,7 +199,12 @@ class Names:
             if default is not None and not (
                 isinstance(default, ast.Constant) and default.value is None and values
             ):
-                values.append(self._evaluator.value_of(default, frame))
+                given = self._evaluator.value_of(default, frame)
+                if not values and (given.kind == "none" or isinstance(given.const, bool)):
+                    given = (
+                        given.but(const=UNSET) if given.kind != "none" else UNKNOWN
+                    )  # whoever is not seen may switch it
+                values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and (
             not found.is_known or (found.kind == declared.kind == "module" and found.ref is None)
@@ -172,7 +218,7 @@ class Names:
 
     def argument(self, function: Function, name: str, call: Any, frame: Frame) -> Value:
         """What one call gives a parameter."""
-        bound = function.takes_self and not self._through_class(call, frame)
+        bound = function.takes_class or (function.takes_self and not self._through_class(call, frame))
         names = function.node.args
         positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
         for position, value in enumerate(call.args):
@@ -262,9 +308,7 @@ class Names:
         flow = function.flow
         asked: set[str] = set()
         for node in flow.uses.get(key, ()):
-            above = flow.parents.get(node)
-            if isinstance(above, ast.Attribute) and above.value is node:
-                asked.add(above.attr)
+            asked.update(_asked(flow, node))
         if self._runs_as_network(key, function):
             return Value("module")
         for kind, words in _ONLY.items():
@@ -280,7 +324,14 @@ class Names:
                     return found
         last = key.rpartition(".")[2]
         guesses = {} if last[:1].isupper() else _NAMES  # else it is a class, as names of classes are written
+        calls = [
+            above
+            for node in flow.uses.get(key, ())
+            if isinstance(above := flow.parents.get(node), ast.Call) and above.func is node
+        ]
         for kind, names in guesses.items():
+            if calls and (kind != "module" or not any(one.args or one.keywords for one in calls)):
+                continue
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
                 guess = Assumption(f"only its name says that `{key}` is a {_WORDS[kind]}")
                 return Value(kind, graph=Graph.MAY if kind == "tensor" else Graph.NONE, assumptions=(guess,))  # type: ignore[arg-type]
@@ -289,6 +340,7 @@ class Names:
     def _runs_as_network(self, key: str, function: Function) -> bool:
         """Whether a key is moved in place, as only a network can be, or called for what goes backward."""
         flow = function.flow
+        is_method = "." in key and key.rpartition(".")[0] != function.self_name
         for node in flow.uses.get(key, ()):
             above = flow.parents.get(node)
             if isinstance(above, ast.Attribute) and above.attr in ("cuda", "to", "cpu", "half", "train"):
@@ -300,7 +352,7 @@ class Names:
                 ):
                     return True
             called = above if isinstance(above, ast.Call) and above.func is node else None
-            if called is not None and called.args and _goes_backward(flow, called):
+            if called is not None and called.args and not is_method and goes_backward(flow, called):
                 return True
         return False
 
@@ -382,9 +434,16 @@ class Names:
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
                     continue
-                if any(key.endswith(f".{name}") for key in function.flow.definitions):
+                of_another = f"{function.self_name}.{name}" if self._is_apart(function, cls) else ""
+                if any(key.endswith(f".{name}") and key != of_another for key in function.flow.definitions):
                     return True
         return False
+
+    def _is_apart(self, function: Function, cls: Class) -> bool:
+        """Whether a method is of a class that has nothing to do with another one."""
+        if function.cls is None or not function.takes_self:
+            return False
+        return cls not in self._evaluator.program.lineage(function.cls)
 
     def _set_in(self, classes: list[Class], name: str) -> list[tuple[Function, Definition]]:
         found: list[tuple[Function, Definition]] = []
@@ -411,6 +470,17 @@ def _asks_for_parameters(flow: Flow, test: Any) -> bool:
     )
 
 
+def _asked(flow: Flow, node: Any) -> Iterator[str]:
+    """What a thing is asked for at one use, and what the same thing is asked for by what moves it: `net.cuda().eval()`."""
+    above = flow.parents.get(node)
+    while isinstance(above, ast.Attribute) and above.value is node:
+        yield above.attr
+        call = flow.parents.get(above)
+        if above.attr not in _SAME or not isinstance(call, ast.Call) or call.func is not above:
+            return
+        node, above = call, flow.parents.get(call)
+
+
 def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
     """The calls that are all that their statement is: of one, or of several side by side."""
     statement = flow.statement_of(call)
@@ -419,14 +489,16 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
     return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
 
 
-def _goes_backward(flow: Flow, call: Any, depth: int = 5) -> bool:
-    """Whether a backward goes through what a call gives, as far as its own function shows."""
+def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> bool:
+    """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows."""
     node = call
     while True:
         above = flow.parents.get(node)
         if above is None or isinstance(above, ast.stmt):
             break
         if isinstance(above, ast.Attribute) and above.attr == "backward":
+            return True
+        if isinstance(above, ast.Call) and node in above.args and last_name(above.func) in _BACKWARD:
             return True
         if isinstance(above, ast.Attribute) and above.attr in (
             "detach",
@@ -439,12 +511,17 @@ def _goes_backward(flow: Flow, call: Any, depth: int = 5) -> bool:
             return False
         if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
             return False
+        if isinstance(above, ast.Subscript) and not parts:
+            return False
+        if node is call and isinstance(above, ast.Call) and above.func is node and not parts:
+            return False  # what is called is no tensor
         node = above
     if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
         return False
     return any(
-        _goes_backward(flow, use, depth - 1)
+        goes_backward(flow, use, depth - 1, parts)
         for definition in flow.given.get(above.value, ())
+        if parts or not definition.path
         for use in flow.uses_of(definition)
         if flow.order.get(flow.statement_of(use), 0) > flow.order.get(above, 0)
     )

@@ -23,10 +23,13 @@ _LAYERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """At least so many weights; `whole` where no more are out of sight."""
+    """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: convolutions, attention,
+    recurrence; `rows` where some see rows."""
 
     least: int
     whole: bool
+    mixes: bool = False
+    rows: bool = False
 
 
 def weight(evaluator: Evaluator, value: Value) -> Weight:
@@ -34,7 +37,12 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
     found = [_of_origin(evaluator, node, frame, _DEEPEST) for node, frame in value.origins]
     if not found:
         return Weight(0, False)
-    return Weight(min(one.least for one in found), all(one.whole for one in found))
+    return Weight(
+        min(one.least for one in found),
+        all(one.whole for one in found),
+        any(one.mixes for one in found),
+        any(one.rows for one in found),
+    )
 
 
 def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int) -> Weight:
@@ -50,12 +58,13 @@ def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int)
     if row is None:
         return Weight(0, False)
     if row.weights == "large":
-        return Weight(LARGE, True)
+        return Weight(LARGE, True, True)
     if row.weights == "none":
         return Weight(0, True)
     if row.weights == "parts":
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.args])
-    return _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
+    found = _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
+    return Weight(found.least, found.whole, row.weights in ("pictures", "sequences"), row.weights == "rows")
 
 
 def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:
@@ -64,7 +73,7 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         one = _of_value(evaluator, node.elt, frame, depth)
         count = trips(evaluator, node, frame)
-        return Weight(one.least * (count or 1), one.whole and count is not None)
+        return Weight(one.least * (count or 1), one.whole and count is not None, one.mixes, one.rows)
     if isinstance(node, (ast.List, ast.Tuple)):
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.elts])
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -78,7 +87,10 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
         return Weight(0, value.kind in ("number", "text", "none"))
     found = [_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins]
     return Weight(
-        min((one.least for one in found), default=0), bool(found) and all(one.whole for one in found)
+        min((one.least for one in found), default=0),
+        bool(found) and all(one.whole for one in found),
+        any(one.mixes for one in found),
+        any(one.rows for one in found),
     )
 
 
@@ -103,7 +115,7 @@ def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weigh
         for loop in flow.loops(one):
             count = trips(evaluator, loop, frame)
             times, known = times * (count or 1), known and count is not None
-        found.append(Weight(part.least * times, part.whole and known))
+        found.append(Weight(part.least * times, part.whole and known, part.mixes, part.rows))
     return _sum(found) if found else Weight(0, False)
 
 
@@ -215,4 +227,9 @@ def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weigh
 
 
 def _sum(found: list[Weight]) -> Weight:
-    return Weight(sum(one.least for one in found), all(one.whole for one in found))
+    return Weight(
+        sum(one.least for one in found),
+        all(one.whole for one in found),
+        any(one.mixes for one in found),
+        any(one.rows for one in found),
+    )

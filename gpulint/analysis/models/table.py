@@ -44,9 +44,6 @@ class Row:
     why: str = ""
 
 
-UNSEEN = Row(gives="unknown")
-
-
 class Table:
     """All rows, by what they are of and by name."""
 

@@ -64,6 +64,11 @@ class Function:
         return self.parameters[0].arg in ("self", "cls") or not self.cls.is_folder
 
     @property
+    def takes_class(self) -> bool:
+        """Whether its first parameter is the class it is called on."""
+        return self.cls is not None and "classmethod" in self.decorators
+
+    @property
     def self_name(self) -> str:
         """The name of that parameter; empty where there is none."""
         return self.parameters[0].arg if self.takes_self else ""

@@ -67,7 +67,7 @@ def _is_before(call: ast.Call, place: Place) -> bool:
         return False
     base: Any = call.func
     renamed = isinstance(statement, ast.Assign) and statement.value is call
-    if renamed and key_of(statement.targets[0]) != key_of(base.value):
+    if renamed and key_of(statement.targets[0]) not in (key_of(base.value), place.key):
         return False
     return not are_exclusive(list(flow.around(statement)), list(flow.around(place.at)))
 

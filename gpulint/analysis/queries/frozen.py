@@ -17,7 +17,7 @@ def frozen(evaluator: Evaluator, value: Value) -> Any:
     """The node that takes the weights of a network out of autograd, all of them and for good; None where nothing does."""
     by = None
     for origin in value.origins:
-        found = _frozen_since(evaluator, uses_since_made(evaluator, origin)) or _by_itself(
+        found = _frozen_since(evaluator, uses_since_made(evaluator, origin), origin) or _by_itself(
             evaluator, value, origin
         )
         if found is None:
@@ -26,10 +26,10 @@ def frozen(evaluator: Evaluator, value: Value) -> Any:
     return by
 
 
-def _frozen_since(evaluator: Evaluator, uses: list[Use]) -> Any:
+def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any = None) -> Any:
     by = None
     for use in uses:
-        if _is_of_part(evaluator, use):
+        if _is_of_part(evaluator, use, origin):
             continue
         off = switches_weights(evaluator, use)
         if off is False:
@@ -56,8 +56,8 @@ def _by_itself(evaluator: Evaluator, value: Value, origin: Any) -> Any:
     return None
 
 
-def _is_of_part(evaluator: Evaluator, use: Use) -> bool:
-    """Whether a call is one of a part of the network: `net.backbone.requires_grad_(False)`."""
+def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
+    """Whether a call is one of a part of the network: `net.backbone.requires_grad_(False)`, also under another name."""
     base = (
         use.node.func.value
         if isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
@@ -65,6 +65,9 @@ def _is_of_part(evaluator: Evaluator, use: Use) -> bool:
     )
     if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
         base = base.func.value  # `net.backbone.parameters()`
+    if isinstance(base, ast.Name) and use.frame.caller is not None:
+        made = evaluator.value_of(base, use.frame).origins
+        return bool(made) and origin is not None and origin not in made
     if not isinstance(base, ast.Attribute) or base.attr == "module":
         return False
     row = evaluator.table.own("module.attributes", base.attr)
@@ -92,3 +95,10 @@ def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
     whole = flow.blocks[statement].is_rounds
     const = evaluator.value_of(getattr(statement, "value", use.node), use.frame).const
     return (const is False) if whole else None
+
+
+def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
+    """Whether a network is made by what is not seen, which may have frozen it."""
+    made = evaluator.calling.made_by(network)
+    calls = [node for node, _ in network.origins if isinstance(node, ast.Call)]
+    return bool(calls) and made is None and network.ref is None

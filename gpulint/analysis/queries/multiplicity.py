@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
@@ -42,7 +43,6 @@ class Repeats:
     period: int | None = None
     flags: tuple[Any, ...] = ()
     calls: tuple[Any, ...] = field(default=())
-    counter: Any = None
 
 
 class Multiplicity:
@@ -85,7 +85,7 @@ class Multiplicity:
                 counter = rare or every
                 period = self._period(counter, frame) if counter is not None else None
                 kind: Rate = "every nth" if counter is not None else "step"
-                yield Repeats(kind, loop, frame, rate, period, flags_here, calls, counter)
+                yield Repeats(kind, loop, frame, rate, period, flags_here, calls)
                 return
             yield Repeats(
                 "phase" if rate == "phase" else "?", loop, frame, rate, flags=flags_here, calls=calls
@@ -97,7 +97,9 @@ class Multiplicity:
             return
         flags = (*flags, *more)
         every = rare or every
-        if function.name in BATCH_HOOKS and function.cls is not None:
+        if (function.name in BATCH_HOOKS and function.cls is not None) or goes_backward_by(
+            self._evaluator, function
+        ):
             counter = every
             work = (
                 "train"
@@ -112,24 +114,22 @@ class Multiplicity:
                 self._period(counter, frame),
                 flags,
                 calls,
-                counter,
             )
+            return
+        if _is_of_a_phase(function):
+            yield Repeats("phase", function.node, frame, flags=flags, calls=calls)
             return
         sites = self._evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
         if not sites and self._is_step(function):
             kind = "every nth" if every else "step"
-            yield Repeats(
-                kind, function.node, frame, "train", self._period(every, frame), flags, calls, every
-            )
+            yield Repeats(kind, function.node, frame, "train", self._period(every, frame), flags, calls)
             return
         for site in sites:
             yield from self._ways(
                 site.call, site.frame, flags, (*seen, function), every, (*calls, (site.call, site.frame))
             )
         if not sites:
-            yield Repeats(
-                "once" if function.is_module else "?", None, frame, flags=flags, calls=calls, counter=every
-            )
+            yield Repeats("once" if function.is_module else "?", None, frame, flags=flags, calls=calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
@@ -161,7 +161,7 @@ class Multiplicity:
                 one.work == "train" and one.loops[0] is loop for one in direct
             ):
                 return "phase"  # several steps each round, or as many rounds as it takes until one works
-            return "few" if self._trips(loop, frame) is not None and self._around(loop, frame) else "train"
+            return "few" if self.trips(loop, frame) is not None and self._around(loop, frame) else "train"
         if direct:
             if self._runs_over_networks(loop, frame, direct):
                 return "phase"
@@ -185,11 +185,11 @@ class Multiplicity:
         for inner in event.loops:
             if inner is loop:
                 return True
-            if self._trips(inner, frame) is None and not self._is_over_parts(inner, frame):
+            if self.trips(inner, frame) is None and not self._steps.is_over_parts(inner, frame):
                 return False
         return False
 
-    def _trips(self, loop: Any, frame: Frame) -> int | None:
+    def trips(self, loop: Any, frame: Frame) -> int | None:
         """The number of rounds, where it is known and small."""
         iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
         if isinstance(iterated, ast.Call) and last_name(iterated.func) == "enumerate" and iterated.args:
@@ -206,17 +206,9 @@ class Multiplicity:
                 return bound
         return None
 
-    def _is_over_parts(self, loop: Any, frame: Frame) -> bool:
-        """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
-        if iterated is None:
-            return False
-        value = self._evaluator.value_of(iterated, frame)
-        return value.kind in ("modules", "module") or self._evaluator.element(value).kind == "module"
-
     def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each round is about another network: what it runs is what it runs through, or made in the round."""
-        if self._is_over_parts(loop, frame):
+        if self._steps.is_over_parts(loop, frame):
             return True
         flow = frame.function.flow
         for event in direct:
@@ -277,7 +269,9 @@ class Multiplicity:
                 if self._is_environment(part):
                     continue
                 if _is_once(part):
-                    return "once", (), None
+                    if wanted:
+                        return "once", (), None
+                    continue  # all rounds but one
                 flags.append((part, wanted))
         return "always", tuple(flags), counter
 
@@ -307,12 +301,28 @@ class Multiplicity:
             return test.right
         return None
 
+    def is_once(self, node: Any, loop: Any, frame: Frame) -> bool:
+        """Whether a node runs in one round of a loop only: a count has to be one number, or the round is the last."""
+        inside = [one for one in frame.flow.conditions(node) if _is_within(frame.flow, one[0], loop)]
+        body = getattr(loop, "body", None)
+        ends = isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return))
+        return ends or self._held(inside, frame)[0] == "once"
+
+    def counts(self, test: Any, frame: Frame) -> bool:
+        """Whether a condition is one on a remainder: it holds every so many rounds."""
+        return self._modulo(test, frame) is not None
+
     def _period(self, counter: Any, frame: Frame) -> int | None:
         divisor = self._modulo(counter, frame) if counter is not None else None
         if divisor is None:
             return None
         const = self._evaluator.value_of(divisor, frame).const
         return const if isinstance(const, int) else None
+
+
+def _is_of_a_phase(function: Function) -> bool:
+    """Whether Lightning, or whoever is like it, runs a method as an epoch begins or ends."""
+    return function.cls is not None and function.name.endswith(("_epoch_start", "_epoch_end"))
 
 
 def _tries_again(loop: Any) -> bool:

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import CallSite
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.raises import raises_before
 from gpulint.answers import Answer, Question, left_open, refuted
 
 _DEEPEST: Final = 4
@@ -32,12 +33,14 @@ _CALLED_BY_OTHERS: Final = (
 )
 
 
-def reached(evaluator: Evaluator, function: Function) -> Iterator[Answer]:
-    """What leaves it open whether a function runs at all, or says that a test runner runs it."""
+def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Iterator[Answer]:
+    """What leaves it open whether a function runs at all, and gets to a node in it, or says that a test runner runs it."""
     if function.name.startswith("test_") and function.file.words & _RUNNERS:
         yield refuted(Question.REACHED, "it is a test", function.node)
     if not evaluator.callers(function) and function in evaluator.never:
         yield refuted(Question.REACHED, f"the calls of `{function.name}` never run", function.node)
+    if node is not None:
+        yield from raises_before(evaluator, node, evaluator.root(function))
     sources = evaluator.program.sources
     if sources is None or not sources.is_bounded(function.file.path):
         return
@@ -61,7 +64,7 @@ def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
     name = function.name
     if name.startswith(_CALLED_BY_OTHERS):
         return False
-    if _named_otherwise(evaluator, function):
+    if named_otherwise(evaluator, function):
         return False
     sites = evaluator.callers(function)
     if not sites:
@@ -92,7 +95,7 @@ def _tries_out(evaluator: Evaluator, site: CallSite) -> bool:
     )
 
 
-def _named_otherwise(evaluator: Evaluator, function: Function) -> bool:
+def named_otherwise(evaluator: Evaluator, function: Function) -> bool:
     """Whether the program names the function other than by defining and calling it: who reads it may run it."""
     name = function.name
     for file in evaluator.program.searched(name):

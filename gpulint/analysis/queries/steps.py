@@ -6,17 +6,14 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.forwards import forward_of
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.syntax.nodes import LOOPS, last_name
 
 Work = Literal["train", "forward"]
-
-_STEPS = frozenset(
-    "step backward training_step train_step train_batch update optimize manual_backward minimize run_step optimize_parameters".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +93,22 @@ class Steps:
             (
                 one.work,
                 own or one.within or bool(one.loops),
-                one.over_data or any(map(_is_over_data, one.loops)),
+                one.over_data or any(self.is_over_data(loop, function) for loop in one.loops),
             )
             for one in events
         )
         return list(dict.fromkeys(found))
+
+    def is_over_data(self, loop: Any, function: Function) -> bool:
+        """Whether a loop runs through things that are no parts of a network, and does not count."""
+        return _is_over_data(loop) and not self.is_over_parts(loop, self._evaluator.root(function))
+
+    def is_over_parts(self, loop: Any, frame: Frame) -> bool:
+        """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
+        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        if iterated is None:
+            return False
+        return _has_network(self._evaluator.element(self._evaluator.value_of(iterated, frame)))
 
     def makes_its_own(self, function: Function) -> bool:
         """Whether a function makes the network or the optimizer that it trains."""
@@ -124,6 +132,11 @@ class Steps:
         return all(
             self._evaluator.value_of(one.value.func, frame).kind in ("unknown", "library") for one in reaching
         )
+
+
+def _has_network(value: Value) -> bool:
+    parts = (value.parts or ()) if value.kind == "tuple" else ()
+    return value.kind == "module" or any(map(_has_network, parts))
 
 
 def _is_over_data(loop: Any) -> bool:

@@ -112,8 +112,3 @@ def default_of(node: ast.AST, name: str) -> ast.expr | None:
         if one.arg == name:
             return named
     return None
-
-
-def row(node: ast.AST) -> int:
-    """The row that a node begins in."""
-    return getattr(node, "lineno", 1)

@@ -1,0 +1,217 @@
+"""How much what a forward saves is: how often it runs, what its network is made of, and whether it is on a GPU."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final
+
+from on_trial.runs import Run
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import trips, weight
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
+from gpulint.analysis.queries.placed import moved_anywhere
+from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.answers import Answer, Question, left_open, proven, unweighed
+
+_FEW: Final = 16  # rounds
+_DEEPEST: Final = 4
+NARROW: Final = 4_000_000  # weights
+TOY: Final = 250_000
+_KEEPS: Final = frozenset("to cuda float half double contiguous permute type clone detach long".split())
+
+
+def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    """What leaves it open whether a forward saves enough to matter."""
+    yield from _of_rounds(evaluator, run)
+    yield from _of_device(evaluator, run)
+    found = weight(evaluator, run.network)
+    if found.least < NARROW and is_one_sample(
+        evaluator, run.inner.args[0] if run.inner.args else None, run.where
+    ):
+        yield unweighed(Question.SIZE, "one sample at a time goes through it")
+    elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
+        yield left_open(Question.SIZE, f"the network has about {found.least:,} weights")
+    elif found.mixes:
+        yield proven(Question.SIZE, "pictures or sequences go through it")
+    elif found.whole and 0 < found.least < NARROW:
+        yield left_open(
+            Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers"
+        )
+    elif found.least >= NARROW:
+        yield proven(Question.SIZE, "the network is large")
+    elif through_batches(evaluator, run):
+        yield proven(Question.SIZE, "batches go through it")
+    else:
+        yield unweighed(
+            Question.SIZE, "neither how large the network is, nor that batches go through it, is seen"
+        )
+
+
+def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    flow, function = run.frame.flow, run.frame.function
+    loops = flow.loops(run.call)
+    if (
+        loops
+        and all(_is_few(evaluator, one, run.frame) for one in loops)
+        and runs_once(evaluator, function, _DEEPEST)
+    ):
+        yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", loops[0])
+    elif loops and _ends_at_once(loops[0]) and not loops[1:]:
+        yield left_open(Question.REPEATS, "its loop ends with the first round", loops[0])
+    elif loops or function.is_module:
+        return
+    elif runs_once(evaluator, function, _DEEPEST):
+        yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
+    elif not repeats(evaluator, function, _DEEPEST):
+        yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
+
+
+def _is_few(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
+    count = trips(evaluator, loop, frame)
+    return count is not None and count <= _FEW
+
+
+def _ends_at_once(loop: Any) -> bool:
+    """Whether the first round of a loop leaves it."""
+    body = getattr(loop, "body", None)
+    return isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return, ast.Raise))
+
+
+def runs_once(evaluator: Evaluator, function: Function, depth: int) -> bool:
+    """Whether a function runs once where the script runs: only from where that starts, in no loop."""
+    if function.is_module:
+        return True
+    if function.cls is not None or not depth:
+        return False
+    sites = evaluator.callers(function)
+    return bool(sites) and all(
+        all(_ends_at_once(loop) for loop in site.frame.flow.loops(site.call))
+        and runs_once(evaluator, site.frame.function, depth - 1)
+        for site in sites
+    )
+
+
+def repeats(evaluator: Evaluator, function: Function, depth: int) -> bool:
+    """Whether a loop is seen to run a function, or whether somebody out of sight calls it, who may do so in one."""
+    if function.name in BATCH_HOOKS or not depth:
+        return True
+    sites = evaluator.callers(function)
+    return not sites or any(
+        site.frame.flow.loops(site.call)
+        or (not site.frame.function.is_module and repeats(evaluator, site.frame.function, depth - 1))
+        for site in sites
+    )
+
+
+def through_batches(evaluator: Evaluator, run: Run) -> bool:
+    """Whether batches go through a run, for all that is seen."""
+    return over_data(evaluator, run.call, run.frame, _DEEPEST)
+
+
+def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
+    """Whether an expression makes a batch of one: `x[None]`, `x.unsqueeze(0)`, wherever it is moved to then."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("unsqueeze", "unsqueeze_"):
+            where = argument(node, 0, "dim")
+            return where is not None and evaluator.value_of(where, frame).const == 0
+        return node.func.attr in _KEEPS and is_one_sample(evaluator, node.func.value, frame, depth)
+    if isinstance(node, ast.BinOp):
+        return is_one_sample(evaluator, node.left, frame, depth)
+    if isinstance(node, ast.Subscript):
+        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        return isinstance(first, ast.Constant) and first.value is None
+    if not isinstance(node, ast.Name) or not depth or node not in frame.flow.parents:
+        return False
+    made = frame.flow.reaching(node)
+    return bool(made) and all(
+        one.kind == "assign" and not one.path and is_one_sample(evaluator, one.value, frame, depth - 1)
+        for one in made
+    )
+
+
+def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
+    """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
+    given = [*run.inner.args, *(one.value for one in run.inner.keywords)]
+    return bool(given) and all(_is_made_up(evaluator, one, run.where, 3) for one in given)
+
+
+def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
+    if isinstance(node, ast.Call):
+        made = evaluator.value_of(node.func, frame)
+        if made.kind == "library" and isinstance(made.ref, str):
+            row = evaluator.table.function(made.ref)
+            return row is not None and row.does == "makes up"
+        return (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr in _KEEPS
+            and _is_made_up(evaluator, node.func.value, frame, depth)
+        )
+    if not isinstance(node, ast.Name) or not depth or node not in frame.flow.parents:
+        return False
+    made_by = frame.flow.reaching(node)
+    return bool(made_by) and all(
+        one.kind == "assign" and not one.path and _is_made_up(evaluator, one.value, frame, depth - 1)
+        for one in made_by
+    )
+
+
+def over_data(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
+    """Whether batches go through a call for all that is seen: of a loader, in a loop around it or around a call of its function."""
+    if any(_is_over_loader(evaluator, loop, frame) for loop in frame.flow.loops(node)):
+        return True
+    function = frame.function
+    if function.name in BATCH_HOOKS:
+        return True
+    if function.is_module or not depth:
+        return False
+    return any(over_data(evaluator, site.call, site.frame, depth - 1) for site in evaluator.callers(function))
+
+
+def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
+    iterated = getattr(loop, "iter", None) or (
+        loop.generators[0].iter if hasattr(loop, "generators") else None
+    )
+    if iterated is None:
+        return False
+    value = evaluator.value_of(iterated, frame)
+    if value.kind == "loader" and _gives_single(evaluator, value):
+        return False
+    if value.kind == "loader" or evaluator.element(value).size == "batch":
+        return True
+    words = {
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in ast.walk(iterated)
+        if isinstance(one, (ast.Name, ast.Attribute))
+    }
+    target = getattr(loop, "target", None)
+    words |= (
+        {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target is not None else set()
+    )
+    return any(part in word.lower() for word in words for part in ("load", "batch")) or "dl" in words
+
+
+def _gives_single(evaluator: Evaluator, loader: Value) -> bool:
+    """Whether a loader gives one sample at a time, as torch's does where nobody asks for more."""
+    for node, frame in loader.origins:
+        if not isinstance(node, ast.Call) or frame is None or last_name(node.func) != "DataLoader":
+            return False
+        size, other = argument(node, 1, "batch_size"), keyword(node, "batch_sampler")
+        if other is not None or any(one.arg is None for one in node.keywords):
+            return False
+        if size is not None and evaluator.value_of(size, frame).const != 1:
+            return False
+    return bool(loader.origins)
+
+
+def _of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
+    if any(one.device == "cuda" for one in given):
+        return  # what is on a GPU goes through no network that is not
+    where = moved_anywhere(evaluator, run.named, run.where)
+    if where.device == "host":
+        yield left_open(Question.DEVICE, "nothing moves the network to a GPU")

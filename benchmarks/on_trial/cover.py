@@ -1,0 +1,158 @@
+"""Where grad can be switched off for some runs of a function without touching anything else.
+
+A decorator covers all that a function does, a `with` around a loop all that the loop does: both are for code in which nothing trains and
+nothing unseen may. Else only the runs' own statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from on_trial.outcome import outcome
+from on_trial.runs import Run, runs
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.queries.reached import named_otherwise
+from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.syntax.nodes import LOOPS
+
+_SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+_PLAIN_DECORATORS: Final = frozenset(
+    "property staticmethod classmethod override final wraps lru_cache cache".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """What to put under no_grad: the function (`whole`), a loop, or statements one by one. `doubt` says in one clause what may want grad
+    all the same."""
+
+    whole: bool
+    statements: tuple[Any, ...] = ()
+    doubt: str = ""
+
+
+def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | None:
+    """The cover of some runs of one function; None where a backward may run under it, or where no statement can be put under one."""
+    frame = found[0].frame
+    function, flow = frame.function, frame.flow
+    trains = [one.node for one in steps.of(function) if one.work == "train"]
+    doubt = next((why for one in found if (why := _wanted(evaluator, one))), "")
+    if not trains and not function.is_module and _may_be_decorated(evaluator, frame, found):
+        strange = _stranger(evaluator, frame, function.node)
+        if not strange:
+            return Cover(True, doubt=doubt)
+    loops = [flow.loops(one.call) for one in found]
+    shared = [one for one in loops[0] if isinstance(one, LOOPS) and all(one in several for several in loops)]
+    for loop in reversed(shared):
+        if (
+            any(loop in flow.loops(node) for node in trains)
+            or _suspends(loop)
+            or _others(evaluator, frame, found, loop)
+        ):
+            continue
+        if not _stranger(evaluator, frame, loop):
+            return Cover(False, (loop,), doubt)
+    return _narrow(evaluator, frame, found, doubt)
+
+
+def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str) -> Cover | None:
+    flow = frame.flow
+    statements = tuple(dict.fromkeys(flow.statement_of(one.call) for one in found))
+    if any(
+        not isinstance(one, _SIMPLE) or _suspends(one) or _others(evaluator, frame, found, one)
+        for one in statements
+    ):
+        return None
+    strange = next((why for one in statements if (why := _stranger(evaluator, frame, one))), "")
+    return Cover(False, statements, f"`{strange}` is not seen, and may need grad" if strange else doubt)
+
+
+def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: Any) -> bool:
+    """Whether anything else in a piece of code makes a graph that somebody wants."""
+    calls = {id(one) for one in ast.walk(inside)}
+    own = {id(one.call) for one in found}
+    return any(
+        id(one.call) in calls
+        and id(one.call) not in own
+        and not outcome(evaluator, one.inner, one.where).is_read_only
+        for one in runs(evaluator, frame)
+    )
+
+
+def _wanted(evaluator: Evaluator, run: Run) -> str:
+    """Who may go backward through what a run gives, in one clause."""
+    what = outcome(evaluator, run.inner, run.where)
+    if what.unseen:
+        return "what the network gives goes to code that is not seen, which may differentiate it"
+    if what.returned and not run.frame.flow.loops(run.call):
+        return (
+            f"`{run.frame.function.name}` returns what the network gives, and a caller may differentiate it"
+        )
+    return ""
+
+
+def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
+    """A call in a piece of code that is not seen, and is given a network or an optimizer: it may train."""
+    flow = frame.flow
+    for call in ast.walk(inside):
+        if not isinstance(call, ast.Call) or call not in flow.parents:
+            continue
+        target = evaluator.value_of(call.func, frame)
+        if target.kind in ("function", "class", "module", "object"):
+            continue
+        if isinstance(call.func, ast.Attribute) and evaluator.value_of(call.func.value, frame).kind not in (
+            "unknown",
+            "library",
+            "object",
+        ):
+            continue
+        known = isinstance(target.ref, str) and (
+            evaluator.table.function(target.ref) is not None
+            or evaluator.table.own("builtins", target.ref) is not None
+        )
+        given = [
+            one
+            for one in (*call.args, *(each.value for each in call.keywords))
+            if not isinstance(one, ast.Starred)
+        ]
+        if not known and any(evaluator.value_of(one, frame).kind in ("module", "optimizer") for one in given):
+            return ast.unparse(call.func)
+    return ""
+
+
+def _suspends(node: Any) -> bool:
+    """Whether a function may be left in the middle of a piece of code, so that others run with grad off."""
+    return any(isinstance(one, (ast.Yield, ast.YieldFrom, ast.Await)) for one in ast.walk(node))
+
+
+def _may_be_decorated(evaluator: Evaluator, frame: Frame, found: Sequence[Run]) -> bool:
+    function = frame.function
+    node = function.node
+    if not isinstance(node, ast.FunctionDef) or _suspends(node):
+        return False
+    if any(one.rpartition(".")[2] not in _PLAIN_DECORATORS for one in function.decorators):
+        return False
+    if _others(evaluator, frame, found, node) or named_otherwise(evaluator, function):
+        return False
+    return not any(_has_given_graph(evaluator, one, frame) for one in _returned(frame))
+
+
+def _returned(frame: Frame) -> Iterator[Any]:
+    for one in frame.flow.returns:
+        value = one.value
+        yield from value.elts if isinstance(value, ast.Tuple) else (value,) if value is not None else ()
+
+
+def _has_given_graph(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether what is returned has the graph of something that the function was given."""
+    value = evaluator.value_of(node, frame)
+    return (
+        value.kind in ("tensor", "unknown")
+        and any(isinstance(one, ast.arg) for one, _ in value.origins)
+        and bool(value.graph)
+    )

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gpulint.rules.gpu201_eval_with_grad import EvalWithGrad
+from on_trial.amounts import amounts, is_tried_out, through_batches
+from on_trial.cover import cover
+from on_trial.outcome import Outcome, Phase, outcome, phase_of
+from on_trial.runs import Run, is_of_module, runs, runs_of
+
+from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.weights import weight
+from gpulint.analysis.queries.frozen import frozen, of_unseen_package
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
+from gpulint.analysis.queries.old_torch import old_torch
+from gpulint.analysis.queries.raises import raises_before
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
+from gpulint.answers import (
+    Answer,
+    Question,
+    confidence_of,
+    doubts_of,
+    left_open,
+    proven,
+    refuted,
+    until_refuted,
+)
+from gpulint.findings import weight as weight_of
+from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Wrap
+
+if TYPE_CHECKING:
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.evaluator import Evaluator
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
+
+
+class EvalWithGradOnTrial(EvalWithGrad):
+    """GPU201 as it would ask the engine. What it says of itself, its examples and costs are those of the rule that it may take the
+    place of."""
+
+    asks = True
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        several = (asked.file.body, *(cls.body for cls in asked.file.classes), *asked.file.functions)
+        for function in filter(partial(_may_evaluate, asked), several):
+            found = [
+                (run, until_refuted(_answers(asked, run)))
+                for run in runs(asked.evaluator, asked.root(function))
+            ]
+            told = [one for one in found if confidence_of(one[1]) is not None]
+            first = min(told, key=lambda one: weight_of(doubts_of(one[1])), default=None)
+            for one in found:
+                if one is first or one not in told:  # one report a function: of what is least in doubt
+                    run, answers = one
+                    yield Claimed(
+                        run.call, _named(asked, run), answers, partial(_report, asked, run, answers, told)
+                    )
+
+
+def _may_evaluate(asked: Asked, function: Function) -> bool:
+    """Whether more than a part of a network may run in a function: what a module runs within itself serves whoever calls it."""
+    if not is_of_module(asked.evaluator, function):
+        return True
+    flow = function.flow
+    return function.name not in ("forward", "__call__") and (
+        bool(flow.calls.get("eval")) or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
+    )
+
+
+_GRAD = {
+    "off": "grad is off",
+    "open": "something around it may switch grad off",
+    "mixed": "some of those who call it switch grad off",
+}
+
+
+def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """What freezes the network that an expression gives: a part is frozen where the whole is."""
+    value = evaluator.value_of(node, frame)
+    found = frozen(evaluator, value) if value.kind == "module" else None
+    if found is None and isinstance(node, ast.Attribute):
+        return _frozen_at(evaluator, node.value, frame)
+    return found
+
+
+def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
+    """On what the claim stands that a forward needs no grad."""
+    evaluator = asked.evaluator
+    flow = run.frame.flow
+    grad = grad_mode(evaluator, run.inner, run.where)
+    if grad.mode not in ("on", "mixed"):
+        yield refuted(Question.GRAD, _GRAD[grad.mode], grad.by if asked.is_here(run.where) else None)
+    if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
+        yield refuted(Question.MEANT, "grad is switched on for it")
+    if evaluator.is_dead(run.call, run.frame):
+        yield refuted(Question.REACHED, "what is asked before it never holds")
+    value = evaluator.value_of(run.inner, run.where)
+    if value.graph is Graph.NONE and value.kind in ("tensor", "array", "number", "text", "none"):
+        yield refuted(Question.GRAPH, "it makes no graph")
+    by = _frozen_at(evaluator, run.named, run.where)
+    if by is not None:
+        yield refuted(Question.GRAPH, "the network is frozen")
+    if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
+        yield refuted(Question.TENSOR, "it is given no tensor")
+    if run.frame.function.is_module and not flow.loops(run.call):
+        yield refuted(Question.MEANT, "a script tries its network out")
+    if is_tried_out(evaluator, run):
+        yield refuted(Question.MEANT, "it is tried out on made-up input")
+    yield from raises_before(evaluator, run.call, run.frame)
+    if any(block.arm.startswith("handler") for block in flow.around(run.call)):
+        yield refuted(Question.MEANT, "this is what is done where something else has failed")
+    what = outcome(evaluator, run.inner, run.where)
+    if what.undetached is not None:
+        yield refuted(
+            Question.GRAPH, "it becomes an array undetached, which torch refuses for what has a graph"
+        )
+    phase = None
+    if what.wanted:
+        phase = phase_of(evaluator, run, what) if run.is_direct else None
+        if phase is None:
+            use = what.wanted[0]
+            yield refuted(
+                Question.BACKWARD,
+                "a backward goes through its graph",
+                use.node if asked.is_here(use.frame) else None,
+            )
+        elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
+            yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
+    if what.by_choice is not None:
+        yield refuted(
+            Question.MEANT, "it is cut under a condition: who calls it chooses", what.by_choice.node
+        )
+    if not run.is_direct and _is_told_below(asked, run):
+        yield refuted(Question.REACHED, "it is told where the network is called")
+    yield from _wanted(asked, run, what, phase)
+    if grad.mode == "mixed":
+        here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
+        yield (proven if here else refuted)(Question.GRAD, _GRAD[grad.mode])
+    yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
+    if _is_unseen_method(evaluator, run):
+        yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
+    if not _piles_up(run, what):
+        yield from amounts(evaluator, run)
+    yield from reached(evaluator, run.frame.function)
+
+
+def _is_told_below(asked: Asked, run: Run) -> bool:
+    """Whether a function on the way to the network is told of all its calls at once."""
+    at: tuple[Any, Frame] = (run.inner, run.where)
+    for outer in run.where.chain():
+        function = at[1].function
+        if not is_of_module(asked.evaluator, function):
+            for one in runs_of(asked.evaluator, at[0], asked.root(function)):
+                if confidence_of(until_refuted(_answers(asked, one))) is not None:
+                    return True
+        if outer[0] is run.call:
+            break
+        at = outer
+    return False
+
+
+def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Iterator[Answer]:
+    """Whether an evaluation is seen, and nothing of what it gives goes on with its graph."""
+    evaluator = asked.evaluator
+    loops = run.frame.flow.loops(run.call)
+    mode = module_mode(evaluator, run.named, run.where)
+    part = is_of_module(evaluator, run.frame.function)
+    if phase is not None:
+        if phase.frame is None and evaluator.callers(run.frame.function):
+            yield refuted(
+                Question.BACKWARD, "a backward goes through its graph in each phase that is seen", phase.by
+            )
+        if phase.frame is None:
+            yield left_open(
+                Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
+            )
+        return
+    inside = all(
+        use.frame.function is run.frame.function for use in (*what.read, *what.unseen, *what.returned)
+    )
+    if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
+        yield refuted(Question.REACHED, "it is part of what its network gives")
+    if _trains_beside(asked, run, mode):
+        yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
+    if mode.mode == "eval":
+        if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
+            yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
+        if what.unseen or not (what.is_read_only or loops):
+            yield left_open(
+                Question.READS, "its result goes to code that is not seen, which may want its gradient"
+            )
+        return
+    if not what.is_read_only:
+        yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
+    if not what.read:
+        yield refuted(Question.READS, "nothing reads its result")
+    found = weight(evaluator, run.network)
+    if found.whole and not found.least:
+        yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")
+    if run.network.assumptions and not through_batches(evaluator, run):
+        yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
+
+
+def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
+    """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
+    func = run.inner.func
+    if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
+        return False
+    return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+
+
+def _called(run: Run) -> str:
+    return dotted(run.inner.func) or "the method"
+
+
+def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:
+    """Whether the function that evaluates hands its result to what is not seen, and no caller is seen to do so."""
+    here = all(use.frame is run.frame for use in (*what.unseen, *what.returned))
+    return (
+        here
+        and mode.by in run.frame.flow.parents
+        and not (what.returned and evaluator.callers(run.frame.function))
+    )
+
+
+def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
+    """Whether anything that a forward is given may be a tensor."""
+    given = [one.value for one in run.inner.keywords] + list(run.inner.args)
+    return any(
+        isinstance(one, ast.Starred)
+        or evaluator.value_of(one, run.where).kind not in ("text", "number", "none")
+        for one in given
+    )
+
+
+def _trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
+    """Whether a step of training runs in the innermost loop around a forward, or beside it where none is, and nothing ends it in
+    between by putting the network into eval mode."""
+    flow = run.frame.flow
+    loops = flow.loops(run.call)
+    events = [one for one in asked.steps.of(run.frame.function) if one.work == "train"]
+    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
+    now_and_then = {
+        test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)
+    }
+    if beside and not any(now_and_then <= {test for test, _ in flow.conditions(one.node)} for one in beside):
+        return False
+    if not beside or mode.mode != "eval" or mode.by not in flow.parents:
+        return bool(beside)
+    at = flow.order[flow.statement_of(mode.by)]
+    inside = not loops or loops[0] in flow.loops(mode.by)
+    return not (inside and all(flow.order[flow.statement_of(one.node)] < at for one in beside))
+
+
+def _piles_up(run: Run, what: Outcome) -> bool:
+    """Whether its graph is kept from round to round: however little it is, it is more with each."""
+    loops = run.frame.flow.loops(run.call)
+    return bool(loops) and any(use.frame is run.frame for use in what.stored)
+
+
+def _report(
+    asked: Asked, run: Run, answers: tuple[Answer, ...], told: list[tuple[Run, tuple[Answer, ...]]]
+) -> Report:
+    alike = [one for one, others in told if doubts_of(others) == doubts_of(answers)]
+    mode = module_mode(asked.evaluator, run.named, run.where)
+    what = outcome(asked.evaluator, run.inner, run.where)
+    evaluates = mode.mode == "eval" or bool(what.wanted)
+    where = " in an evaluation" if evaluates else ""
+    return Report(
+        run.call,
+        f"`{_named(asked, run)}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
+        _reason(mode, what),
+        Cost(
+            "every activation of this forward, for as long as its result is held",
+            "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
+        ),
+        repair=lambda: _repair(asked, alike),
+        subject=_named(asked, run),
+        related=tuple(
+            RelatedNode(_of_another(doubts_of(others), doubts_of(answers)), one.call)
+            for one, others in told
+            if one is not run
+        ),
+    )
+
+
+def _reason(mode: ModuleMode, what: Outcome) -> str:
+    if what.wanted:
+        return "the same loop trains and evaluates, and grad stays enabled when it evaluates"
+    if mode.mode == "eval":
+        seen = "follows" if what.is_read_only else "is seen to follow"
+        return f"the model is in eval mode here, and no backward {seen}"
+    return "its results are only read as numbers or detached: no backward can follow"
+
+
+def _of_another(others: tuple[str, ...], doubts: tuple[str, ...]) -> str:
+    """What is said of another forward of the same function."""
+    return "and so does this" if others == doubts else f"so may this: {'; '.join(others)}"
+
+
+def _repair(asked: Asked, found: list[Run]) -> Repair | None:
+    from gpulint.fix.nodes import no_grad_decorator, no_grad_with
+
+    evaluator = asked.evaluator
+    if any(outcome(evaluator, one.inner, one.where).wanted for one in found):
+        return None
+    if old_torch(evaluator, asked.file) is not None:
+        return None
+    chosen = cover(evaluator, asked.steps, found)
+    if chosen is None:
+        return None
+    name, missing = asked.no_grad()
+    imports = (AddImport(missing),) if missing else ()
+    function = found[0].frame.function
+    if chosen.whole:
+        node: Any = asked.node(function.node)
+        change = Decorate(node, no_grad_decorator(name))
+        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *imports))
+    changes = tuple(Wrap((asked.line(one),), no_grad_with(name)) for one in chosen.statements)
+    what = "the loop" if isinstance(chosen.statements[0], LOOPS) else "it"
+    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", (*changes, *imports))
+
+
+def _named(asked: Asked, run: Run) -> str:
+    """The network as the code spells it."""
+    return dotted(run.named) or "the model"

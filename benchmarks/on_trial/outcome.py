@@ -1,0 +1,201 @@
+"""What becomes of what a forward gives: a backward goes through it, it is only read, or it goes where nobody sees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from on_trial.runs import Run
+
+from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.syntax.flow import Flow
+
+_DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The uses that decide: backwards through it; those that only read or cut it; those out of sight; what is returned to callers that
+    nobody sees; where it is stored. `undetached` is one that torch refuses for what has a graph."""
+
+    wanted: tuple[Use, ...]
+    read: tuple[Use, ...]
+    unseen: tuple[Use, ...]
+    returned: tuple[Use, ...]
+    stored: tuple[Use, ...]
+    undetached: Use | None
+    used: bool
+
+    @property
+    def by_choice(self) -> Use | None:
+        """Where it is cut under a condition, and goes on with its graph where that does not hold."""
+        cuts = (one for one in self.read if self.returned and one.name in ("detach", "data"))
+        return next((one for one in cuts if _is_chosen_there(one)), None)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing of it goes on with its graph."""
+        return not (self.wanted or self.unseen or self.returned)
+
+
+def _is_chosen_there(use: Use) -> bool:
+    """Whether a use is one side of a conditional expression."""
+    node, parents = use.node, use.frame.flow.parents
+    while isinstance(above := parents.get(node), (ast.Attribute, ast.Call)):
+        node = above
+    return isinstance(above, ast.IfExp)
+
+
+def outcome(evaluator: Evaluator, node: Any, frame: Frame) -> Outcome:
+    """What becomes of the graph of what an expression gives."""
+    key = ("outcome", node)
+    if key not in frame.memo:
+        frame.memo[key] = _sorted_out(evaluator, consumers(evaluator, node, frame, "graph"))
+    return frame.memo[key]  # type: ignore[no-any-return]
+
+
+def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
+    found = list(uses)
+
+    def of(*roles: str) -> tuple[Use, ...]:
+        return tuple(one for one in found if one.role in roles)
+
+    steps = tuple(one for one in of("given") if _steps(evaluator, one))
+    return Outcome(
+        of("backward") + steps,
+        of(*_DECIDING),
+        tuple(
+            one
+            for one in found
+            if one.role in ("given", "too much", "optimized", "copied") or (one.role == "method" and one.path)
+            if one not in steps and not _is_for_its_value(one)
+        ),
+        of("returned"),
+        of("stored", "computed"),
+        next((one for one in found if one.row is not None and one.row.does == "refuses graphs"), None),
+        bool([one for one in found if one.role not in ("dropped", "deleted")]),
+    )
+
+
+def _is_for_its_value(use: Use) -> bool:
+    """Whether what is not seen is called for what it gives, whose uses tell then: `loss = self.criterion(out, y)`."""
+    return isinstance(use.node, ast.Call) and not isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
+
+
+def _steps(evaluator: Evaluator, use: Use) -> bool:
+    """Whether what is not seen is given an optimizer beside: it takes a step."""
+    given = (
+        [*use.node.args, *(one.value for one in use.node.keywords)] if isinstance(use.node, ast.Call) else []
+    )
+    return any(
+        evaluator.value_of(one, use.frame).kind in ("optimizer", "scaler")
+        for one in given
+        if not isinstance(one, ast.Starred)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A run of a function in which no backward goes through what it goes through in others: `frame` is of a call that chooses it, or
+    of the function where it shows by itself that there are both, None where nobody is seen to choose; `by` is the condition around the backward."""
+
+    frame: Frame | None
+    by: Any
+
+
+def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
+    """Such a phase of a run whose own function goes backward, under a condition that is not around the run."""
+    flow = run.frame.flow
+    around = {_spelled(test) for test, _ in flow.conditions(run.call)}
+    tests: list[list[tuple[Any, bool]]] = []  # around each of the backwards
+    for use in what.wanted:
+        frame, node = use.frame, use.node
+        while frame.function is not run.frame.function and frame.caller is not None:
+            node, frame = frame.call, frame.caller
+        if frame.function is not run.frame.function or node not in flow.parents:
+            return None
+        tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
+    for frame in _frames(evaluator, run.frame):
+        false = [_false(evaluator, more, frame) for more in tests]
+        if None not in false:
+            return Phase(frame, false[0])
+    both = [_gone_through(evaluator, more, run.frame) for more in tests]
+    if both and None not in both:
+        return Phase(run.frame, both[0])
+    chosen = [next((one for one, _ in more if _is_chosen(evaluator, one, run.frame)), None) for more in tests]
+    sides = {wanted for more in tests for one, wanted in more if one in chosen}
+    if None in chosen or len(sides) != 1:
+        return None
+    return Phase(run.frame if _evaluates_else(flow, chosen[0], *sides) else None, chosen[0])
+
+
+def _evaluates_else(flow: Flow, test: Any, wanted: bool) -> bool:
+    """Whether a network is put into eval mode where a condition does not hold."""
+    return any(
+        _spelled(one) == _spelled(test) and holds is not wanted
+        for call in flow.calls.get("eval", ())
+        for one, holds in flow.conditions(call)
+    )
+
+
+def _gone_through(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
+    """The first of some conditions that compares what a loop goes through with one of several texts: `for phase in ("train", "val")`."""
+    for test, wanted in tests:
+        if (
+            not isinstance(test, ast.Compare)
+            or not isinstance(test.left, ast.Name)
+            or test.left not in frame.flow.parents
+        ):
+            continue
+        against = evaluator.value_of(test.comparators[0], frame).const
+        for one in frame.flow.reaching(test.left):
+            items = getattr(one.value, "elts", ()) if one.kind == "loop" else ()
+            equal = [evaluator.value_of(item, frame).const == against for item in items]
+            if isinstance(test.ops[0], ast.Eq) and (
+                wanted if False in equal else not wanted and True in equal
+            ):
+                return test
+    return None
+
+
+def _spelled(test: Any) -> str:
+    """A condition as it is written, whichever way round."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    return ast.unparse(test)
+
+
+def _false(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
+    """The first of some conditions that is known not to hold in a frame."""
+    for test, wanted in tests:
+        holds = evaluator.truth(test, frame)
+        if holds is not None and holds is not wanted:
+            return test
+    return None
+
+
+def _frames(evaluator: Evaluator, frame: Frame) -> Iterator[Frame]:
+    """The frames of the calls that are seen to run a function."""
+    for site in evaluator.callers(frame.function):
+        if site.certain:
+            func = site.call.func
+            receiver = evaluator.value_of(func.value, site.frame) if isinstance(func, ast.Attribute) else None
+            found = evaluator.enter(frame.function, site.call, site.frame, receiver)
+            if found is not None:
+                yield found
+
+
+def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
+    """Whether a condition compares something with a text, or asks for a flag, that the function is given or that a loop goes through."""
+    names = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one in frame.flow.parents]
+    kinds = {one.kind for name in names for one in frame.flow.reaching(name)}
+    if not isinstance(test, (ast.Name, ast.Compare)) or any(
+        isinstance(one, ast.Call) for one in ast.walk(test)
+    ):
+        return False
+    texts = [one for one in ast.walk(test) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return bool(kinds) and kinds <= {"parameter", "loop"} and (bool(texts) or isinstance(test, ast.Name))

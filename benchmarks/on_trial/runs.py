@@ -1,0 +1,95 @@
+"""The calls of a function that run a network: told apart from the layers that a network runs within itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.forwards import forward_of
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call that runs `network`, the expression `named`: by the call `inner` in the frame `where`, the call itself or one below it."""
+
+    call: ast.Call
+    frame: Frame
+    network: Value
+    named: Any
+    inner: ast.Call
+    where: Frame
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the call itself is of the network."""
+        return self.inner is self.call
+
+
+def runs(evaluator: Evaluator, frame: Frame) -> Iterator[Run]:
+    """The runs of a frame's function, in the order of the text; of a call below several, one for each network."""
+    flow = frame.flow
+    calls = [call for several in flow.calls.values() for call in several]
+    for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
+        if flow.statement_of(call) not in flow.unreachable:
+            yield from runs_of(evaluator, call, frame)
+
+
+def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]:
+    """The runs that a call is: of a network that is called, by whatever method, or of those that a function of the project runs and
+    gives back what they give."""
+    direct = forward_of(evaluator, call, frame)
+    if direct is not None:
+        yield Run(call, frame, direct.network, direct.expression, call, frame)
+        return
+    if evaluator.value_of(call.func, frame).kind not in ("function", "object"):
+        return
+    below = [
+        (one, where)
+        for node, where in _made_below(evaluator, call, frame)
+        if isinstance(node, ast.Call) and (one := forward_of(evaluator, node, where)) is not None
+    ]
+    func = call.func
+    if below and isinstance(func, ast.Attribute):
+        base = evaluator.value_of(func.value, frame)
+        if base.kind == "module" and isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr):
+            yield Run(call, frame, base, func.value, call, frame)
+            return
+    for one, where in below:
+        yield Run(call, frame, one.network, one.expression, one.call, where)
+
+
+def _made_below(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    """The forwards below a call whose graph is in what it gives."""
+    value = evaluator.value_of(call, frame)
+    if value.kind in ("object", "module", "optimizer"):
+        return
+    for one in _parts(evaluator, value):
+        for node, where in one.origins if one.graph is not Graph.NONE and one.kind != "module" else ():
+            if where is not None and any(outer is call and at is frame for outer, at in where.chain()):
+                yield node, where
+
+
+def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
+    """A value, and what is in it where it is a container."""
+    yield value
+    if value.kind in ("list", "dict"):
+        yield evaluator.element(value.but(parts=None))
+    for one in value.parts or ():
+        inner = one[1] if isinstance(one, tuple) else one
+        if isinstance(inner, Value):
+            yield inner
+
+
+def is_of_module(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function is a method of a module, or stands in one."""
+    while function.parent is not None:
+        function = function.parent
+    return (
+        function.cls is not None and function.takes_self and evaluator.instance(function.cls).kind == "module"
+    )

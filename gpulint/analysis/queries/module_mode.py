@@ -1,0 +1,93 @@
+"""The mode of a network where it runs: eval or train, and what says so."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from gpulint.analysis.evaluate.consumers import Use
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame, given_for
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
+from gpulint.analysis.syntax.nodes import argument, key_of
+
+_SETS: Final = frozenset({"evaluates", "trains"})
+_DEEPEST: Final = 3
+
+Mode = Literal["eval", "train", "?"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleMode:
+    """The mode and the node that sets it, in whichever file."""
+
+    mode: Mode
+    by: Any = None
+
+
+UNKNOWN_MODE: Final = ModuleMode("?")
+
+
+def module_mode(evaluator: Evaluator, node: Any, frame: Frame) -> ModuleMode:
+    """The mode of the network that an expression gives, where the expression is evaluated."""
+    return _at(evaluator, place_of(evaluator, node, frame), _DEEPEST)
+
+
+def _at(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
+    for one in effects_before(evaluator, place, _SETS):
+        return ModuleMode(_mode_of(evaluator, one.call, one.row.does, place.frame), one.call)
+    found = _since_made(evaluator, place)
+    if found is not None:
+        return found
+    return _of_callers(evaluator, place, depth) if depth else UNKNOWN_MODE
+
+
+def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> Mode:
+    if does == "evaluates":
+        return "eval"
+    given = argument(call, 0, "mode")
+    if given is None:
+        return "train"
+    const = evaluator.value_of(given, frame).const
+    return "train" if const is True else "eval" if const is False else "?"
+
+
+def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
+    """What other functions do to it, where they all do the same."""
+    found: list[tuple[Mode, Use]] = []
+    for origin in place.value.origins:
+        for use in since_made(evaluator, origin, _SETS):
+            if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):
+                assert use.row is not None
+                found.append((_mode_of(evaluator, use.node, use.row.does, use.frame), use))
+    modes = {mode for mode, _ in found}
+    return ModuleMode(found[0][0], found[0][1].node) if len(modes) == 1 else None
+
+
+def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
+    """The mode in which callers give it, where all give it in the same."""
+    name, dot, rest = place.key.partition(".")
+    frame, function = place.frame, place.frame.function
+    sites = (
+        [(frame.call, frame.caller)]
+        if frame.caller is not None
+        else [(one.call, one.frame) for one in evaluator.callers(function)]
+    )
+    found = []
+    for call, caller in sites:
+        given = _given(function, name, call)
+        key = key_of(given) if given is not None else None
+        if key is None or caller is None:
+            return UNKNOWN_MODE
+        value = place.value if dot else evaluator.value_of(given, caller)
+        found.append(_at(evaluator, Place(f"{key}{dot}{rest}", value, call, caller), depth - 1))
+    return found[0] if found and len({one.mode for one in found}) == 1 else UNKNOWN_MODE
+
+
+def _given(function: Function, name: str, call: Any) -> Any:
+    """What a call gives a parameter, the object itself for the first of a method."""
+    if function.takes_self and name == function.self_name:
+        return call.func.value if isinstance(call.func, ast.Attribute) else None
+    return given_for(function, name, call)

@@ -1,0 +1,113 @@
+"""What raises whenever it runs, so that what stands behind it never does: names that nothing binds, calls that do not fit what they
+call."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.syntax.flow import ENTRY
+from gpulint.answers import Answer, Question, refuted
+
+# What Python puts into every module, and who runs files besides.
+_GIVEN: Final = frozenset(dir(builtins)) | frozenset(
+    "__file__ __path__ __class__ __annotations__ get_ipython display xrange unicode raw_input long".split()
+)
+
+
+def raises_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Answer]:
+    """What speaks against it that a node is ever got to."""
+    function = frame.function
+    if function.file.path.endswith(".ipynb"):
+        return
+    if not function.is_module:
+        unbound = _unbound_before(evaluator, node, function)
+        if unbound is not None:
+            yield refuted(Question.REACHED, f"nothing binds `{unbound.id}`: it raises before", unbound)
+    if isinstance(node, ast.Call) and not _fits(evaluator, node, frame):
+        yield refuted(Question.REACHED, "it gives less than what it calls needs: it raises", node)
+
+
+def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.Name | None:
+    """A name that nothing binds and that is read for certain before a node, in its own block or one around it."""
+    flow = function.flow
+    statement = flow.statement_of(node)
+    block = flow.blocks[statement]
+    for before in block.statements[: block.statements.index(statement)]:
+        if isinstance(before, (ast.Assert, ast.Raise, ast.Try)):
+            continue  # an assertion's message is seldom read, and what a `try` holds is caught
+        for name in _read_at_once(before):
+            if (
+                name in flow.parents
+                and flow.reaching(name) == (ENTRY,)
+                and not _is_bound(evaluator, name.id, function)
+            ):
+                return name
+    return None
+
+
+def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
+    file = function.file
+    if name in _GIVEN or name in file.body.flow.definitions:
+        return True
+    around = function.parent
+    while around is not None:
+        if name in around.flow.definitions:
+            return True
+        around = around.parent
+    if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
+        return True
+    return any(
+        name in one.flow.elsewhere or name in one.words & {"exec", "globals"}
+        for one in file.functions
+        if name in one.words
+    )
+
+
+def _read_at_once(statement: ast.stmt) -> Iterator[ast.Name]:
+    """The names that a statement reads for certain before anything in its blocks runs."""
+    stack: list[Any] = [
+        one
+        for one in ast.iter_child_nodes(statement)
+        if isinstance(one, (ast.expr, ast.withitem)) and not isinstance(getattr(one, "ctx", None), ast.Store)
+    ]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ast.Name):
+            if isinstance(part.ctx, ast.Load):
+                yield part
+        elif isinstance(part, ast.BoolOp):
+            stack.append(part.values[0])
+        elif isinstance(part, ast.IfExp):
+            stack.append(part.test)
+        elif not isinstance(part, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            stack += ast.iter_child_nodes(part)
+
+
+def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether a call gives a function of the project all that it needs."""
+    target = evaluator.value_of(call.func, frame)
+    function, bound = target.ref, target.receiver is not None
+    if target.kind == "module" and isinstance(target.ref, Class):
+        function, bound = evaluator.method(target.ref, "forward"), True
+    if (
+        not isinstance(function, Function)
+        or function.decorators
+        or (target.kind == "function" and function.cls is not None)
+    ):
+        return True
+    if any(isinstance(one, ast.Starred) for one in call.args) or any(
+        one.arg is None for one in call.keywords
+    ):
+        return True
+    names = function.node.args
+    positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
+    needed = positional[len(call.args) : len(positional) - len(names.defaults)]
+    named = {one.arg for one in call.keywords}
+    too_many = names.vararg is None and len(call.args) > len(positional)
+    return not too_many and all(name in named for name in needed)

@@ -1,0 +1,277 @@
+"""What the engine knows of graphs: which values have one, by tests of their type, by where they are kept, and by who goes backward."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import File
+from gpulint.analysis.project.program import Program
+from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.queries.steps import Steps
+
+HEAD = """import collections
+import functools
+from dataclasses import dataclass
+
+import lightning as pl
+import torch
+from torch import nn
+from transformers import Trainer
+
+net = nn.Linear(8, 8)
+"""
+
+
+def engine(text: str) -> tuple[File, Evaluator]:
+    file = File("case.py", HEAD + text, ast.parse(HEAD + text))
+    return file, Evaluator(Program(file, None, {}))
+
+
+def call_of(file: File, evaluator: Evaluator, name: str) -> tuple[ast.Call, Frame]:
+    """The last call of what has this name, with its frame."""
+    *_, (function, call) = file.calls_named(name)
+    return call, evaluator.root(function)
+
+
+def seen(text: str) -> Value:
+    """The value of what `see` is given, in the last call of it."""
+    file, evaluator = engine(text)
+    call, frame = call_of(file, evaluator, "see")
+    return evaluator.value_of(call.args[0], frame)
+
+
+def roles_of(text: str) -> set[str]:
+    """The roles of the uses of what the last call of `net` gives, where graphs are followed."""
+    file, evaluator = engine(text)
+    call, frame = call_of(file, evaluator, "net")
+    return {one.role for one in consumers(evaluator, call, frame, "graph")}
+
+
+def within(body: str) -> str:
+    """A function of a batch, whose statements these are."""
+    return "def f(x, flag):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+# --- values
+
+
+@pytest.mark.parametrize(
+    ("body", "graph"),
+    [
+        ("v = net(x)\nif torch.is_tensor(v):\n    v = v.item()\nsee(v)", Graph.NONE),
+        ("v = net(x)\nif not isinstance(v, torch.Tensor):\n    v = torch.zeros(1)\nsee(v)", Graph.LIVE),
+        ("v = net(x)\nsee(v.item() if type(v) is not float else v)", Graph.NONE),
+        ("v = net(x)\nsee(v.item() if flag else v)", Graph.LIVE),
+        ("v = net(x)\nif isinstance(v, float):\n    see(v)", Graph.NONE),
+        ("v = net(x)\nif isinstance(v, torch.Tensor):\n    see(v)", Graph.LIVE),
+    ],
+)
+def test_a_test_of_its_type_says_what_a_value_is_where_it_is_used(body: str, graph: Graph) -> None:
+    assert seen(within(body)).graph is graph
+
+
+@pytest.mark.parametrize(
+    ("body", "graph"),
+    [
+        ("v = net(x)\nwith torch.no_grad():\n    w = v.norm()\nsee(w)", Graph.NONE),
+        ("v = net(x)\nwith torch.no_grad():\n    w = v + 1\nsee(w)", Graph.NONE),
+        ("v = net(x)\nw = v.norm() + 1\nsee(w)", Graph.LIVE),
+        ("see(net(x).topk(2).indices)", Graph.NONE),
+        ("see(net(x).topk(2).values)", Graph.LIVE),
+        ("see(torch.distributions.Categorical(logits=net(x)).sample())", Graph.NONE),
+        ("see(torch.distributions.Normal(net(x), 1.0).rsample())", Graph.LIVE),
+        ("see(torch.autograd.grad(net(x).sum(), x)[0])", Graph.NONE),
+        ("see(torch.autograd.grad(net(x).sum(), x, create_graph=True)[0])", Graph.LIVE),
+        ("see(made(net(x)).data)", Graph.NONE),
+        ("see(made(net(x)))", Graph.MAY),
+        ("see(dict(loss=net(x), size=1)['loss'])", Graph.LIVE),
+        ("see(dict(loss=net(x), size=1)['size'])", Graph.NONE),
+    ],
+)
+def test_what_an_operation_leaves_of_a_graph(body: str, graph: Graph) -> None:
+    assert seen(within(body)).graph is graph
+
+
+def test_an_entry_of_what_a_network_gives_is_a_tensor_once_a_backward_goes_through_it() -> None:
+    plain = seen(within("out = net(x)\nsee(out['count'])"))
+    assert plain.graph is Graph.MAY
+    assert [one.clause for one in plain.assumptions] == ["what the entry is, the code does not show"]
+    gone_through = seen(within("out = net(x)\nout['loss'].backward()\nsee(out['loss'])"))
+    assert gone_through.graph is Graph.LIVE
+    assert not gone_through.assumptions
+
+
+def test_what_a_backward_goes_through_has_a_graph_whoever_made_it() -> None:
+    assert seen(within("loss = made(x)\nloss.backward()\nsee(loss)")).graph is Graph.LIVE
+    assert seen(within("v = made(x)\nsee(v)")).graph is Graph.NONE
+    assert seen(within("loss = made(x)\nflag.backward(loss)\nsee(loss)")).graph is Graph.LIVE
+
+
+def test_what_is_called_is_no_tensor_though_a_backward_goes_through_what_it_gives() -> None:
+    assert seen(within("other = made()\nother(x).sum().backward()\nsee(other)")).kind != "tensor"
+
+
+def test_arguments_by_name_are_entries_of_what_takes_them() -> None:
+    value = seen(
+        "def log(step, **values):\n    for name, one in values.items():\n        return one\n"
+        + within("see(log(3, loss=net(x)))")
+    )
+    assert value.graph is Graph.LIVE
+
+
+def test_fields_of_a_dataclass_are_what_its_maker_gives() -> None:
+    head = "@dataclass\nclass Result:\n    loss: torch.Tensor\n    count: int\n"
+    assert seen(head + within("see(Result(net(x), 3).loss)")).graph is Graph.LIVE
+    assert seen(head + within("see(Result(net(x), count=3).count)")).graph is Graph.NONE
+
+
+def test_entries_of_a_default_dict_are_objects_of_its_class() -> None:
+    value = seen(
+        "class Meter:\n    total = 0\n" + within("meters = collections.defaultdict(Meter)\nsee(meters[flag])")
+    )
+    assert value.kind == "object"
+    assert value.ref.name == "Meter"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [("v = flag.cuda().eval()\nsee(flag)", "module"), ("model = flag.model()\nsee(flag.model)", "unknown")],
+)
+def test_a_network_by_use_and_none_by_a_call_without_arguments(body: str, kind: str) -> None:
+    assert seen(within(body)).kind == kind
+
+
+# --- consumers
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "total = torch.zeros(1)\ntotal.add_(net(x).sum())\ntotal.backward()",
+        "rows = {}\nrows.setdefault(flag, []).append(net(x))\nsum(rows[flag]).backward()",
+        "sums = [0, 0]\nsums[flag] += net(x).sum()\nsums[-1].backward()",
+        "slots = torch.zeros(4)\nslots[flag] = net(x).sum()\nslots.mean().backward()",
+        "flag.items.append(net(x))\nsum(flag.items).backward()",
+        "functools.reduce(flag, [net(x)]).backward()",
+        "flag.backward(net(x))",
+    ],
+)
+def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
+    assert "backward" in roles_of(within(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "cloud = made()\ncloud.data[0] = net(x)\nreturn cloud",
+        "cloud = made()\ncloud.data.append(net(x))\nreturn cloud",
+        "parts = made()\nparts[0].append(net(x))\nreturn parts",
+    ],
+)
+def test_what_is_put_into_a_part_of_an_object_goes_where_the_object_goes(body: str) -> None:
+    assert "returned" in roles_of(within(body))
+
+
+def test_a_backward_is_found_through_an_attribute_that_another_method_fills() -> None:
+    text = """
+class Coach:
+    def __init__(self):
+        self.terms = []
+    def add(self, term):
+        self.terms.append(term)
+    def step(self, x):
+        self.terms = []
+        self.add(net(x))
+        sum(self.terms).backward()
+"""
+    assert "backward" in roles_of(text)
+
+
+def test_a_backward_is_found_through_the_attribute_of_another_object() -> None:
+    text = """
+class Memory:
+    def __init__(self):
+        self.kept = []
+memory = Memory()
+def act(x):
+    memory.kept.append(net(x))
+def learn():
+    torch.stack(memory.kept).sum().backward()
+"""
+    assert "backward" in roles_of(text)
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "found"),
+    [
+        ("pl.LightningModule", "training_step", True),
+        ("Trainer", "compute_loss", True),
+        ("object", "training_step", False),
+    ],
+)
+def test_frameworks_go_backward_through_what_a_step_returns(base: str, name: str, found: bool) -> None:
+    text = f"class A({base}):\n    def {name}(self, x):\n        return net(x)\n"
+    assert ("backward" in roles_of(text)) is found
+
+
+def test_layers_are_given_away_and_no_graph_goes_on() -> None:
+    assert "backward" not in roles_of(within("body = nn.Sequential(net(x))\nbody(x).sum().backward()"))
+
+
+# --- how often
+
+
+@pytest.mark.parametrize(
+    ("condition", "rate"),
+    [("if number == 0:\n                pass\n            else:\n                see(x)", "step"),
+     ("if number == 0:\n                see(x)", "once")],
+)  # fmt: skip
+def test_all_rounds_but_one_are_not_once(condition: str, rate: str) -> None:
+    file, evaluator = engine(f"""
+def train(loader, optimizer):
+    for epoch in range(90):
+        for number, x in enumerate(loader):
+            loss = net(x).sum()
+            loss.backward()
+            optimizer.step()
+            {condition}
+""")
+    call, frame = call_of(file, evaluator, "see")
+    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
+    assert [one.rate for one in found] == [rate]
+
+
+def test_the_layers_of_a_step_make_no_loop_of_steps() -> None:
+    """A method that runs through parts of its network is one step: who calls it in a loop takes a step in each round."""
+    file, evaluator = engine("""
+class Coach:
+    def __init__(self, optimizer):
+        self.layers, self.optimizer = nn.ModuleList([nn.Linear(8, 8)]), optimizer
+    def step(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        x.sum().backward()
+        self.optimizer.step()
+        see(x)
+    def fit(self, loader):
+        for x in loader:
+            self.step(x)
+""")
+    call, frame = call_of(file, evaluator, "see")
+    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
+    assert [one.rate for one in found] == ["step"]
+
+
+def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
+    file, evaluator = engine(
+        "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
+    )
+    call, frame = call_of(file, evaluator, "see")
+    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
+    assert [one.rate for one in found] == ["phase"]

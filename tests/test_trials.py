@@ -1,0 +1,282 @@
+"""What a rule on trial asks about runs of networks: which calls they are, in which mode, what becomes of what they give, and where grad can be
+switched off for them."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+
+from on_trial.amounts import amounts
+from on_trial.cover import Cover, cover
+from on_trial.outcome import Outcome, outcome, phase_of
+from on_trial.runs import Run, runs
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.program import Program
+from gpulint.analysis.queries.module_mode import module_mode
+from gpulint.analysis.queries.raises import raises_before
+from gpulint.analysis.queries.steps import Steps
+from gpulint.answers import Verdict
+
+HEAD = "import numpy as np\nimport torch\nfrom torch import nn, optim\nfrom elsewhere import unseen\n"
+
+
+def engine(text: str) -> tuple[File, Evaluator]:
+    text = HEAD + dedent(text)
+    file = File("program.py", text, ast.parse(text))
+    return file, Evaluator(Program(file, None, {}))
+
+
+def function_of(file: File, name: str) -> Function:
+    return next(one for one in file.functions if one.name == name)
+
+
+def runs_in(text: str, name: str = "main") -> tuple[Evaluator, list[Run]]:
+    file, evaluator = engine(text)
+    return evaluator, list(runs(evaluator, evaluator.root(function_of(file, name))))
+
+
+def what_of(body: str) -> Outcome:
+    evaluator, found = runs_in(f"""
+def main(net: nn.Module, x, loader, optimizer, flag):
+    out = net(x)
+    {body}
+""")
+    return outcome(evaluator, found[0].inner, found[0].where)
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_that_runs_a_network_and_gives_what_it_gives_is_a_run() -> None:
+    _, found = runs_in("""
+        def scores(net, x):
+            return net(x).softmax(1)
+        def main(net: nn.Module, x):
+            print(scores(net, x).argmax(1))
+        """)
+    (run,) = found
+    assert not run.is_direct
+    assert run.where.function.name == "scores"
+
+
+def test_a_method_of_the_networks_own_is_one_run() -> None:
+    _, found = runs_in("""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+            def encode(self, x):
+                return self.second(self.first(x))
+        def main(x):
+            net = Net()
+            return net.encode(x)
+        """)
+    assert [run.is_direct for run in found] == [True]
+
+
+@pytest.mark.parametrize(
+    "call", ["print(x)", "torch.cat([x, x])", "x.to('cuda')", "nn.Linear(2, 2)", "len(x)"]
+)
+def test_other_calls_are_none(call: str) -> None:
+    _, found = runs_in(f"def main(x):\n    return {call}\n")
+    assert found == []
+
+
+# --- outcomes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted", "unseen", "read"),
+    [
+        ("out.sum().backward()", True, False, False),
+        ("out.max(1).values.sum().backward()", True, False, True),
+        ("unseen(optimizer=optim.Adam(net.parameters()), loss=out)", True, False, False),
+        ("unseen(out)", False, True, False),
+        ("print(out.argmax(1).tolist())", False, False, True),
+        ("kept = out.detach()", False, False, True),
+    ],
+)
+def test_what_becomes_of_what_a_run_gives(body: str, wanted: bool, unseen: bool, read: bool) -> None:
+    found = what_of(body)
+    assert (bool(found.wanted), bool(found.unseen), bool(found.read)) == (wanted, unseen, read)
+
+
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [("np.array(out.cpu())", True), ("out.cpu().numpy()", True), ("out.detach().numpy()", False)],
+)
+def test_torch_makes_no_array_of_what_has_a_graph(body: str, refused: bool) -> None:
+    assert (what_of(body).undetached is not None) is refused
+
+
+def test_who_calls_chooses_where_it_is_cut_under_a_condition() -> None:
+    assert what_of("return out.detach() if flag else out").by_choice is not None
+    assert what_of("return out.detach()").by_choice is None
+
+
+PHASES = """
+def epoch(net: nn.Module, loader, optimizer, phase):
+    for x in loader:
+        loss = net(x).mean()
+        if {test}:
+            loss.backward()
+            optimizer.step()
+        print(loss.item())
+def main(net, loader, optimizer):
+    {calls}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "calls", "found"),
+    [
+        (
+            "phase == 'train'",
+            "epoch(net, loader, optimizer, 'train'); epoch(net, loader, None, 'val')",
+            "seen",
+        ),
+        ("phase == 'train'", "epoch(net, loader, optimizer, 'train')", "chosen"),
+        ("loss > 0", "epoch(net, loader, optimizer, 'val')", None),
+        ("True", "epoch(net, loader, optimizer, 'val')", None),
+    ],
+)
+def test_a_phase_goes_through_without_its_backward(test: str, calls: str, found: str | None) -> None:
+    evaluator, several = runs_in(PHASES.format(test=test, calls=calls), "epoch")
+    run = several[0]
+    phase = phase_of(evaluator, run, outcome(evaluator, run.inner, run.where))
+    assert (None if phase is None else "seen" if phase.frame is not None else "chosen") == found
+
+
+# --- modes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "mode"),
+    [
+        ("net.eval()", "eval"),
+        ("net.train(False)", "eval"),
+        ("net.eval(); net.train()", "train"),
+        ("net.train(flag)", "?"),
+        ("other.eval()", "?"),
+    ],
+)
+def test_the_mode_is_what_was_set_last(before: str, mode: str) -> None:
+    evaluator, (run,) = runs_in(
+        f"def main(net: nn.Module, other, x, flag):\n    {before}\n    print(net(x))\n"
+    )
+    assert module_mode(evaluator, run.named, run.where).mode == mode
+
+
+def test_callers_who_agree_say_the_mode() -> None:
+    evaluator, (run,) = runs_in(
+        """
+        def scores(net, x):
+            return net(x).argmax(1).tolist()
+        def main(x):
+            net = nn.Linear(2, 2)
+            net.eval()
+            print(scores(net, x))
+        """,
+        "scores",
+    )
+    assert module_mode(evaluator, run.named, run.where).mode == "eval"
+
+
+# --- what raises, how much, and where to put no_grad -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "refuted"),
+    [
+        ("print(missing)", "net(x)", True),
+        ("if x:\n        print(missing)", "net(x)", False),
+        ("print(x)", "net(x)", False),
+        ("print(x)", "net()", True),
+        ("print(x)", "net(x, x, x)", True),
+    ],
+)
+def test_what_raises_before_is_never_got_to(before: str, call: str, refuted: bool) -> None:
+    file, evaluator = engine(f"""
+class Net(nn.Module):
+    def forward(self, x, y=None):
+        return x
+def main(x):
+    net = Net()
+    {before}
+    return {call}
+""")
+    main = function_of(file, "main")
+    found = raises_before(evaluator, main.flow.calls["net"][-1], evaluator.root(main))
+    assert any(one.verdict is Verdict.REFUTED for one in found) is refuted
+
+
+@pytest.mark.parametrize(
+    ("layer", "rows", "certain"),
+    [
+        ("nn.Conv2d(3, 8, 3)", "loader", True),
+        ("nn.Linear(8, 8)", "loader", False),
+        ("unseen()", "loader", True),
+        ("unseen()", "x", False),
+    ],
+)
+def test_what_a_run_saves_is_weighed(layer: str, rows: str, certain: bool) -> None:
+    evaluator, found = runs_in(f"""
+def main(loader, x):
+    net = {layer}
+    net.cuda()
+    for part in {rows}:
+        print(net(part.cuda()).argmax(1).tolist())
+""")
+    run = next(one for one in found if one.is_direct)
+    assert all(one.verdict is Verdict.PROVEN for one in amounts(evaluator, run)) is certain
+
+
+def cover_of(text: str, name: str = "main") -> Cover | None:
+    evaluator, found = runs_in(text, name)
+    return cover(evaluator, Steps(evaluator), found)
+
+
+EVALUATION = """
+def main(net: nn.Module, loader, optimizer):
+    net.eval()
+    total = 0.0
+    for x in loader:
+        {line}
+        total += net(x).mean().item()
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "whole", "statements", "doubt"),
+    [
+        ("pass", True, 0, False),
+        ("unseen(net)", False, 1, False),
+        ("yield x", False, 1, False),
+    ],
+)
+def test_as_much_is_covered_as_is_seen_to_need_no_grad(
+    line: str, whole: bool, statements: int, doubt: bool
+) -> None:
+    found = cover_of(EVALUATION.format(line=line))
+    assert found is not None
+    assert (found.whole, len(found.statements), bool(found.doubt)) == (whole, statements, doubt)
+
+
+def test_what_trains_beside_is_not_covered() -> None:
+    found = cover_of("""
+        def main(net: nn.Module, other: nn.Module, loader, optimizer):
+            for x in loader:
+                other(x).mean().backward()
+                optimizer.step()
+                print(net(x).mean().item())
+        """)
+    assert found is None or not found.whole
