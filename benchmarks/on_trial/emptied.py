@@ -1,0 +1,87 @@
+"""What empties the attribute of an object, or a name of a module, that something is stored in: elsewhere than where it is stored."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from on_trial.stores import Owner, emptying
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.syntax.nodes import key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """A statement that empties it: in each step, once a phase, or at a time that is not in sight."""
+
+    when: Literal["step", "phase", "?"]
+    by: Any
+
+
+def emptied(evaluator: Evaluator, multiplicity: Multiplicity, owner: Owner) -> Emptied | None:
+    """What empties an owner most often; None where nothing does."""
+    found: Emptied | None = None
+    for by, frame in _statements(evaluator, owner):
+        rates = {one.rate for one in multiplicity.of(by, frame)}
+        if "step" in rates:
+            return Emptied("step", by)
+        if rates & {"phase", "every nth"}:
+            found = Emptied("phase", by)
+        elif "?" in rates and found is None:
+            found = Emptied("?", by)
+    return found
+
+
+def _statements(evaluator: Evaluator, owner: Owner) -> Iterator[tuple[Any, Frame]]:
+    for cls, name in owner.attributes:
+        for function, key in _methods(evaluator, cls, name):
+            frame = evaluator.root(function)
+            yield from ((one, frame) for one in emptying(key, key, frame) if not begins(one, key, frame))
+        yield from _from_outside(evaluator, cls, name)
+    if owner.kind == "outer":
+        for function in owner.frame.function.file.functions:
+            if owner.key in function.words:
+                frame = evaluator.root(function)
+                yield from ((one, frame) for one in emptying(owner.key, owner.key, frame))
+
+
+def begins(statement: Any, key: str, frame: Frame) -> bool:
+    """Whether a statement only gives a key its first value: `if self.mean is None: self.mean = x`."""
+    for test, wanted in frame.flow.conditions(statement):
+        if (
+            isinstance(test, ast.Compare)
+            and key_of(test.left) == key
+            and isinstance(test.ops[0], ast.Is)
+            and wanted
+        ):
+            return True
+        if isinstance(test, ast.UnaryOp) and key_of(test.operand) == key and wanted:
+            return True
+    return False
+
+
+def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Function, str]]:
+    classes = [one for one in evaluator.program.lineage(cls) if isinstance(one, Class)]
+    for one in (*classes, *evaluator.program.subclasses(cls)):
+        for method in one.methods.values():
+            if name in method.words and method.takes_self and method.name != "__init__":
+                yield method, f"{method.self_name}.{name}"
+
+
+def _from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
+    for file in evaluator.program.searched(name):
+        for function in (file.body, *file.functions):
+            if function.cls is cls or name not in function.words:
+                continue
+            frame = evaluator.root(function)
+            keys = {
+                key for key in (*function.flow.uses, *function.flow.definitions) if key.endswith(f".{name}")
+            }
+            for key in keys:
+                yield from ((one, frame) for one in emptying(key, key, frame))

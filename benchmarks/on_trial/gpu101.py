@@ -1,0 +1,500 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gpulint.rules.gpu101_held_graph import HeldGraph
+from on_trial.emptied import emptied
+from on_trial.graph_state import (
+    GraphState,
+    backwards,
+    goes_backward,
+    graph_state,
+    runs_within,
+)
+from on_trial.stores import (
+    Owner,
+    Round,
+    Store,
+    bounded,
+    collected,
+    emptying,
+    entries,
+    fed_by_others,
+    graph_in,
+    owner_of,
+    returns,
+    stores,
+)
+
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.names import goes_backward as flows_backward
+from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
+from gpulint.analysis.queries.forwards import forward_of
+from gpulint.analysis.queries.frozen import frozen
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.placed import placed
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import key_of, last_name
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.findings import Severity
+from gpulint.rule import Claimed, Cost, Report
+
+if TYPE_CHECKING:
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
+_MODES = frozenset({"evaluates", "trains"})
+_FEW_LAYERS = 16
+
+
+class HeldGraphOnTrial(HeldGraph):
+    """GPU101 as it would ask the engine. What it says of itself, its examples and costs are those of the rule that it may take the
+    place of; what it reports is short, and it offers no fix yet."""
+
+    asks = True
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        told: set[Any] = set()
+        for function in (asked.file.body, *asked.file.functions):
+            for store in stores(asked.evaluator, function):
+                at = _place(store)
+                if at in told:
+                    continue
+                held = _held(asked, function, store)
+                if held is None:
+                    continue
+                answers = _weighed(until_refuted(_answers(asked, function, store, held)))
+                if answers and answers[-1].verdict.value != "refuted":
+                    told.add(at)
+                yield Claimed(
+                    at, ast.unparse(store.container), answers, partial(_report, asked, store, held, answers)
+                )
+            for store in fed_by_others(asked.evaluator, function):
+                held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
+                if store.at not in told and held:
+                    answers = until_refuted(_of_fed(asked, function, store))
+                    yield Claimed(
+                        store.at,
+                        ast.unparse(store.container),
+                        answers,
+                        partial(_report, asked, store, held, answers),
+                    )
+        for function in asked.file.functions:
+            for store in collected(asked.evaluator, function):
+                held = _held(asked, function, store)
+                if held is not None:
+                    answers = until_refuted(_of_collected(asked, function, held))
+                    yield Claimed(
+                        store.at, function.name, answers, partial(_report, asked, store, held, answers)
+                    )
+                    told.add(store.at)
+            for store in entries(asked.evaluator, function):
+                held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
+                if store.at not in told:
+                    answers = until_refuted(_of_entry(asked, function, store))
+                    yield Claimed(
+                        store.at,
+                        ast.unparse(store.container),
+                        answers,
+                        partial(_report, asked, store, held, answers),
+                    )
+            for store in returns(asked.evaluator, function):
+                held = _held(asked, function, store)
+                if held is not None and not _made_of(held) & told:
+                    answers = until_refuted(_of_returned(asked, function, store, held))
+                    yield Claimed(
+                        store.at, function.name, answers, partial(_report, asked, store, held, answers)
+                    )
+
+
+def _made_of(held: tuple[Value, ...]) -> set[Any]:
+    return {node for one in held for node, _ in one.origins}
+
+
+def _of_fed(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
+    """On what it stands that an object keeps what others give it, with its graph."""
+    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+    if owner.kind != "object":
+        yield refuted(Question.OUTLIVES, "no object keeps it")
+    uses = consumers(asked.evaluator, store.value, store.frame, "graph")
+    if any(one.role in ("backward", "returned", "fed") for one in uses):
+        yield refuted(Question.BACKWARD, "who gets it may go backward through it")
+    if asked.evaluator.grad_is_off(store.value, store.frame):
+        yield refuted(Question.GRAD, "grad is off there")
+    yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
+    yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call")
+    yield from reached(asked.evaluator, function)
+
+
+def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
+    """On what it stands that a dict of figures takes one along with its graph, which whoever gets it may keep."""
+    uses = consumers(asked.evaluator, store.value, store.frame, "graph")
+    if any(one.role in ("backward", "fed") for one in uses):
+        yield refuted(Question.BACKWARD, "a backward goes through the entry")
+    away = [
+        one
+        for one in uses
+        if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
+        or (one.role == "given" and _is_dropped(one))
+    ]
+    if not away:
+        yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
+    value = asked.evaluator.value_of(store.value, store.frame)
+    freed = [
+        one
+        for node, frame in value.origins
+        if isinstance(node, ast.Call)
+        for one in backwards(asked.evaluator, node, frame)
+    ]
+    if not freed and not any(one.role == "returned" and one.path for one in away):
+        yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
+    yield proven(Question.GRAPH, "the entries beside it are cut, or are numbers")
+    yield left_open(Question.OUTLIVES, "whoever gets the dict may read it at once and drop it", away[0].node)
+    yield from reached(asked.evaluator, function)
+
+
+def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that the framework keeps a value of each step until the epoch's end, with its graph."""
+    origins = {one for value in held for one in value.origins if isinstance(one[0], ast.Call)}
+    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
+    if all(one.mode == "off" for one in modes):
+        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
+    yield proven(Question.OUTLIVES, f"what `{function.name}` returns is kept until the epoch's end")
+    if function.name.startswith("training"):
+        yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
+    yield from reached(asked.evaluator, function)
+
+
+def _is_dropped(use: Use) -> bool:
+    """Whether nobody takes what a call gives: it keeps what it is given, or does something with it."""
+    return isinstance(use.node, ast.Call) and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
+
+
+def _in_loop(use: Use) -> bool:
+    return any(where.flow.loops(node) for node, where in ((use.node, use.frame), *use.frame.chain()))
+
+
+def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that a step gives back what a backward went through, with its graph."""
+    freed = [
+        use
+        for one in held
+        for node, frame in one.origins
+        if isinstance(node, ast.Call)
+        for use in backwards(asked.evaluator, node, frame)
+    ]
+    own = [one for one in freed if asked.is_here(one.frame) and one.node is not store.value]
+    if not own or function.name == "forward":
+        yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
+    if any(_in_loop(one) for one in own):
+        yield refuted(Question.REPEATS, "it is no step, but runs through many")
+    for one in held:
+        yield from (
+            left_open(Question.GRAPH, found.clause) for found in one.assumptions if found.at is not None
+        )
+    yield proven(Question.GRAPH, "a backward has gone through it")
+    yield left_open(Question.OUTLIVES, "whoever gets it may keep it, or read a number of it at once")
+    yield from reached(asked.evaluator, function)
+
+
+def _weighed(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
+    """Of more than two things that are taken for so nothing is told."""
+    if len([one for one in answers if one.verdict is Verdict.OPEN]) > 2:
+        return (*answers, refuted(Question.REACHED, "too much of it is not shown"))
+    return answers
+
+
+def _place(store: Store) -> Any:
+    """Where a store is told: in the function that is asked about, at the call that leads to it."""
+    at = store.at
+    for call, _ in store.frame.chain():
+        at = call
+    return at
+
+
+def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] | None:
+    """The values with a graph that are stored, where the function that is asked about made them."""
+    if store.way == "slot" or not asked.is_here(store.frame):
+        return None
+    if store.way in ("added", "averaged") and asked.evaluator.grad_is_off(store.at, store.frame):
+        return None  # a sum without grad has no graph
+    value = asked.evaluator.value_of(store.value, store.frame)
+    found = graph_in(asked.evaluator, asked.evaluator.element(value) if store.elements else value)
+    found = tuple(one for one in found if any(isinstance(node, ast.Call) for node, _ in one.origins))
+    if not found:
+        return None
+    if store.way == "averaged" and isinstance(store.container, ast.Attribute):
+        return None  # GPU107's
+    made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
+    callers = {site.frame.function for site in asked.evaluator.callers(function)}
+    is_forward = function.cls is not None and function.name == "forward"
+    if function not in made_in and not is_forward and (made_in & callers or _is_given(store, store.frame)):
+        return None  # told where it comes from
+    if store.frame.caller is not None and not any(
+        _is_of_caller(frame, store.frame) for one in found for _, frame in one.origins
+    ):
+        return None  # told of the function that is called
+    return found
+
+
+def _is_given(store: Store, frame: Frame) -> bool:
+    """Whether what is stored is what the function is given."""
+    flow = frame.flow
+    names = [one for one in ast.walk(store.value) if isinstance(one, ast.Name) and one in flow.parents]
+    return any(
+        found.kind == "parameter" and found.key != frame.function.self_name
+        for one in names
+        for found in flow.reaching(one)
+    )
+
+
+def _outermost(frame: Frame) -> Function:
+    while frame.caller is not None:
+        frame = frame.caller
+    return frame.function
+
+
+def _is_of_caller(frame: Frame | None, inner: Frame) -> bool:
+    while frame is not None:
+        if frame is inner:
+            return False
+        frame = frame.caller
+    return True
+
+
+def _answers(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that a value outlives its step with its graph, the cheap questions first."""
+    origins = {
+        one for value in held for one in value.origins if one[1] is not None and isinstance(one[0], ast.Call)
+    }
+    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+    if (by := bounded(asked.evaluator, store)) is not None:
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", by)
+    yield from _repeats(asked, store, owner, origins)
+    state = graph_state(asked.evaluator, store, owner, origins)
+    yield from _grad(asked, origins, state)
+    yield from _of_state(asked, function, store, owner, state, origins)
+    for value in held:
+        yield from _assumed(asked, store, value, state)
+    yield from reached(asked.evaluator, function)
+
+
+def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Iterator[Answer]:
+    """What is taken for so of the value; that a backward goes through it shows that it has a graph."""
+    for one in value.assumptions:
+        entry = isinstance(one.at, ast.Subscript)
+        if state.state == "live" and entry:
+            continue
+        if state.state in ("freed", "retained"):
+            if one.at is None or _is_gone_through(asked, one.at, store, value):
+                continue
+        if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at):
+            continue
+        if one.at is not None and not entry:
+            yield refuted(Question.GRAPH, one.clause)
+        yield left_open(Question.GRAPH, one.clause)
+
+
+def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> bool:
+    """Whether a backward goes through what a node gives, or through the same entry where the function reads it elsewhere."""
+    frames = {store.frame, *(frame for _, frame in value.origins if frame is not None)}
+    for frame in [where for one in frames for where in (one, *(outer for _, outer in one.chain()))]:
+        if node not in frame.flow.parents:
+            continue
+        same = [node]
+        if isinstance(node, ast.Subscript):
+            same = [
+                one
+                for one in frame.flow.parents
+                if isinstance(one, ast.Subscript) and ast.unparse(one) == ast.unparse(node)
+            ]
+        if any(goes_backward(asked.evaluator, one, frame) for one in same):
+            return True
+    return False
+
+
+def _makes_losses(asked: Asked, call: ast.Call) -> bool:
+    """Whether a backward goes through what the same function gives elsewhere in the file."""
+    key, name = key_of(call.func), last_name(call.func)
+    return any(
+        key_of(other.func) == key and other is not call and flows_backward(function.flow, other)
+        for function, other in asked.file.calls_named(name)
+    )
+
+
+def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
+    rounds = [one for one in owner.rounds if store.counter is None or one.loop is store.counter]
+    many = [one for one in rounds if not _is_of_one_step(asked, _at(store, one), one)]
+    fresh = [one for one in many if any(runs_within(node, frame, one) for node, frame in origins)]
+    if not fresh:
+        yield from _by_calls(asked, owner)
+    gone = emptied(asked.evaluator, asked.multiplicity, owner) if owner.kind != "local" else None
+    if gone is not None and gone.when == "step":
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied in each step", gone.by)
+    if fresh:
+        yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the rounds that fill it", fresh[0].loop)
+
+
+def _at(store: Store, one: Round) -> Any:
+    """The node of the store in the function of a loop."""
+    return next(
+        (node for node, frame in ((store.at, store.frame), *store.frame.chain()) if frame is one.frame),
+        store.at,
+    )
+
+
+def _is_of_one_step(asked: Asked, at: Any, one: Round) -> bool:
+    """Whether a loop has a few rounds, or runs through parts of a network."""
+    few = asked.multiplicity.trips(one.loop, one.frame) is not None
+    return (
+        few
+        or asked.multiplicity.is_once(at, one.loop, one.frame)
+        or asked.steps.is_over_parts(one.loop, one.frame)
+    )
+
+
+def _by_calls(asked: Asked, owner: Owner) -> Iterator[Answer]:
+    if owner.kind == "local":
+        yield refuted(Question.OUTLIVES, "it lives no longer than what is put into it")
+    if owner.kind == "object" and not _is_own(asked, owner):
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is the framework's, which may keep a few at most")
+    around = [one for one in owner.frame.flow.loops(owner.at) if isinstance(one, ast.stmt)]
+    rates = {one.rate for one in asked.multiplicity.of(around[-1] if around else owner.at, owner.frame)}
+    if rates & {"step", "every nth"}:
+        yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the step")
+    elif rates & {"phase", "?"}:
+        if emptied(asked.evaluator, asked.multiplicity, owner) is not None:
+            yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants")
+        yield left_open(Question.REPEATS, "how often it is called is not in sight")
+    else:
+        yield refuted(Question.REPEATS, "it runs once")
+
+
+def _is_own(asked: Asked, owner: Owner) -> bool:
+    """Whether a class of the project sets the attribute that a container is reached by."""
+    cls, name = owner.attributes[-1]
+    bases = [one for one in asked.program.lineage(cls) if isinstance(one, str)]
+    return not name or not bases or bool(asked.evaluator.names.fields(cls, name))
+
+
+def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer]:
+    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
+    if modes and all(one.mode == "off" for one in modes):
+        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by)
+    runs = [
+        found for node, frame in origins if (found := forward_of(asked.evaluator, node, frame)) is not None
+    ]
+    if len(runs) == len(origins):
+        if all(frozen(asked.evaluator, one.network) is not None for one in runs):
+            yield refuted(Question.TRAINED, "no weight behind it wants gradients")
+        places = [placed(asked.evaluator, one.expression, one.frame) for one in runs]
+        if all(one.device == "host" and one.how == "moved" for one in places):
+            yield refuted(Question.DEVICE, "it is computed on the host")
+    for one in modes if state.state == "live" else ():  # a backward shows that grad is on
+        if one.mode in ("mixed", "open"):
+            yield left_open(Question.GRAD, "whether grad is on where it is made is not shown")
+            return
+
+
+def _of_state(
+    asked: Asked, function: Function, store: Store, owner: Owner, state: GraphState, origins: set[Any]
+) -> Iterator[Answer]:
+    if state.state in ("consumed", "together"):
+        yield refuted(Question.BACKWARD, "a later backward goes through all of it")
+    if state.state == "none":
+        yield refuted(Question.GRAPH, "it becomes an array as it is, which nothing with a graph does")
+    if state.state == "fed":
+        yield refuted(Question.BACKWARD, "it goes into the next forward")
+    if state.state != "live":
+        yield proven(Question.GRAPH, f"graph {state.state} by backward")
+        if state.state == "freed":
+            yield from _few_rounds(asked, store, owner)
+        return
+    if state.unseen and not _evaluates(asked, owner, origins):
+        yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
+    yield proven(Question.GRAPH, "no backward goes through it")
+
+
+def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
+    """Whether the nodes of freed graphs pile up: over an epoch, and not over a few rounds."""
+    flow, loops = store.frame.flow, [one.loop for one in owner.rounds if one.frame is store.frame]
+    for by in emptying(owner.key, owner.key, owner.frame) if owner.kind == "local" else ():
+        inside = any(
+            one.loop in owner.frame.flow.loops(by) for one in owner.rounds if one.frame is owner.frame
+        )
+        if inside and _has_step(asked, owner.frame, by):
+            yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied every so many rounds", by)
+    birth = owner.birth if owner.kind == "local" else None
+    few = birth is not None and asked.multiplicity.trips(birth, owner.frame) is not None
+    if birth is not None and not few and asked.steps.is_over_data(birth, owner.frame.function):
+        yield left_open(
+            Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", birth
+        )
+    block = flow.blocks[flow.statement_of(store.at)]
+    if isinstance(block.owner, ast.If) and loops and block.owner in _rare(asked, store, loops[0]):
+        if not _has_step(asked, store.frame, store.at):
+            yield left_open(
+                Question.REPEATS,
+                "the graphs are freed, and only every so many rounds one is added",
+                block.owner,
+            )
+
+
+def _has_step(asked: Asked, frame: Frame, node: Any) -> bool:
+    """Whether a step of training stands in the block of a node."""
+    flow = frame.flow
+    block = flow.blocks[flow.statement_of(node)]
+    steps = (one.node for one in asked.steps.of(frame.function) if one.work == "train")
+    return any(flow.blocks[flow.statement_of(one)] is block for one in steps)
+
+
+def _rare(asked: Asked, store: Store, loop: Any) -> list[Any]:
+    """The conditions around a store that hold every so many rounds only."""
+    flow = store.frame.flow
+    return [
+        block.owner
+        for block in flow.around(store.at)
+        if isinstance(block.owner, ast.If) and asked.multiplicity.counts(block.owner.test, store.frame)
+    ]
+
+
+def _evaluates(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
+    """Whether a network behind a value is put into eval mode for it: in the function that asks it, or, where that runs through data, when
+    its class was given it. What a function makes for itself is in eval mode on its own account."""
+    for node, frame in origins:
+        run = forward_of(asked.evaluator, node, frame)
+        if run is None or all(
+            isinstance(one, ast.Call) and where is frame for one, where in run.network.origins
+        ):
+            continue
+        places = [place_of(asked.evaluator, run.expression, run.frame)]
+        places += [Place("", run.network, call, where) for call, where in frame.chain()]
+        last = next((one for place in places for one in effects_before(asked.evaluator, place, _MODES)), None)
+        if last is not None and last.row.does == "evaluates":
+            return True
+        over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
+        if last is None and over_data and any(_is_given_in_eval(asked, one) for one in run.network.origins):
+            return True
+    return False
+
+
+def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
+    node, _ = origin
+    found = since_made(asked.evaluator, origin, _MODES) if isinstance(node, ast.arg) else []
+    return bool(found) and all(one.row is not None and one.row.does == "evaluates" for one in found)
+
+
+def _report(asked: Asked, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]) -> Report:
+    return Report(
+        _place(store),
+        f"`{ast.unparse(store.container)}` keeps `{ast.unparse(store.value)}` across iterations",
+        "",
+        Cost("", ""),
+        Severity.WARNING,
+        subject=ast.unparse(store.container),
+    )

@@ -1,0 +1,186 @@
+"""What has become of the graph of a value by the next round of a loop: whether a backward went through it, and left its buffers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from on_trial.stores import Owner, Round, Store, graph_in, leaves
+
+from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.syntax.nodes import keyword
+
+_MOVING = frozenset({"cpu", "cuda", "to", "clone", "float"})
+State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphState:
+    """`live`: no backward goes through it; `freed` and `retained`: one does, in the round that stores it; `together`: one does once the
+    rounds are over; `none`: it becomes an array as it is, which nothing with a graph or on a GPU does, or a layer; `consumed`: one goes through what holds it, `fed`: that goes into the next forward. `unseen` are uses of the value by
+    what is not seen, which may go backward; `by` is what decides."""
+
+    state: State
+    by: Use | None = None
+    unseen: tuple[Use, ...] = ()
+
+
+def graph_state(
+    evaluator: Evaluator, store: Store, owner: Owner, origins: Iterable[tuple[Any, Frame]]
+) -> GraphState:
+    """The state of the graph of what is stored, as long as it is held."""
+    held = [
+        use
+        for leaf in leaves(store)
+        if graph_in(evaluator, evaluator.value_of(leaf, store.frame))
+        for use in consumers(evaluator, leaf, store.frame, "graph")
+    ]
+    through = [one for one in held if _goes_backward(evaluator, one)]
+    later = {id(one.node) for one in through}
+    elements = [one for one in through if _of_element(one)]
+    whole = [one for one in through if one not in elements]
+    fed = [one for one in held if one.role == "fed" and not _is_loss(evaluator, one)]
+    behind = [
+        use
+        for node, frame in origins
+        if frame is not None
+        for use in consumers(evaluator, node, frame, "graph")
+    ]
+    direct = [one for one in behind if _goes_backward(evaluator, one) and id(one.node) not in later]
+    on_host = [one for one in (*behind, *held) if _becomes_array(one)]
+    if on_host:
+        return GraphState("none", on_host[0])
+    inside = [one for one in (*direct, *elements) if _within_rounds(one, owner, store)]
+    if whole:
+        return GraphState("consumed", whole[0])
+    arrays = [one for one in held if one.role == "reads" and one.name.partition(".")[0] == "numpy"]
+    layers = [one for one in held if one.row is not None and one.row.gives == "module"]
+    if layers:
+        return GraphState("none", layers[0])
+    if arrays:
+        return GraphState("none", arrays[0])
+    if fed:
+        return GraphState("fed", fed[0])
+    if inside:
+        kept = all(_is_kept(one.node) for one in inside)
+        return GraphState("retained" if kept else "freed", inside[0])
+    if direct:
+        return GraphState("together", direct[0])
+    unseen = tuple(
+        one
+        for one in held
+        if one.role in ("returned", "too much")
+        or (
+            one.role == "given"
+            and isinstance(one.node, ast.Call)
+            and isinstance(one.frame.flow.parents.get(one.node), ast.Expr)
+        )
+    )
+    return GraphState("live", None, unseen)
+
+
+def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
+    """The backwards that go through what an expression gives."""
+    return [one for one in consumers(evaluator, node, frame, "graph") if _goes_backward(evaluator, one)]
+
+
+def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether a backward goes through what an expression gives."""
+    return bool(backwards(evaluator, node, frame))
+
+
+def goes_through_itself(evaluator: Evaluator, store: Store) -> bool:
+    """Whether the backward goes through the very value that is stored, or that is added, and not through another of the same forward."""
+    flow = store.frame.flow
+    for node in _operands(store.value):
+        for definition in flow.reaching(node) if isinstance(node, ast.Name) and node in flow.parents else ():
+            if (
+                definition.kind == "assign"
+                and definition.statement is not store.at
+                and goes_backward(evaluator, definition.value, store.frame)
+            ):
+                return True
+    return False
+
+
+def _operands(node: Any) -> Iterator[Any]:
+    """The names that a value is made of by arithmetic, or by what only moves it."""
+    if isinstance(node, ast.BinOp):
+        yield from _operands(node.left)
+        yield from _operands(node.right)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING:
+        yield from _operands(node.func.value)
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        for one in node.elts:
+            yield from _operands(one)
+    else:
+        yield node
+
+
+def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
+    """Whether a use goes backward: also what is given to something unseen together with an optimizer."""
+    if use.role == "backward":
+        # what is differentiated to be differentiated again goes on: its graph is not freed
+        return not (use.name.endswith("autograd.grad") and _is_kept(use.node))
+    if use.role != "given" or not isinstance(use.node, ast.Call):
+        return False
+    given = [*use.node.args, *(one.value for one in use.node.keywords)]
+    return any(evaluator.value_of(one, use.frame).kind == "optimizer" for one in given)
+
+
+def _becomes_array(use: Use) -> bool:
+    """Whether what is cut becomes an array without a copy to the host: it is there already."""
+    parents = use.frame.flow.parents
+    above = parents.get(use.node)
+    if use.role != "cuts" or not isinstance(above, ast.Attribute) or above.attr != "numpy":
+        return False
+    before = [one for one in ast.walk(use.node) if isinstance(one, ast.Attribute)]
+    return not any(one.attr == "cpu" for one in before)
+
+
+def _of_element(use: Use) -> bool:
+    func = getattr(use.node, "func", None)
+    base = func.value if isinstance(func, ast.Attribute) else None
+    return isinstance(base, ast.Subscript)
+
+
+def _is_loss(evaluator: Evaluator, use: Use) -> bool:
+    made = evaluator.calling.made_by(evaluator.value_of(use.node.func, use.frame))
+    return made is not None and made.weights == "none"
+
+
+def _is_kept(node: Any) -> bool:
+    return isinstance(node, ast.Call) and any(
+        isinstance(given := keyword(node, name), ast.Constant) and given.value is True
+        for name in ("retain_graph", "create_graph")
+    )
+
+
+def runs_within(node: Any, frame: Frame, rounds: Round) -> bool:
+    """Whether a node is evaluated in the rounds of a loop, itself or by a call there."""
+    inner: Frame | None = None
+    for one, where in ((node, frame), *frame.chain()):
+        if where is rounds.frame:
+            if rounds.loop in where.flow.loops(one):
+                return True
+            if inner is not None and inner.flow.yields and _is_run_through(one, rounds.loop, where):
+                return True
+        inner = where
+    return False
+
+
+def _is_run_through(call: Any, loop: Any, frame: Frame) -> bool:
+    """Whether a loop runs through what a generator gives, which works in each of its rounds."""
+    iterated = getattr(loop, "iter", None)
+    return iterated is not None and (call is iterated or iterated in frame.flow.ancestors(call))
+
+
+def _within_rounds(use: Use, owner: Owner, store: Store) -> bool:
+    """Whether a use happens in a round that stores, and not after all of them."""
+    if any(runs_within(use.node, use.frame, one) for one in owner.rounds):
+        return True
+    return owner.kind != "local"  # each call of the function is a round

@@ -1,0 +1,654 @@
+"""Where a value is put so that it stays: into a container, a running total, or an attribute; here, or in a function that is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, default_of, key_of, keyword, last_name
+
+_DEEPEST: Final = 3  # calls that are gone into
+_WHATEVER_IT_IS: Final = frozenset(
+    {"append", "extend", "appendleft", "setdefault"}
+)  # methods that only containers have
+_IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_"})
+_JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
+
+Way = Literal["put", "added", "averaged", "slot", "returned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`value` is the expression of what stays, `container` that of where, both of `frame`. `added`: it becomes part of a running total."""
+
+    value: Any
+    container: Any
+    at: Any
+    frame: Frame
+    way: Way
+    elements: bool = False  # of the value, not itself
+    counter: Any = None  # the loop that gives the index: its rounds alone store side by side
+
+
+def stores(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """The stores that a function makes, itself or in what it calls with what has a graph."""
+    yield from _stores_in(evaluator, evaluator.root(function), _DEEPEST)
+
+
+def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a function that nobody is seen to call gives back: whoever calls may keep it."""
+    if (
+        function.is_module
+        or function.parent is not None
+        or evaluator.callers(function)
+        or _is_handed_on(function)
+    ):
+        return
+    frame = evaluator.root(function)
+    for one in function.flow.returns:
+        if one.value is not None and not evaluator.is_dead(one, frame):
+            yield Store(one.value, one.value, one, frame, "returned")
+
+
+def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a step gives to a Lightning module's method for the end of an epoch; of a training step what is beside the loss."""
+    phase, dot, _ = function.name.rpartition("_step")
+    if function.cls is None or not dot or evaluator.method(function.cls, f"{phase}_epoch_end") is None:
+        return
+    if all(isinstance(one, Class) for one in evaluator.program.lineage(function.cls)):
+        return
+    for one in function.flow.returns:
+        parts = zip(one.value.keys, one.value.values, strict=True) if isinstance(one.value, ast.Dict) else ()
+        for key, value in parts:
+            if not (phase == "training" and isinstance(key, ast.Constant) and key.value == "loss"):
+                yield Store(value, value, value, evaluator.root(function), "returned")
+
+
+def _is_handed_on(function: Function) -> bool:
+    """Whether a function is named in its file other than to call it: `optimizer.step(closure)`."""
+    file, name = function.file, function.name
+    for one in (file.body, *file.functions):
+        for use in one.flow.uses.get(name, ()) if name in one.words else ():
+            if getattr(one.flow.parents.get(use), "func", None) is not use:
+                return True
+    return False
+
+
+def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """Entries of a dict of figures that have their graph beside others that somebody has cut, or made numbers."""
+    frame = evaluator.root(function)
+    rows: dict[str, list[tuple[Any, Any]]] = {}
+    for store in frame.flow.stores:
+        key = key_of(store.target.value)
+        if key is not None and isinstance(store.target.slice, ast.Constant) and not store.path:
+            rows.setdefault(key, []).append((store.value, store.statement))
+    for node in frame.flow.parents:
+        if isinstance(node, ast.Dict) and all(isinstance(one, ast.Constant) for one in node.keys):
+            key = next(
+                (one.key for one in frame.flow.given.get(node, ()) if not one.path), f"dict at {node.lineno}"
+            )
+            rows.setdefault(key, []).extend((one, one) for one in node.values)
+    for node in frame.flow.calls.get("dict", ()):
+        named = [one for one in node.keywords if one.arg is not None]
+        key = next(
+            (one.key for one in frame.flow.given.get(node, ()) if not one.path), f"dict at {node.lineno}"
+        )
+        rows.setdefault(key, []).extend((one.value, one.value) for one in named)
+    for key, found in rows.items():
+        cut = [value for value, _ in found if _is_cut(value)]
+        for value, at in found if cut else ():
+            if value not in cut and graph_in(evaluator, evaluator.value_of(value, frame)):
+                yield Store(value, ast.Name(key), at, frame, "slot")
+
+
+def _is_cut(value: Any) -> bool:
+    """Whether an expression ends with a cut, or makes a number."""
+    return any(
+        isinstance(one, ast.Call) and last_name(one.func) in ("item", "detach", "float", "tolist")
+        for one in ast.walk(value)
+    )
+
+
+def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """The stores of a method that nobody is seen to call, in a frame where what it is given may have a graph."""
+    cls = function.cls
+    if cls is None or function.parent is not None or not function.takes_self or evaluator.callers(function):
+        return
+    if evaluator.names.is_module(cls) or function.name == "__init__":
+        return
+    given = {
+        one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, evaluator.root(function))}))
+        for one in function.parameters[1:]
+        if default_of(function.node, one.arg) is None
+    }
+    frame = Frame(function, given)
+    for store in own_stores(evaluator, frame):
+        value = evaluator.value_of(store.value, frame)
+        if store.way in ("put", "added") and value.kind == "tensor" and not value.assumptions:
+            yield store
+
+
+def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store]:
+    for store in own_stores(evaluator, frame):
+        if not evaluator.is_dead(store.at, frame):
+            yield store
+    if not depth:
+        return
+    for calls in frame.flow.calls.values():
+        for call in calls:
+            inner = _entered(evaluator, call, frame)
+            if inner is not None and not evaluator.is_dead(call, frame):
+                yield from _stores_in(evaluator, inner, depth - 1)
+
+
+def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
+    """The frame of a function of the project that a call gives something with a graph to."""
+    given = [*call.args, *(one.value for one in call.keywords)]
+    if not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
+        return None
+    target, receiver = called(evaluator, call, frame)
+    return evaluator.enter(target, call, frame, receiver) if target is not None else None
+
+
+def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
+    """The function of the project that a call runs, and the object that it is called on."""
+    func = call.func
+    base = evaluator.value_of(func.value, frame) if isinstance(func, ast.Attribute) else None
+    if base is not None and base.kind in ("module", "object") and isinstance(base.ref, Class):
+        method = evaluator.method(base.ref, func.attr)  # type: ignore[attr-defined]
+        if method is not None:
+            return method, base
+    target = evaluator.value_of(func, frame)
+    if target.kind == "function" and isinstance(target.ref, Function):
+        return target.ref, target.receiver
+    if target.kind == "object" and isinstance(target.ref, Class):
+        return evaluator.method(target.ref, "__call__"), target
+    return None, None
+
+
+def graph_in(evaluator: Evaluator, value: Value, depth: int = 3) -> tuple[Value, ...]:
+    """The values with a graph in a value: itself, or what is in a list, a tuple or a dict."""
+    if not depth:
+        return ()
+    if value.kind in ("tuple", "dict") and value.parts:
+        parts = value.parts if value.kind == "tuple" else tuple(one for _, one in value.parts)
+        found = tuple(inner for one in parts for inner in graph_in(evaluator, one, depth - 1))
+        if value.kind == "dict":
+            found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
+        return found
+    if value.kind in ("list", "set", "dict"):
+        return graph_in(evaluator, evaluator.element(value), depth - 1)
+    if value.graph and value.kind in ("tensor", "unknown", "loaded"):
+        return (value,)
+    return ()
+
+
+def own_stores(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
+    """The stores of a function's own statements."""
+    yield from _by_methods(evaluator, frame)
+    yield from _by_subscripts(evaluator, frame)
+    yield from _totals(evaluator, frame)
+    yield from _comprehensions(evaluator, frame)
+
+
+def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
+    rows = {kind: evaluator.table.knows(kind) for kind in ("list", "dict", "set")}
+    for name, calls in frame.flow.calls.items():
+        if name in _IN_PLACE:
+            yield from _in_place(evaluator, calls, frame)
+            continue
+        if not any(name in known and known[name].does.startswith("stores") for known in rows.values()):
+            continue
+        for call in calls:
+            if not isinstance(call.func, ast.Attribute) or not call.args:
+                continue
+            kind = evaluator.value_of(call.func.value, frame).kind
+            if kind not in rows:
+                if kind not in ("unknown", "none", "bottom") or name not in _WHATEVER_IT_IS:
+                    continue
+                kind = "dict" if name == "setdefault" else "list"
+            row = rows[kind].get(name)
+            position = {"stores first": 0, "stores elements": 0, "stores second": 1}.get(
+                row.does if row else "", 9
+            )
+            if position < len(call.args):
+                way: Way = "slot" if kind == "dict" else "put"
+                elements = row is not None and row.does == "stores elements"
+                yield Store(call.args[position], call.func.value, call, frame, way, elements)
+
+
+def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iterator[Store]:
+    for call in calls:
+        if isinstance(call.func, ast.Attribute) and call.args and key_of(call.func.value) is not None:
+            yield Store(call.args[-1], call.func.value, call, frame, "added")
+
+
+def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
+    for store in frame.flow.stores:
+        if any(isinstance(one, ast.Attribute) and one.attr == "data" for one in ast.walk(store.target.value)):
+            continue  # a tensor that is written as it is
+        if isinstance(store.statement, ast.AugAssign):
+            yield Store(store.value, store.target, store.statement, frame, "added")
+            continue
+        if store.path or isinstance(store.statement, (ast.For, ast.AsyncFor)):
+            continue
+        kind = evaluator.value_of(store.target.value, frame).kind
+        if kind == "array":
+            continue  # it takes numbers
+        if kind == "tensor":
+            yield Store(store.value, store.target.value, store.statement, frame, "added")
+        elif _is_counted(store.target.slice, frame):
+            counter = _counter(store.target.slice, frame)
+            yield Store(store.value, store.target.value, store.statement, frame, "put", counter=counter)
+        elif _mentions(store.value, key_of(store.target), ast.unparse(store.target)):
+            way: Way = "averaged" if _is_scaled_in(store.value, ast.unparse(store.target)) else "added"
+            yield Store(store.value, store.target, store.statement, frame, way)
+        else:
+            yield Store(store.value, store.target.value, store.statement, frame, "slot")
+
+
+def _is_scaled_in(value: Any, spelled: str) -> bool:
+    """Whether a slot is multiplied in what is computed for it."""
+    return any(
+        isinstance(one, ast.BinOp)
+        and isinstance(one.op, ast.Mult)
+        and spelled in (ast.unparse(one.left), ast.unparse(one.right))
+        for one in ast.walk(value)
+    )
+
+
+def _mentions(value: Any, key: str | None, spelled: str) -> bool:
+    """Whether what goes into a slot is computed from what is in it: `d[k] = d.get(k, 0) + v`."""
+    if not isinstance(value, ast.BinOp):
+        return False
+    base = spelled.partition("[")[0]
+    for one in ast.walk(value):
+        if isinstance(one, ast.Subscript) and ast.unparse(one) == spelled:
+            return True
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "get":
+            if ast.unparse(one.func.value) == base:
+                return True
+    return False
+
+
+def _is_counted(index: Any, frame: Frame) -> bool:
+    """Whether an index is another one each time: a counter of rounds, or of calls."""
+    parts = list(ast.walk(index))
+    if any(isinstance(one, (ast.JoinedStr, ast.Mod)) for one in parts):
+        return False
+    for one in parts:
+        key = key_of(one) if one in frame.flow.parents else None
+        if key is None:
+            continue
+        if any(found.kind == "augmented" for found in frame.flow.definitions.get(key, ())):
+            return True
+        for found in frame.flow.reaching(one):
+            given = (frame.given or {}).get(key) if found.kind == "parameter" else None
+            if isinstance(given, tuple) and given[0] != "star" and _is_counted(given[0], given[1]):
+                return True
+            iterated = found.value if found.kind == "loop" else None
+            if isinstance(iterated, ast.Call):
+                name = last_name(iterated.func)
+                if name in ("range", "trange", "count") or (name == "enumerate" and found.path[:1] == (0,)):
+                    return True
+    return False
+
+
+def _counter(index: Any, frame: Frame) -> Any:
+    """The innermost loop around that an index is a counter of."""
+    flow = frame.flow
+    found = [
+        flow.order.get(one.statement, 0)
+        for node in ast.walk(index)
+        if node in flow.parents and key_of(node) is not None
+        for one in flow.reaching(node)
+        if one.kind == "loop"
+    ]
+    loops = [loop for loop in flow.loops(index) if flow.order.get(loop) in found]
+    return loops[-1] if loops else None
+
+
+def _totals(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
+    for key, definitions in frame.flow.definitions.items():
+        for one in definitions:
+            if one.kind == "augmented" and not isinstance(one.node, ast.Subscript):
+                is_list = evaluator.value_of(one.node, frame).kind == "list"
+                itself = any(key_of(part) == key for part in ast.walk(one.value))
+                way: Way = "put" if is_list else "averaged" if itself else "added"
+                yield Store(one.value, one.node, one.statement, frame, way, is_list)
+            elif one.kind == "assign" and takes_itself_in(one, key, frame):
+                way = "averaged" if _is_scaled(key, one, frame) else "added"
+                yield Store(part_of(one), one.node, one.statement, frame, way)
+
+
+def part_of(definition: Definition) -> Any:
+    """The expression that a key is given: of several that are given at once its own."""
+    value = definition.value
+    for index in definition.path:
+        if (
+            not isinstance(value, (ast.Tuple, ast.List))
+            or not isinstance(index, int)
+            or index >= len(value.elts)
+        ):
+            return None
+        value = value.elts[index]
+    return value
+
+
+def _is_scaled(key: str, definition: Definition, frame: Frame) -> bool:
+    """Whether what a key was given the last time is made less before it is added to: an average."""
+    flow = frame.flow
+    for use in flow.uses.get(key, ()):
+        above = flow.parents.get(use)
+        if (
+            isinstance(above, ast.BinOp)
+            and isinstance(above.op, ast.Mult)
+            and flow.statement_of(use) is definition.statement
+        ):
+            return True
+        if (
+            isinstance(above, ast.Call)
+            and last_name(above.func) == "lerp"
+            and flow.statement_of(use) is definition.statement
+        ):
+            return True
+    return False
+
+
+def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
+    """Whether what a key is given is computed from what it was given the last time, by arithmetic or by joining them."""
+    flow, value = frame.flow, part_of(definition)
+    if value is None or isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
+        return False
+    for use in flow.uses.get(key, ()):
+        reaching = flow.reaching(use)
+        again = definition in reaching or ("." in key and any(one.kind == "entry" for one in reaching))
+        if again and _is_term_of(use, value, flow):
+            return True
+    return False
+
+
+def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
+    node, joined = use, False
+    while node is not value:
+        node = flow.parents.get(node)
+        joined = joined or isinstance(node, (ast.BinOp, ast.Call, ast.Starred, ast.Dict))
+        if node is None or isinstance(node, ast.stmt):
+            return False
+        if isinstance(node, ast.Call) and last_name(node.func) not in _JOINING:
+            return False
+        if not isinstance(
+            node,
+            (
+                ast.BinOp,
+                ast.UnaryOp,
+                ast.Call,
+                ast.List,
+                ast.Tuple,
+                ast.IfExp,
+                ast.Attribute,
+                ast.keyword,
+                ast.Starred,
+                ast.Dict,
+            ),
+        ):
+            return False
+        if isinstance(node, ast.IfExp) and use is node.test:
+            return False
+    return joined
+
+
+def leaves(store: Store) -> Iterator[Any]:
+    """The expressions of what is stored: those in a display, each by itself."""
+    stack = [store.value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            stack += node.elts
+        elif isinstance(node, ast.Dict):
+            stack += node.values
+        else:
+            yield node
+
+
+def _comprehensions(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
+    for node in list(frame.flow.parents):
+        if isinstance(node, (ast.ListComp, ast.DictComp)):
+            elt = node.elt if isinstance(node, ast.ListComp) else node.value
+            yield Store(elt, node, elt, frame, "put")
+
+
+# -- where it is put
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A loop whose rounds store again."""
+
+    loop: Any
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What a store goes into in the end: a name's container (`local`), one of an object that lives as long as nobody knows (`object`), of the
+    module or of a function around (`outer`), or one that a caller gives (`given`). `rounds` are the loops that fill it, the innermost first,
+    `at` the place in its own frame that does. `attributes` are those of classes that lead there; `emptied` is what empties it in each round
+    of the next loop outwards."""
+
+    kind: Literal["local", "object", "outer", "given", "unseen"]
+    key: str
+    at: Any
+    frame: Frame
+    rounds: tuple[Round, ...]
+    attributes: tuple[tuple[Class, str], ...] = ()
+    emptied: Any = None
+
+    @property
+    def birth(self) -> Any:
+        """The loop that makes it anew in each of its rounds; None where none does."""
+        loops = self.frame.flow.loops(self.at)
+        filling = [one.loop for one in self.rounds if one.frame is self.frame]
+        return next((loop for loop in loops if loop not in filling), None)
+
+
+def owner_of(
+    evaluator: Evaluator,
+    container: Any,
+    frame: Frame,
+    at: Any,
+    rounds: tuple[Round, ...] = (),
+    attributes: tuple[tuple[Class, str], ...] = (),
+    depth: int = 8,
+) -> Owner:
+    """Where a container that an expression names lives, and which loops around a place run while it does."""
+    flow = frame.flow
+    if isinstance(container, COMPREHENSIONS):
+        given = flow.given.get(container)
+        key = key_of(given[0].node) if given else None
+        return Owner("local", key or "the list", at, frame, (*rounds, Round(container, frame)))
+    name, member = _root(container)
+    spelled = key_of(container) or (name.id if name is not None else "")
+    if name is None or not depth:
+        return Owner("unseen", ast.unparse(container), at, frame, _around(at, frame, rounds), attributes)
+    key = f"{name.id}.{member}" if member else name.id
+    around = _around(at, frame, rounds)
+    inside, by = _until_emptied(key, spelled, at, frame)
+    if by is not None:
+        return Owner("local", key, at, frame, (*rounds, *inside), attributes, by)
+    definitions = [one for one in flow.reaching(name) if one.kind != "entry"]
+    own = frame.function
+    first = next((one for one in definitions if one.kind == "parameter"), None)
+    if first is not None and isinstance(first.node, ast.arg) and flow.parents.get(first.node) is own.node:
+        if own.takes_self and name.id == own.self_name and own.cls is not None:
+            attributes = (*attributes, (own.cls, member))
+            if frame.caller is None:
+                return Owner("object", key, at, frame, around, attributes)
+            func = frame.call.func
+            base = (
+                func.value
+                if isinstance(func, ast.Attribute) and own.name not in ("__call__", "forward")
+                else func
+            )
+            return owner_of(evaluator, base, frame.caller, frame.call, around, attributes, depth - 1)
+        given = frame.given.get(name.id) if frame.given is not None else None
+        if isinstance(given, tuple) and given[0] != "star" and isinstance(given[0], ast.AST):
+            return owner_of(evaluator, given[0], given[1], frame.call, around, attributes, depth - 1)
+        return Owner("given", key, at, frame, around, attributes)
+    if not definitions:
+        cls = evaluator.value_of(name, frame).ref
+        if member and isinstance(cls, Class):
+            attributes = (*attributes, (cls, member))
+        return Owner("outer", key, at, frame, around, attributes)
+    base = next((found for one in definitions if (found := _alias(one)) is not None), None)
+    if base is not None and base is not container:
+        return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
+    inside = []
+    for loop in flow.loops(at):
+        if any(
+            loop in flow.loops(one.statement)
+            for one in definitions
+            if one.statement in flow.blocks and not _grows(one, key, frame)
+        ):
+            if all(loop in flow.loops(one.statement) for one in definitions if not _grows(one, key, frame)):
+                break
+        inside.append(Round(loop, frame))
+    return Owner("local", key, at, frame, (*rounds, *inside), attributes)
+
+
+def bounded(evaluator: Evaluator, store: Store) -> Any:
+    """What bounds a container: a `deque` with a `maxlen`, or that the first goes as another comes; None where nothing does."""
+    key, flow = key_of(store.container), store.frame.flow
+    for name in ("pop", "popleft"):
+        for call in flow.calls.get(name, ()):
+            first = name == "popleft" or (
+                call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+            )
+            if (
+                first
+                and isinstance(call.func, ast.Attribute)
+                and key is not None
+                and key_of(call.func.value) == key
+            ):
+                if set(flow.loops(store.at)) & set(flow.loops(call)) or not flow.loops(store.at):
+                    return call
+    for node, _ in evaluator.value_of(store.container, store.frame).origins:
+        if isinstance(node, ast.Call) and last_name(node.func) == "deque":
+            most = node.args[1] if len(node.args) > 1 else keyword(node, "maxlen")
+            if most is not None and not (isinstance(most, ast.Constant) and most.value is None):
+                return node
+    return None
+
+
+def _grows(one: Definition, key: str, frame: Frame) -> bool:
+    return one.kind in ("augmented", "inplace") or takes_itself_in(one, key, frame)
+
+
+def _around(at: Any, frame: Frame, rounds: tuple[Round, ...]) -> tuple[Round, ...]:
+    return (*rounds, *(Round(loop, frame) for loop in frame.flow.loops(at)))
+
+
+def _root(node: Any) -> tuple[ast.Name | None, str]:
+    """The name that an expression of a container begins with, and the first attribute of it."""
+    member = ""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            member, node = node.attr, node.value
+        elif isinstance(node, (ast.Subscript, ast.Starred)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value  # `d.setdefault(k, [])`
+            member = ""
+        else:
+            return None, ""
+    return node, member
+
+
+def _alias(definition: Definition) -> Any:
+    """The expression that a name is another name of: `losses = self.losses`, `for meter in meters`."""
+    value = definition.value
+    if (
+        definition.kind == "assign"
+        and not definition.path
+        and isinstance(value, (ast.Attribute, ast.Subscript, ast.Name))
+    ):
+        return value
+    if definition.kind == "loop":
+        if isinstance(value, ast.Call) and last_name(value.func) in ("zip", "enumerate") and value.args:
+            position = definition.path[0] if last_name(value.func) == "zip" and definition.path else 0
+            value = value.args[position] if isinstance(position, int) and position < len(value.args) else None
+        if (
+            isinstance(value, ast.Call)
+            and last_name(value.func) in ("values", "items")
+            and isinstance(value.func, ast.Attribute)
+        ):
+            value = value.func.value
+        return value if isinstance(value, (ast.Attribute, ast.Name)) else None
+    return None
+
+
+def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[Round], Any]:
+    """The loops around a place that run before something in all rounds of the next one empties the container; and that."""
+    flow = frame.flow
+    loops = flow.loops(at)
+    for by in emptying(key, spelled, frame):
+        if by is flow.statement_of(at):
+            continue
+        blocks = flow.around(by)
+        passed = (ast.With, ast.AsyncWith, ast.Try)
+        block = next(
+            (
+                one
+                for one in blocks
+                if not isinstance(one.owner, passed) and not (one.is_rounds and one.owner not in loops)
+            ),
+            None,
+        )
+        if block is None:
+            continue
+        if block.is_rounds and block.owner in loops:
+            return [Round(loop, frame) for loop in loops[: loops.index(block.owner)]], by
+        if block.owner is frame.function.node and "." in key and frame.function.name != "__init__":
+            return [Round(loop, frame) for loop in loops], by
+    return [], None
+
+
+def _alias_of(node: Any, flow: Any) -> str | None:
+    """The key of what a name runs through, or is another name of."""
+    found = [_alias(one) for one in flow.reaching(node)] if isinstance(node, ast.Name) else []
+    return next((key_of(one) for one in found if one is not None), None)
+
+
+def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
+    """The statements of a function that empty a container or give its key another one."""
+    flow = frame.flow
+    keys = {key, spelled}
+    for one in keys:
+        for definition in flow.definitions.get(one, ()):
+            if definition.kind == "delete" or (
+                definition.kind == "assign" and not takes_itself_in(definition, one, frame)
+            ):
+                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
+                    yield definition.statement
+    for name in ("clear", "zero_", "popleft"):
+        for call in flow.calls.get(name, ()):
+            if isinstance(call.func, ast.Attribute) and (
+                key_of(call.func.value) in keys or _alias_of(call.func.value, flow) in keys
+            ):
+                yield flow.statement_of(call)
+    for node in flow.blocks:
+        if isinstance(node, ast.Delete):
+            for target in node.targets:
+                if (
+                    isinstance(target, ast.Subscript)
+                    and isinstance(target.slice, ast.Slice)
+                    and key_of(target.value) in keys
+                ):
+                    yield node
