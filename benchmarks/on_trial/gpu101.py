@@ -1,3 +1,13 @@
+"""GPU101 as it would ask the engine, from what is stored, and why it does not take the old rule's place yet.
+
+It lacks what it says, its cost, its severity and its fixes, and the doubt about few layers. What it gets wrong:
+
+- What is returned, collected or one entry of several figures, where the callers decide: most of what is missed and of what is told falsely.
+- Stores by `__setitem__`, `+= x,`, slots of slots, keys that are f-strings; objects that nothing gives a type.
+- Attributes that are kept until the next call; emptied through another name; phases by `self.training`.
+- Parts of one step whose callers only try it out; networks that their inputs show to be on the host; one of several outputs.
+"""
+
 from __future__ import annotations
 
 import ast

@@ -1,3 +1,20 @@
+"""GPU201 as it would ask the engine, and why it does not take the old rule's place yet.
+
+What it gets wrong, each a value, a row or a query that is wrong:
+
+- `old_torch` goes by the code alone: with torch 0.3 in the requirements it would offer a `no_grad` that does not exist.
+- Callers: an object that a constructor's argument puts into an attribute (`self.labeler(x)`), and methods of an object whose class is not
+  seen (`agent.eval_step(batch)`) are not found: guards around them are missed, and one bare caller of several passes for the only one.
+- `grad_mode`: entry points in pyproject.toml and setup.py are unknown, and what is handed on (`pool.submit(scores, x)`) passes for called.
+- A method of a network whose class is not seen, where the project's method of that name switches grad off itself.
+- Freezing is looked for anywhere since a network was made, not up to the moment.
+- Modes that are asserted (`assert not net.training`), and `setattr` by a text, are not read.
+- `explain`: only what leaves the claim open is said, and nothing of the other forwards of a function.
+- Where a helper runs the network and callers read the result, which of the two places tells it: the cases disagree.
+- Size: of networks of linear layers alone, and of a few weights, the cases ask for a doubt that depends on what goes through.
+- A forward on its own, beside a GPU204 that is about the same missing guard, is told twice.
+"""
+
 from __future__ import annotations
 
 import ast
