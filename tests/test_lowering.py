@@ -27,7 +27,16 @@ STDLIB = Path(sysconfig.get_paths()["stdlib"])
 
 # Whose spans differ: libcst leaves out a tuple's or a generator's own parentheses, and counts the block of a compound
 # statement otherwise. The pieces of `a and b and c` have no place of their own in Python's tree.
-_OTHER_SPANS = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Module, ast.BoolOp, ast.ExceptHandler)
+# libcst counts the space behind a slice's last colon to it.
+_OTHER_SPANS = (
+    ast.Tuple,
+    ast.GeneratorExp,
+    ast.Starred,
+    ast.Module,
+    ast.BoolOp,
+    ast.ExceptHandler,
+    ast.Slice,
+)
 _BLOCKS = (
     ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef, ast.Match, ast.AsyncFor,
     ast.AsyncWith, ast.AsyncFunctionDef, getattr(ast, "TryStar", ast.Try),
@@ -147,7 +156,7 @@ SNIPPETS = {
     "formatted": "x = f'{a!r:{w}} {{}} {b=}', 'p' f'{f(c)}' 'q' f\"{d['k']}\", f''",
     "docstrings": "'''m'''\ndef f():\n    'a' 'b'\n    b'c'\n    ...\n    f'{x}'\n    1\n",
     "calls": "f(a, *b, c, k=1, **d, m=2)\nf(k=(lambda: 1), *[lambda: 2])\nf(x for x in y)\nf(*a, **b)(c)[d].e()\n",
-    "subscripts": "x[1], x[1, 2], x[1,], x[(1, 2)], x[a:b], x[a:b:c, ..., None], x['k'].y, x[:], x[-1]\nx['a' 'b'] = 1\n",
+    "subscripts": "x[1], x[1, 2], x[1,], x[(1, 2)], x[a:b], x[a:b:c, ..., None], x['k'].y, x[:], x[-1]\nx['a' 'b'] = 1\nx[\n  a :\n]\n",
     "operators": "a + b * c - d ** e // f % g @ h | i & j ^ k << l >> m\nnot a and b or c and (d and e) or f\n~a\n",
     "comparisons": "a < b, a < b < c, a is b, a is not b, a in b, a not in b, a == b, a != b, a == b == c\n",
     "displays": "[], (), [a, *b], (a,), {a, *b}, {}, {a: b, **c}, [[a], (b, c)]\n",
