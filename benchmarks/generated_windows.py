@@ -393,8 +393,9 @@ def _counts(outcomes: Sequence[Outcome]) -> list[tuple[str, str, str]]:
 
 
 def _write(outcomes: Sequence[Outcome], seed: int, out: Path | None) -> None:
-    gpus = {one.gpu for one in outcomes if one.gpu}
-    environment = {"device": "cuda" if gpus else "cpu", "device_name": next(iter(gpus), "")}
+    names = {one.gpu for one in outcomes if one.gpu}
+    host = hardware()["cpu"] in names
+    environment = {"device": "cpu" if host else "cuda", "device_name": next(iter(names), "")}
     data: dict[str, object] = {
         "date": datetime.date.today().isoformat(),
         "version": gpulint.__version__,
