@@ -219,6 +219,26 @@ def main(x):
 
 
 @pytest.mark.parametrize(
+    "other",
+    [
+        "class Wide(Net):\n    def forward(self, x, y, z):\n        return x",
+        "class Net(nn.Module):\n    def __call__(self, *given):\n        return given\n    def forward(self, x):\n        return x",
+    ],
+)
+def test_what_may_run_another_forward_may_fit(other: str) -> None:
+    file, evaluator = engine(f"""
+class Net(nn.Module):
+    def forward(self, x):
+        return x
+{other}
+def main(net: Net, x):
+    return net(x, x, x)
+""")
+    main = function_of(file, "main")
+    assert not list(raises_before(evaluator, main.flow.calls["net"][0], evaluator.root(main)))
+
+
+@pytest.mark.parametrize(
     ("layer", "rows", "certain"),
     [
         ("nn.Conv2d(3, 8, 3)", "loader", True),

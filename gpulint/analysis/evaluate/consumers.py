@@ -506,9 +506,8 @@ class _Worklist:
                 return
             if base.kind in ("tensor", "parameter") and self.track != "object":
                 if func.attr[-1:] == "_" and self.track == "graph":
-                    self.definitions(
-                        call, frame, path, ("inplace",)
-                    )  # what it is added to has its graph from then on
+                    # what it is added to has its graph from then on
+                    self.definitions(call, frame, path, ("inplace",))
                 self.by_row(
                     self.evaluator.table.method("tensor", func.attr) or Row(),
                     node,

@@ -200,10 +200,11 @@ class Names:
                 isinstance(default, ast.Constant) and default.value is None and values
             ):
                 given = self._evaluator.value_of(default, frame)
-                if not values and (given.kind == "none" or isinstance(given.const, bool)):
-                    given = (
-                        given.but(const=UNSET) if given.kind != "none" else UNKNOWN
-                    )  # whoever is not seen may switch it
+                # whoever is not seen may switch it
+                if not values and given.kind == "none":
+                    given = UNKNOWN
+                elif not values and isinstance(given.const, bool):
+                    given = given.but(const=UNSET)
                 values.append(given)
         found = join(values) if values else UNKNOWN
         if declared.is_known and (
