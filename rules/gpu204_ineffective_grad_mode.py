@@ -10,7 +10,7 @@ from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.forwards import forwards
 from gpulint.analysis.queries.frozen import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
-from gpulint.analysis.queries.old_torch import WHY_OLD, old_torch
+from gpulint.analysis.queries.old_torch import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
@@ -282,7 +282,7 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
         )
     old = old_torch(asked.evaluator, asked.file)
     if old is not None:
-        yield left_open(Question.REACHED, WHY_OLD, old)
+        yield old
     yield from reached(asked.evaluator, function)
     networks = [asked.evaluator.value_of(use.node.func, use.frame) for use in fed]
     if networks and all(of_unseen_package(asked.evaluator, one) for one in networks):

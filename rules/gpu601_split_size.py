@@ -78,10 +78,10 @@ class SplitSizeLimit(Rule):
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.analysis.questions.reached.requirements import newest_torch
+        from gpulint.analysis.project.requirements import newest_torch
 
         for report in reports(self, facts, options):
-            newest = facts.ask(newest_torch)
+            newest = newest_torch(facts.analysis.project, facts.analysis.filename)
             too_old = newest is not None and newest < _EXPANDABLE_SINCE
             yield replace(report, repair=None) if too_old else report
 

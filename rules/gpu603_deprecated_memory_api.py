@@ -78,14 +78,15 @@ class DeprecatedMemoryApi(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.memory_api import old_calls
 
-        from gpulint.analysis.questions.reached.requirements import newest_torch, oldest_torch
+        from gpulint.analysis.project.requirements import newest_torch, oldest_torch
 
+        around = (facts.analysis.project, facts.analysis.filename)
         chosen = target_version(options.get("target-torch"))
         for old in facts.ask(old_calls):
             needed = target_version(old.renamed.known_since)
             since = target_version(old.renamed.since)
-            target = chosen or facts.ask(oldest_torch)
-            newest = None if chosen else facts.ask(newest_torch)
+            target = chosen or oldest_torch(*around)
+            newest = None if chosen else newest_torch(*around)
             if newest is not None and since is not None and newest < since:
                 continue  # the name is not deprecated yet
             if target is None or needed is None or target >= needed:

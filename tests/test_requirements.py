@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
 from support import gpulint
 
-from gpulint.analysis.code.lower import lower
-from gpulint.analysis.file.program import FileAnalysis
 from gpulint.analysis.file.project import Project
-from gpulint.analysis.questions.reached.requirements import newest_torch, oldest_torch, told_torch
+from gpulint.analysis.project.requirements import newest_torch, oldest_torch, told_torch
 from gpulint.source.program import Top
-
-
-def file_of(project: Project | None, path: Path) -> FileAnalysis:
-    """A file, of which only its place in a project is asked."""
-    return FileAnalysis(lower(ast.parse("")), str(path), project)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +42,13 @@ def test_the_oldest_torch_that_a_project_requires(
     (package / "__init__.py").write_text("")
     project = Project(top=Top(str(tmp_path), is_whole=True))
     project.begin()
-    assert oldest_torch(file_of(project, package / "train.py")) == expected
+    assert oldest_torch(project, str(package / "train.py")) == expected
     if expected is not None:
         assert str(tmp_path / name) in dict(project.dependencies)
 
 
 def test_without_a_project_nothing_is_known() -> None:
-    assert oldest_torch(file_of(None, Path("train.py"))) is None
+    assert oldest_torch(None, "train.py") is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +73,7 @@ def test_the_newest_torch_that_a_project_runs_with(
     (tmp_path / "pyproject.toml").write_text(f'[project]\ndependencies = ["{requirement}"]\n')
     project = Project(top=Top(str(tmp_path), is_whole=True))
     project.begin()
-    assert newest_torch(file_of(project, tmp_path / "train.py")) == expected
+    assert newest_torch(project, str(tmp_path / "train.py")) == expected
 
 
 @pytest.mark.parametrize(("version", "expected"), [("1.13.1", (1, 13)), ("^1.13", (1, 99)), ("*", None)])
@@ -91,7 +83,7 @@ def test_a_bare_version_of_poetry_is_that_version(
     (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\ntorch = "{version}"\n')
     project = Project(top=Top(str(tmp_path), is_whole=True))
     project.begin()
-    assert newest_torch(file_of(project, tmp_path / "train.py")) == expected
+    assert newest_torch(project, str(tmp_path / "train.py")) == expected
 
 
 @pytest.mark.parametrize(("version", "offered"), [("1.13.1+cu116", False), ("2.4.0", True)])
@@ -123,7 +115,7 @@ def test_a_setting_is_offered_where_the_torch_of_the_project_knows_it(
 def test_what_a_readme_says_of_torch(tmp_path: Path, text: str, expected: tuple[int, int] | None) -> None:
     (tmp_path / "README.md").write_text(text)
     project = Project(top=Top(str(tmp_path), is_whole=True))
-    assert told_torch(file_of(project, tmp_path / "train.py")) == expected
+    assert told_torch(project, str(tmp_path / "train.py")) == expected
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ the old rule tells it told 17, and 4 that the old one does not. It took 2 to 4 t
 
 What it gets wrong, each a value, a row or a query that is wrong:
 
-- `old_torch` goes by the code alone: with torch 0.3 in the requirements it would offer a `no_grad` that does not exist.
 - Callers: an object that a constructor's argument puts into an attribute (`self.labeler(x)`), and methods of an object whose class is not
   seen (`agent.eval_step(batch)`) are not found: guards around them are missed, and one bare caller of several passes for the only one.
 - `grad_mode`: entry points in pyproject.toml and setup.py are unknown, and what is handed on (`pool.submit(scores, x)`) passes for called.
@@ -169,6 +168,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
+    old = old_torch(evaluator, asked.file)
+    if old is not None:
+        yield old
 
 
 def _is_told_below(asked: Asked, run: Run) -> bool:

@@ -33,6 +33,9 @@ class Sources(Protocol):
     def is_test_file(self, origin: str, path: str, raw: bytes) -> bool:
         """Whether a file of the project is one of its tests."""
 
+    def beside(self, filename: str, names: tuple[str, ...]) -> list[str]:
+        """The texts of files of these names in the folders from which a file's project imports."""
+
     def is_bounded(self, filename: str) -> bool:
         """Whether it is known where a file's project ends."""
 

@@ -23,7 +23,7 @@ from gpulint.rules.detect.kept.traced import OPEN, PROVEN, REFUTED, Traced
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import is_abstract
 from gpulint.analysis.file.lookup import qualified
-from gpulint.analysis.questions.reached.requirements import oldest_lightning
+from gpulint.analysis.project.requirements import oldest_lightning
 from gpulint.analysis.torch.frameworks import SINKS
 from gpulint.analysis.values.values import Grad
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -161,7 +161,7 @@ def _framework_answers(
 
 def _kept_as_it_is(file: FileAnalysis) -> Answer:
     """Lightning detached what steps return beside the loss, and said that it would not from 1.6 on."""
-    oldest = oldest_lightning(file)
+    oldest = oldest_lightning(file.project, file.filename)
     if oldest is not None and oldest >= (1, 6):
         wanted = f"{oldest[0]}.{oldest[1]}"
         return proven(

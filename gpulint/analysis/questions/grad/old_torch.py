@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.reached.requirements import newest_torch, told_torch
+from gpulint.analysis.project.requirements import newest_torch, told_torch
 from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def predates_no_grad(file: FileAnalysis) -> tuple[Answer, ...]:
     """What leaves it open whether a torch runs the file that has `no_grad`; nothing where it does. `volatile=True` alone is also
     left over in code that was moved on; a number read by `loss.data[0]` is not, because that raises, nor is what the project
     says of its versions, in what it requires or in its README."""
-    version = newest_torch(file) or told_torch(file)
+    version = newest_torch(file.project, file.filename) or told_torch(file.project, file.filename)
     if version is not None and version < _FIRST_WITH_NO_GRAD:
         major, minor = version
         clause = f"the project is for torch {major}.{minor}, in which `volatile=True` switches grad off and there is no `no_grad`"

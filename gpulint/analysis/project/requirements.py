@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from gpulint.analysis.file.program import FileAnalysis
-    from gpulint.analysis.file.surroundings import Surroundings
+
+class Beside(Protocol):
+    """What reads the files of a project that are no code."""
+
+    def beside(self, filename: str, names: tuple[str, ...]) -> list[str]:
+        """The texts of those files that stand beside a file or above it in its project."""
+
 
 _FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
 
@@ -34,39 +38,39 @@ _UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d
 _LAST: Final = 99  # no minor version is higher
 
 
-def oldest_torch(file: FileAnalysis) -> tuple[int, int] | None:
+def oldest_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     """The oldest version that the project around a file asks for; None where it names none."""
     bounds = [
         bound
-        for wanted in _requirements(file.project, file.filename)
+        for wanted in _requirements(project, filename)
         if (bound := _lowest(wanted)) is not None
     ]
     return min(bounds, default=None)
 
 
-def oldest_lightning(file: FileAnalysis) -> tuple[int, int] | None:
+def oldest_lightning(project: Beside | None, filename: str) -> tuple[int, int] | None:
     """The same of Lightning, under either of its names."""
-    wanted = _requirements(file.project, file.filename, _LIGHTNING)
+    wanted = _requirements(project, filename, _LIGHTNING)
     return min((bound for one in wanted if (bound := _lowest(one)) is not None), default=None)
 
 
-def newest_torch(file: FileAnalysis) -> tuple[int, int] | None:
+def newest_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     """The newest version that the project around a file runs with; None where there is no upper bound."""
-    bounds = [_highest(wanted) for wanted in _requirements(file.project, file.filename)]
+    bounds = [_highest(wanted) for wanted in _requirements(project, filename)]
     known = [bound for bound in bounds if bound is not None]
     return max(known) if known and len(known) == len(bounds) else None
 
 
-def told_torch(file: FileAnalysis) -> tuple[int, int] | None:
+def told_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     """The newest version that the project's README speaks of; None where it names none."""
-    texts = file.project.beside(file.filename, _PROSE) if file.project is not None else []
+    texts = project.beside(filename, _PROSE) if project is not None else []
     return max(
         ((int(major), int(minor)) for text in texts for major, minor in _TOLD.findall(text)), default=None
     )
 
 
 def _requirements(
-    project: Surroundings[Any] | None, filename: str, package: re.Pattern[str] = _TORCH
+    project: Beside | None, filename: str, package: re.Pattern[str] = _TORCH
 ) -> list[str]:
     """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to a package."""
     if project is None:
