@@ -301,6 +301,17 @@ class Multiplicity:
             return test.right
         return None
 
+    def is_once(self, node: Any, loop: Any, frame: Frame) -> bool:
+        """Whether a node runs in one round of a loop only: a count has to be one number, or the round is the last."""
+        inside = [one for one in frame.flow.conditions(node) if _is_within(frame.flow, one[0], loop)]
+        body = getattr(loop, "body", None)
+        ends = isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return))
+        return ends or self._held(inside, frame)[0] == "once"
+
+    def counts(self, test: Any, frame: Frame) -> bool:
+        """Whether a condition is one on a remainder: it holds every so many rounds."""
+        return self._modulo(test, frame) is not None
+
     def _period(self, counter: Any, frame: Frame) -> int | None:
         divisor = self._modulo(counter, frame) if counter is not None else None
         if divisor is None:
