@@ -21,6 +21,7 @@ from on_trial.graph_state import (
     GraphState,
     backwards,
     goes_backward,
+    goes_through_itself,
     graph_state,
     runs_within,
 )
@@ -41,6 +42,7 @@ from on_trial.stores import (
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.names import goes_backward as flows_backward
+from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
 from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.queries.frozen import frozen
@@ -48,7 +50,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import key_of, last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, unweighed, until_refuted
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Report
 
@@ -279,16 +281,14 @@ def _is_of_caller(frame: Frame | None, inner: Frame) -> bool:
 
 def _answers(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that a value outlives its step with its graph, the cheap questions first."""
-    origins = {
-        one for value in held for one in value.origins if one[1] is not None and isinstance(one[0], ast.Call)
-    }
+    origins = _calls_of(held)
     owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
     if (by := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", by)
     yield from _repeats(asked, store, owner, origins)
     state = graph_state(asked.evaluator, store, owner, origins)
     yield from _grad(asked, origins, state)
-    yield from _of_state(asked, function, store, owner, state, origins)
+    yield from _of_state(asked, store, owner, state, held)
     for value in held:
         yield from _assumed(asked, store, value, state)
     yield from reached(asked.evaluator, function)
@@ -305,7 +305,7 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
                 continue
         if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at):
             continue
-        if one.at is not None and not entry:
+        if one.at is not None and (not entry or state.state in ("freed", "retained")):
             yield refuted(Question.GRAPH, one.clause)
         yield left_open(Question.GRAPH, one.clause)
 
@@ -412,8 +412,9 @@ def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer
 
 
 def _of_state(
-    asked: Asked, function: Function, store: Store, owner: Owner, state: GraphState, origins: set[Any]
+    asked: Asked, store: Store, owner: Owner, state: GraphState, held: tuple[Value, ...]
 ) -> Iterator[Answer]:
+    origins = _calls_of(held)
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":
@@ -424,10 +425,34 @@ def _of_state(
         yield proven(Question.GRAPH, f"graph {state.state} by backward")
         if state.state == "freed":
             yield from _few_rounds(asked, store, owner)
+            yield from _few_layers(asked, store, origins, held)
         return
     if state.unseen and not _evaluates(asked, owner, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
+
+
+def _calls_of(held: tuple[Value, ...]) -> set[Any]:
+    """The calls, with their frames, that made the graphs of values."""
+    return {
+        one for value in held for one in value.origins if one[1] is not None and isinstance(one[0], ast.Call)
+    }
+
+
+def _few_layers(
+    asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]
+) -> Iterator[Answer]:
+    """Whether what is kept is the very loss that a backward goes through, of networks with so few layers that the nodes of its freed
+    graph come to little."""
+    if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
+        return
+    if any(frame is not store.frame for _, frame in origins):
+        return
+    runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
+    layers = sum(weight(asked.evaluator, one.network).layers if one is not None else UNSEEN for one in runs)
+    if 0 < layers <= _FEW_LAYERS:
+        number = "one layer" if layers == 1 else f"{layers:.0f} layers"
+        yield unweighed(Question.SIZE, f"what freed graphs of {number} leave may be little")
 
 
 def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:

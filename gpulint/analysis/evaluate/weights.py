@@ -11,9 +11,10 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, key_of
+from gpulint.analysis.syntax.nodes import argument, key_of, keyword
 
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
+UNSEEN: Final = float("inf")  # layers
 _DEEPEST: Final = 8
 _LAYERS: Final = {
     "Linear": (2, 1), "Conv1d": (3, 1), "Conv2d": (3, 2), "Conv3d": (3, 3), "ConvTranspose2d": (3, 2), "Embedding": (2, 1),
@@ -24,12 +25,13 @@ _LAYERS: Final = {
 @dataclass(frozen=True, slots=True)
 class Weight:
     """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: convolutions, attention,
-    recurrence; `rows` where some see rows."""
+    recurrence; `rows` where some see rows. `layers`: at most so many with weights, `UNSEEN` where some are out of sight."""
 
     least: int
     whole: bool
     mixes: bool = False
     rows: bool = False
+    layers: float = UNSEEN
 
 
 def weight(evaluator: Evaluator, value: Value) -> Weight:
@@ -42,6 +44,7 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
         all(one.whole for one in found),
         any(one.mixes for one in found),
         any(one.rows for one in found),
+        max(one.layers for one in found),
     )
 
 
@@ -60,11 +63,12 @@ def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int)
     if row.weights == "large":
         return Weight(LARGE, True, True)
     if row.weights == "none":
-        return Weight(0, True)
+        return Weight(0, True, layers=0)
     if row.weights == "parts":
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.args])
     found = _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
-    return Weight(found.least, found.whole, row.weights in ("pictures", "sequences"), row.weights == "rows")
+    mixes = row.weights in ("pictures", "sequences")
+    return Weight(found.least, found.whole, mixes, row.weights == "rows", found.layers)
 
 
 def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:
@@ -73,7 +77,9 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         one = _of_value(evaluator, node.elt, frame, depth)
         count = trips(evaluator, node, frame)
-        return Weight(one.least * (count or 1), one.whole and count is not None, one.mixes, one.rows)
+        known = count is not None
+        layers = one.layers * (count or 1) if known else UNSEEN
+        return Weight(one.least * (count or 1), one.whole and known, one.mixes, one.rows, layers)
     if isinstance(node, (ast.List, ast.Tuple)):
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.elts])
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -84,13 +90,15 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if value.kind == "list" and isinstance(node, ast.Call):
         return _of_returned(evaluator, node, frame, depth)
     if value.kind != "module":
-        return Weight(0, value.kind in ("number", "text", "none"))
+        known = value.kind in ("number", "text", "none")
+        return Weight(0, known, layers=0 if known else UNSEEN)
     found = [_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins]
     return Weight(
         min((one.least for one in found), default=0),
         bool(found) and all(one.whole for one in found),
         any(one.mixes for one in found),
         any(one.rows for one in found),
+        max((one.layers for one in found), default=UNSEEN),
     )
 
 
@@ -115,7 +123,8 @@ def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weigh
         for loop in flow.loops(one):
             count = trips(evaluator, loop, frame)
             times, known = times * (count or 1), known and count is not None
-        found.append(Weight(part.least * times, part.whole and known, part.mixes, part.rows))
+        layers = part.layers * times if known else UNSEEN
+        found.append(Weight(part.least * times, part.whole and known, part.mixes, part.rows, layers))
     return _sum(found) if found else Weight(0, False)
 
 
@@ -177,11 +186,12 @@ def _helpers(evaluator: Evaluator, init: Function) -> list[Function]:
 
 def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, depth: int) -> Weight:
     if definition.kind != "assign" or definition.path:
-        return Weight(0, True)
+        return Weight(0, True, layers=0)
     value = evaluator.value_of(definition.value, frame)
     if value.kind == "module":
         return _of_value(evaluator, definition.value, frame, depth - 1)
-    return Weight(0, not (value.kind == "unknown" and isinstance(definition.value, ast.Call)))
+    known = not (value.kind == "unknown" and isinstance(definition.value, ast.Call))
+    return Weight(0, known, layers=0 if known else UNSEEN)
 
 
 def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> Weight:
@@ -189,11 +199,14 @@ def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> 
         return _of_transformer(evaluator, node, frame)
     shape = _LAYERS.get(name)
     if shape is None:
-        return Weight(0, name.startswith(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm")))
+        norm = name.startswith(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm"))
+        return Weight(0, norm, layers=1 if norm else UNSEEN)
     count, power = shape
+    stacked = evaluator.value_of(times, frame).const if (times := keyword(node, "num_layers")) else 1
+    layers = stacked if isinstance(stacked, int) else UNSEEN
     sizes = [evaluator.value_of(one, frame).const for one in node.args[:count]]
     if len(sizes) < count or not all(isinstance(one, int) for one in sizes):
-        return Weight(0, False)
+        return Weight(0, False, layers=layers)
     product = 1
     for one in sizes[:2]:
         product *= one
@@ -201,7 +214,7 @@ def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> 
         product *= sizes[2] ** power
     elif power > 1:
         product *= power
-    return Weight(product, True)
+    return Weight(product, True, layers=layers)
 
 
 def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weight:
@@ -232,4 +245,5 @@ def _sum(found: list[Weight]) -> Weight:
         all(one.whole for one in found),
         any(one.mixes for one in found),
         any(one.rows for one in found),
+        sum(one.layers for one in found),
     )
