@@ -30,6 +30,7 @@ from on_trial.stores import (
     Round,
     Store,
     bounded,
+    chosen_by_author,
     collected,
     emptying,
     entries,
@@ -224,8 +225,9 @@ def _weighed(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
 def _place(store: Store) -> Any:
     """Where a store is told: in the function that is asked about, at the call that leads to it."""
     at = store.at
-    for call, _ in store.frame.chain():
-        at = call
+    for call, where in store.frame.chain():
+        known = call in where.flow.calls.get(last_name(call.func), ())
+        at = call if known else where.flow.statement_of(call)
     return at
 
 
@@ -240,8 +242,6 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     found = tuple(one for one in found if any(isinstance(node, ast.Call) for node, _ in one.origins))
     if not found:
         return None
-    if store.way == "averaged" and isinstance(store.container, ast.Attribute):
-        return None  # GPU107's
     made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
     is_forward = function.cls is not None and function.name == "forward"
@@ -285,6 +285,8 @@ def _answers(asked: Asked, function: Function, store: Store, held: tuple[Value, 
     owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
     if (by := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", by)
+    if (chosen := chosen_by_author(store.value)) is not None:
+        yield refuted(Question.MEANT, "whether it is cut off is for a condition to say", chosen)
     yield from _repeats(asked, store, owner, origins)
     state = graph_state(asked.evaluator, store, owner, origins)
     yield from _grad(asked, origins, state)
@@ -419,6 +421,8 @@ def _of_state(
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":
         yield refuted(Question.GRAPH, "it becomes an array as it is, which nothing with a graph does")
+    if store.way == "averaged" and _is_states_own(asked, owner, state):
+        yield refuted(Question.OUTLIVES, "an average that is state is another rule's")
     if state.state == "fed":
         yield refuted(Question.BACKWARD, "it goes into the next forward")
     if state.state != "live":
@@ -453,6 +457,13 @@ def _few_layers(
     if 0 < layers <= _FEW_LAYERS:
         number = "one layer" if layers == 1 else f"{layers:.0f} layers"
         yield unweighed(Question.SIZE, f"what freed graphs of {number} leave may be little")
+
+
+def _is_states_own(asked: Asked, owner: Owner, state: GraphState) -> bool:
+    """Whether an average is what an object keeps of its own: of a network, or of a graph that no backward goes through."""
+    if not owner.attributes:
+        return False
+    return state.state == "live" or any(asked.evaluator.names.is_module(cls) for cls, _ in owner.attributes)
 
 
 def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:

@@ -12,6 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, default_of, key_of, keyword, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
@@ -141,11 +142,27 @@ def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
             yield store
     if not depth:
         return
+    for item in frame.flow.stores:
+        inner = _set_by_method(evaluator, item, frame)
+        if inner is not None and not evaluator.is_dead(item.statement, frame):
+            yield from _stores_in(evaluator, inner, depth - 1)
     for calls in frame.flow.calls.values():
         for call in calls:
             inner = _entered(evaluator, call, frame)
             if inner is not None and not evaluator.is_dead(call, frame):
                 yield from _stores_in(evaluator, inner, depth - 1)
+
+
+def _set_by_method(evaluator: Evaluator, item: Item, frame: Frame) -> Frame | None:
+    """The frame of the method of a class of the project that sets an item to what has a graph."""
+    base = evaluator.value_of(item.target.value, frame)
+    method = evaluator.method(base.ref, "__setitem__") if isinstance(base.ref, Class) else None
+    if method is None or item.path or not isinstance(item.statement, ast.Assign):
+        return None
+    call = ast.Call(ast.Attribute(item.target.value, "__setitem__"), [item.target.slice, item.value], [])
+    ast.copy_location(call, item.statement)
+    frame.flow.parents[call] = item.statement
+    return evaluator.enter(method, call, frame, base) if graph_in(evaluator, evaluator.value_of(item.value, frame)) else None
 
 
 def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
@@ -368,11 +385,23 @@ def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
     if value is None or isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
         return False
     for use in flow.uses.get(key, ()):
-        reaching = flow.reaching(use)
+        reaching = _grown_from(flow, use)
         again = definition in reaching or ("." in key and any(one.kind == "entry" for one in reaching))
         if again and _is_term_of(use, value, flow):
             return True
     return False
+
+
+def _grown_from(flow: Any, use: Any) -> set[Definition]:
+    """What a key may stand for at a use, and what that was before it was added to in place."""
+    found: set[Definition] = set()
+    stack = list(flow.reaching(use))
+    while stack:
+        one = stack.pop()
+        if one not in found:
+            found.add(one)
+            stack += flow.reaching(one.node) if one.kind == "augmented" else ()
+    return found
 
 
 def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
@@ -403,6 +432,18 @@ def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
         if isinstance(node, ast.IfExp) and use is node.test:
             return False
     return joined
+
+
+def chosen_by_author(value: Any) -> Any:
+    """A condition that chooses between a value and the same one cut off: `out if differentiable else out.detach()`."""
+    for one in ast.walk(value):
+        if isinstance(one, ast.IfExp):
+            for whole, cut in ((one.body, one.orelse), (one.orelse, one.body)):
+                func = getattr(cut, "func", None)
+                if isinstance(func, ast.Attribute) and func.attr in ("detach", "item"):
+                    if ast.dump(func.value) == ast.dump(whole):
+                        return one.test
+    return None
 
 
 def leaves(store: Store) -> Iterator[Any]:
