@@ -134,6 +134,10 @@ def _of_fed(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
     owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
     if owner.kind != "object":
         yield refuted(Question.OUTLIVES, "no object keeps it")
+    made = [node for node, _ in asked.evaluator.value_of(store.value, store.frame).origins]
+    own = not all(isinstance(one, ast.arg) for one in made)  # by a network of its own, not what is handed over
+    if own and emptied(asked.evaluator, asked.multiplicity, owner) is not None:
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants")
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
     if any(one.role in ("backward", "returned", "fed") for one in uses):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it")
@@ -149,6 +153,8 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
     if any(one.role in ("backward", "fed") for one in uses):
         yield refuted(Question.BACKWARD, "a backward goes through the entry")
+    if any(_is_put_by(one) and one.frame.function is not store.frame.function for one in uses):
+        yield refuted(Question.OUTLIVES, "whoever gets it is in sight: what it is put into is told there")
     away = [
         one
         for one in uses
@@ -169,6 +175,11 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
     yield proven(Question.GRAPH, "the entries beside it are cut, or are numbers")
     yield left_open(Question.OUTLIVES, "whoever gets the dict may read it at once and drop it", away[0].node)
     yield from reached(asked.evaluator, function)
+
+
+def _is_put_by(use: Use) -> bool:
+    """Whether a use puts a value into a container, and not under a name of an object."""
+    return use.role == "stored" and isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST)
 
 
 def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -291,8 +302,8 @@ def _answers(asked: Asked, function: Function, store: Store, held: tuple[Value, 
     state = graph_state(asked.evaluator, store, owner, origins)
     yield from _grad(asked, origins, state)
     yield from _of_state(asked, store, owner, state, held)
-    for value in held:
-        yield from _assumed(asked, store, value, state)
+    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
+        yield from _assumed(asked, store, value, state)  # one graph that it keeps for certain is enough
     yield from reached(asked.evaluator, function)
 
 
@@ -370,6 +381,27 @@ def _is_of_one_step(asked: Asked, at: Any, one: Round) -> bool:
     )
 
 
+def _is_of_networks(one: Round, origins: set[Any]) -> bool:
+    """Whether each round of a loop runs another network: one that the loop runs through."""
+    flow = one.frame.flow
+    own = [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
+    return bool(own) and all(
+        any(
+            found.kind == "loop" and _loop_of(flow, found) is one.loop
+            for part in ast.walk(node.func)
+            if isinstance(part, ast.Name) and part in flow.parents
+            for found in flow.reaching(part)
+            if found.value is not None
+        )
+        for node in own
+    )
+
+
+def _loop_of(flow: Any, definition: Any) -> Any:
+    above = flow.parents.get(definition.value)
+    return flow.parents.get(above) if isinstance(above, ast.comprehension) else definition.statement
+
+
 def _by_calls(asked: Asked, owner: Owner) -> Iterator[Answer]:
     if owner.kind == "local":
         yield refuted(Question.OUTLIVES, "it lives no longer than what is put into it")
@@ -431,6 +463,8 @@ def _of_state(
             yield from _few_rounds(asked, store, owner)
             yield from _few_layers(asked, store, origins, held)
         return
+    if owner.rounds and _is_of_networks(owner.rounds[0], origins):
+        yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
     if state.unseen and not _evaluates(asked, owner, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")

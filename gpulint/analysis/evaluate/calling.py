@@ -92,7 +92,11 @@ class Calling:
             inner = self._evaluator.root(function)
             if inner.function is frame.function:
                 return UNKNOWN.assuming(Assumption(f"`{function.name}` calls itself", node))
-        return self._evaluator.returned(inner)
+        found = self._evaluator.returned(inner)
+        if not found.graph and found.kind in ("tensor", "unknown"):
+            if goes_backward(frame.flow, node, parts=False):  # then what it is made of has one
+                return found.but(kind="tensor", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
+        return found
 
     def _managed(self, function: Function) -> Value:
         """A context manager of the project: it switches grad off where the statement that yields stands under a guard."""
