@@ -51,13 +51,14 @@ def graph_state(
         for use in consumers(evaluator, node, frame, "graph")
     ]
     direct = [one for one in behind if _goes_backward(evaluator, one) and id(one.node) not in later]
-    on_host = [one for one in (*behind, *held) if _becomes_array(one)]
+    seen = {where.function for where in (store.frame, *(frame for _, frame in origins))}
+    on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
         return GraphState("none", on_host[0])
     inside = [one for one in (*direct, *elements) if _within_rounds(one, owner, store)]
     if whole:
         return GraphState("consumed", whole[0])
-    arrays = [one for one in held if one.role == "reads" and one.name.partition(".")[0] == "numpy"]
+    arrays = [one for one in held if one.role == "reads" and one.name.partition(".")[0] == "numpy" and one.frame.function in seen]
     layers = [one for one in held if one.row is not None and one.row.gives == "module"]
     if layers:
         return GraphState("none", layers[0])

@@ -552,6 +552,8 @@ class Calling:
         if goes_backward(frame.flow, node, parts=False):
             origins = given.origins if given.graph else frozenset()
             return Value("tensor", graph=Graph.LIVE, origins=origins | {(node, frame)})
+        if goes_backward(frame.flow, node):  # through a part of it
+            return Value("unknown", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         if given.graph is Graph.NONE:
             return Value("unknown", origins=frozenset({(node, frame)}))
         guess = Assumption(f"what `{_spelled(node.func)}` gives is not seen", node)

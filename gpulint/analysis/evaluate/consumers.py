@@ -614,6 +614,9 @@ class _Worklist:
         if inner is None:
             if frame.function is function or self.evaluator.root(function) is frame:
                 return
+            if self.track == "graph":  # what it gives is given to this call, and not to others
+                self.push(call, frame, ())
+                return
             inner = self.evaluator.root(function)
         star, stars = function.node.args.vararg, function.node.args.kwarg
         path = (ANY, *path) if name in {one.arg for one in (star, stars) if one is not None} else path
