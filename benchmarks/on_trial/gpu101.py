@@ -199,6 +199,12 @@ def _is_dropped(use: Use) -> bool:
     return isinstance(use.node, ast.Call) and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
 
 
+def _runs_in(function: Function, frame: Frame) -> bool:
+    """Whether a frame is one of a function, or of what it calls."""
+    frames = (frame, *(outer for _, outer in frame.chain()))
+    return any(one.function is function or one.function.name in function.flow.calls for one in frames)
+
+
 def _in_loop(use: Use) -> bool:
     return any(where.flow.loops(node) for node, where in ((use.node, use.frame), *use.frame.chain()))
 
@@ -212,7 +218,7 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
         if isinstance(node, ast.Call)
         for use in backwards(asked.evaluator, node, frame)
     ]
-    own = [one for one in freed if asked.is_here(one.frame) and one.node is not store.value]
+    own = [one for one in freed if _runs_in(function, one.frame) and one.node is not store.value]
     if not own or function.name == "forward":
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
     if any(_in_loop(one) for one in own):

@@ -48,7 +48,7 @@ def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     if (
         function.is_module
         or function.parent is not None
-        or evaluator.callers(function)
+        or is_called(evaluator, function)
         or _is_handed_on(function)
     ):
         return
@@ -56,6 +56,16 @@ def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     for one in function.flow.returns:
         if one.value is not None and not evaluator.is_dead(one, frame):
             yield Store(one.value, one.value, one, frame, "returned")
+
+
+def is_called(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a function is seen to be called: by a name that is it, or on an object of its classes, and not on what nobody knows."""
+    return any(
+        site.certain
+        or not isinstance(site.call.func, ast.Attribute)
+        or evaluator.value_of(site.call.func.value, site.frame).kind != "unknown"
+        for site in evaluator.callers(function)
+    )
 
 
 def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -88,10 +98,10 @@ def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     rows: dict[str, list[tuple[Any, Any]]] = {}
     for store in frame.flow.stores:
         key = key_of(store.target.value)
-        if key is not None and isinstance(store.target.slice, ast.Constant) and not store.path:
+        if key is not None and _is_text(store.target.slice) and not store.path:
             rows.setdefault(key, []).append((store.value, store.statement))
     for node in frame.flow.parents:
-        if isinstance(node, ast.Dict) and all(isinstance(one, ast.Constant) for one in node.keys):
+        if isinstance(node, ast.Dict) and all(map(_is_text, node.keys)):
             key = next(
                 (one.key for one in frame.flow.given.get(node, ()) if not one.path), f"dict at {node.lineno}"
             )
@@ -109,6 +119,10 @@ def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
                 yield Store(value, ast.Name(key), at, frame, "slot")
 
 
+def _is_text(key: Any) -> bool:
+    return isinstance(key, (ast.Constant, ast.JoinedStr))
+
+
 def _is_cut(value: Any) -> bool:
     """Whether an expression ends with a cut, or makes a number."""
     return any(
@@ -120,7 +134,9 @@ def _is_cut(value: Any) -> bool:
 def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     """The stores of a method that nobody is seen to call, in a frame where what it is given may have a graph."""
     cls = function.cls
-    if cls is None or function.parent is not None or not function.takes_self or evaluator.callers(function):
+    if cls is None or function.parent is not None or not function.takes_self:
+        return
+    if is_called(evaluator, function):
         return
     if evaluator.names.is_module(cls) or function.name == "__init__":
         return

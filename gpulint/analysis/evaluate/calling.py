@@ -211,11 +211,10 @@ class Calling:
             )
         if row.graph == "cuts" and name in ("detach", "detach_", "argmax", "argmin"):
             return Value("tensor", device=base.device, size=base.size, assumptions=base.assumptions)
-        return (
-            base.but(const=UNSET, graph=Graph.NONE if row.graph != "keeps" else base.graph)
-            if base.graph
-            else None
-        )
+        if not base.graph:
+            return None
+        keeps = row.graph == "keeps"
+        return base.but(kind="tensor", const=UNSET, graph=base.graph if keeps else Graph.NONE)
 
     def _of_tensor(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value:
         row = self._evaluator.table.method("tensor", name)

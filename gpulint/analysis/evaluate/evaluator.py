@@ -468,6 +468,8 @@ class Evaluator:
         if left.kind == "bottom" or right.kind == "bottom":
             other = right if left.kind == "bottom" else left
             return other.but(const=UNSET)
+        if left.kind == right.kind == "tuple" and left.parts is not None and right.parts is not None:
+            return left.but(parts=(*left.parts, *right.parts), graph=max(left.graph, right.graph))
         for kind in ("list", "tuple", "dict", "set", "state"):
             if kind in (left.kind, right.kind):
                 return join((left, right)) if left.kind == right.kind == kind else left
