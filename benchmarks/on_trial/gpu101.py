@@ -455,6 +455,10 @@ def _of_state(
     asked: Asked, store: Store, owner: Owner, state: GraphState, held: tuple[Value, ...]
 ) -> Iterator[Answer]:
     origins = _calls_of(held)
+    if state.by is not None and state.state in ("consumed", "together", "fed"):
+        gotten_to = state.by.frame.function in _outwards(asked, store.frame.function)
+        if (not gotten_to or state.state == "fed") and _evaluates(asked, owner, origins):
+            state = GraphState("live")  # in eval mode it is made for no backward
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":
@@ -497,6 +501,16 @@ def _few_layers(
     if 0 < layers <= _FEW_LAYERS:
         number = "one layer" if layers == 1 else f"{layers:.0f} layers"
         yield unweighed(Question.SIZE, f"what freed graphs of {number} leave may be little")
+
+
+def _outwards(asked: Asked, function: Function) -> set[Function]:
+    """A function with all that lead to it by calls."""
+    found, stack = {function}, [function]
+    while stack:
+        callers = {one.frame.function for one in asked.evaluator.callers(stack.pop())} - found
+        found |= callers
+        stack += callers
+    return found
 
 
 def _is_states_own(asked: Asked, owner: Owner, state: GraphState) -> bool:
