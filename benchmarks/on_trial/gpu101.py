@@ -135,7 +135,9 @@ def _of_fed(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
     if owner.kind != "object":
         yield refuted(Question.OUTLIVES, "no object keeps it")
     made = [node for node, _ in asked.evaluator.value_of(store.value, store.frame).origins]
-    own = not all(isinstance(one, ast.arg) for one in made)  # by a network of its own, not what is handed over
+    own = not all(
+        isinstance(one, ast.arg) for one in made
+    )  # by a network of its own, not what is handed over
     if own and emptied(asked.evaluator, asked.multiplicity, owner) is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants")
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
@@ -487,9 +489,7 @@ def _calls_of(held: tuple[Value, ...]) -> set[Any]:
     }
 
 
-def _few_layers(
-    asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]
-) -> Iterator[Answer]:
+def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]) -> Iterator[Answer]:
     """Whether what is kept is the very loss that a backward goes through, of networks with so few layers that the nodes of its freed
     graph come to little."""
     if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
@@ -584,8 +584,9 @@ def _evaluates(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
 
 
 def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
-    node, _ = origin
-    found = since_made(asked.evaluator, origin, _MODES) if isinstance(node, ast.arg) else []
+    node, where = origin
+    made = isinstance(node, ast.Call) and where is not None and where.function.name == "__init__"
+    found = since_made(asked.evaluator, origin, _MODES) if made or isinstance(node, ast.arg) else []
     return bool(found) and all(one.row is not None and one.row.does == "evaluates" for one in found)
 
 

@@ -58,7 +58,11 @@ def graph_state(
     inside = [one for one in (*direct, *elements) if _within_rounds(one, owner, store)]
     if whole:
         return GraphState("consumed", whole[0])
-    arrays = [one for one in held if one.role == "reads" and one.name.partition(".")[0] == "numpy" and one.frame.function in seen]
+    arrays = [
+        one
+        for one in held
+        if one.role == "reads" and one.name.partition(".")[0] == "numpy" and one.frame.function in seen
+    ]
     layers = [one for one in held if one.row is not None and one.row.gives == "module"]
     if layers:
         return GraphState("none", layers[0])

@@ -178,7 +178,11 @@ def _set_by_method(evaluator: Evaluator, item: Item, frame: Frame) -> Frame | No
     call = ast.Call(ast.Attribute(item.target.value, "__setitem__"), [item.target.slice, item.value], [])
     ast.copy_location(call, item.statement)
     frame.flow.parents[call] = item.statement
-    return evaluator.enter(method, call, frame, base) if graph_in(evaluator, evaluator.value_of(item.value, frame)) else None
+    return (
+        evaluator.enter(method, call, frame, base)
+        if graph_in(evaluator, evaluator.value_of(item.value, frame))
+        else None
+    )
 
 
 def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:

@@ -203,7 +203,7 @@ class Names:
                 # whoever is not seen may switch it
                 if not values and given.kind == "none":
                     given = UNKNOWN
-                elif not values and isinstance(given.const, bool):
+                elif not values and (isinstance(given.const, bool) or given.const == "cpu"):
                     given = given.but(const=UNSET)
                 values.append(given)
         found = join(values) if values else UNKNOWN
