@@ -40,11 +40,7 @@ _LAST: Final = 99  # no minor version is higher
 
 def oldest_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     """The oldest version that the project around a file asks for; None where it names none."""
-    bounds = [
-        bound
-        for wanted in _requirements(project, filename)
-        if (bound := _lowest(wanted)) is not None
-    ]
+    bounds = [bound for wanted in _requirements(project, filename) if (bound := _lowest(wanted)) is not None]
     return min(bounds, default=None)
 
 
@@ -69,9 +65,7 @@ def told_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     )
 
 
-def _requirements(
-    project: Beside | None, filename: str, package: re.Pattern[str] = _TORCH
-) -> list[str]:
+def _requirements(project: Beside | None, filename: str, package: re.Pattern[str] = _TORCH) -> list[str]:
     """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to a package."""
     if project is None:
         return []
