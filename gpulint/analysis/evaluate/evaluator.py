@@ -24,7 +24,7 @@ from gpulint.analysis.domain.values import (
     join,
 )
 from gpulint.analysis.evaluate.calling import Calling
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
@@ -201,34 +201,21 @@ class Evaluator:
         return found
 
     def _calls_of_objects(self, function: Function) -> list[CallSite]:
-        """The calls of objects whose class has the method that runs when they are called: where they are made, wherever they go from
-        there, and where the class is named."""
+        """The calls of objects whose class has the method that runs when they are called, wherever they go from where they are made."""
         if function.cls is None or function.name not in ("forward", "__call__"):
             return []
         found: dict[ast.Call, CallSite] = {}
         for cls in (function.cls, *self.program.subclasses(function.cls)):
             if self.method(cls, function.name) is function:
-                for call, frame in (*self._called_since_made(cls), *self._called_by_type(cls)):
-                    found.setdefault(call, CallSite(call, self.root(frame.function), True))
+                for use in self._called_since_made(cls):
+                    found.setdefault(use.node, CallSite(use.node, self.root(use.frame.function), True))
         return list(found.values())[:MOST_CALLERS]
 
-    def _called_since_made(self, cls: Class) -> Iterator[tuple[ast.Call, Frame]]:
+    def _called_since_made(self, cls: Class) -> Iterator[Use]:
         for caller, call in self.program.calls_named(cls.name):
             if self.value_of(call, self.root(caller)).ref is cls:
-                for use in consumers(self, call, self.root(caller), "object"):
-                    if use.role == "called":
-                        yield use.node, use.frame
-
-    def _called_by_type(self, cls: Class) -> Iterator[tuple[ast.Call, Frame]]:
-        for file in self.program.searched(cls.name):
-            for caller in (file.body, *file.functions):
-                frame = self.root(caller)
-                for calls in caller.flow.calls.values():
-                    for call in calls:
-                        if isinstance(call.func, (ast.Name, ast.Attribute)):
-                            value = self.value_of(call.func, frame)
-                            if value.ref is cls and value.kind in ("module", "object"):
-                                yield call, frame
+                uses = consumers(self, call, self.root(caller), "object")
+                yield from (use for use in uses if use.role == "called")
 
     def _runs(self, call: ast.Call, frame: Frame, function: Function) -> bool | None:
         """Whether a call runs a function for certain; None where it does not."""
