@@ -161,7 +161,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from _wanted(asked, run, what, phase)
     if grad.mode == "mixed":
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
-        yield (proven if here else refuted)(Question.GRAD, _GRAD[grad.mode])
+        yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
     if _is_unseen_method(evaluator, run):
         yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
