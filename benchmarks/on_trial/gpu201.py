@@ -46,7 +46,6 @@ from gpulint.answers import (
     confidence_of,
     doubts_of,
     left_open,
-    proven,
     refuted,
     until_refuted,
 )
