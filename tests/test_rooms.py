@@ -51,7 +51,7 @@ FLOORS: dict[str, set[str]] = {
     # how a project file is parsed, and where a project begins
     f"{ANALYSIS}.file": below(ANALYSIS, "torch code values") | of_ours("answers bounds config source"),
     f"{ANALYSIS}.flow": below(ANALYSIS, "torch code values file"),
-    QUESTIONS: below(ANALYSIS, "torch code values file flow") | of_ours("answers"),
+    QUESTIONS: below(ANALYSIS, "torch code values file flow project") | of_ours("answers"),
     f"{ANALYSIS}.syntax": set(),
     f"{ANALYSIS}.project": below(ANALYSIS, "syntax") | of_ours("source"),
     f"{ANALYSIS}.domain": set(),

@@ -31,7 +31,7 @@ from on_trial.cover import cover
 from on_trial.outcome import Outcome, Phase, outcome, phase_of
 from on_trial.runs import Run, is_of_module, runs, runs_of
 
-from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.frozen import frozen, of_unseen_package
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -46,7 +46,6 @@ from gpulint.answers import (
     confidence_of,
     doubts_of,
     left_open,
-    proven,
     refuted,
     until_refuted,
 )
@@ -100,6 +99,14 @@ _GRAD = {
 }
 
 
+def _has_no_graph(value: Value) -> bool:
+    """Whether it is seen what a value is, or what a part of it is, and nothing of it has a graph."""
+    if value.kind in ("tuple", "dict") and value.parts:
+        parts = value.parts if value.kind == "tuple" else [one for _, one in value.parts]
+        return any(map(_has_no_graph, parts)) and not any(one.graph for one in parts)
+    return value.graph is Graph.NONE and value.kind in ("tensor", "array", "number", "text", "none")
+
+
 def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     """What freezes the network that an expression gives: a part is frozen where the whole is."""
     value = evaluator.value_of(node, frame)
@@ -121,7 +128,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if evaluator.is_dead(run.call, run.frame):
         yield refuted(Question.REACHED, "what is asked before it never holds")
     value = evaluator.value_of(run.inner, run.where)
-    if value.graph is Graph.NONE and value.kind in ("tensor", "array", "number", "text", "none"):
+    if _has_no_graph(value):
         yield refuted(Question.GRAPH, "it makes no graph")
     by = _frozen_at(evaluator, run.named, run.where)
     if by is not None:
@@ -161,7 +168,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from _wanted(asked, run, what, phase)
     if grad.mode == "mixed":
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
-        yield (proven if here else refuted)(Question.GRAD, _GRAD[grad.mode])
+        yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
     if _is_unseen_method(evaluator, run):
         yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")

@@ -20,6 +20,7 @@ Device = Literal["?", "host", "cuda"]
 Size = Literal["?", "scalar", "batch"]
 
 MOST_ASSUMPTIONS: Final = 3
+PAIR: Final = {"values": 0, "indices": 1}  # the parts of `x.max(1)` by their names
 
 
 class Graph(IntEnum):

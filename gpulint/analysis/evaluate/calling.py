@@ -22,7 +22,7 @@ from gpulint.analysis.domain.values import (
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
 from gpulint.analysis.evaluate.names import goes_backward
 from gpulint.analysis.models.table import Row
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword
 
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
@@ -37,6 +37,7 @@ class Calling:
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
         self._contents: dict[Any, Value | None] = {}
+        self._defaults: dict[File, dict[str, Device]] = {}
 
     def call(self, node: ast.Call, frame: Frame) -> Value:
         """What a call gives."""
@@ -291,17 +292,22 @@ class Calling:
         """What an option of the command line is unless somebody asks for another, where that names a device; it decides nothing else."""
         for node, frame in base.origins:
             func = getattr(node, "func", None)
-            if not isinstance(func, ast.Attribute) or func.attr not in ("parse_args", "parse_known_args"):
-                continue
-            for function, call in frame.function.file.calls_named("add_argument"):
-                spelled = call.args[-1] if call.args else None
-                default = keyword(call, "default")
-                if default is None or not isinstance(spelled, ast.Constant):
-                    continue
-                if str(spelled.value).lstrip("-").replace("-", "_") == name:
-                    where = self.device_of(default, self._evaluator.root(function))
-                    return TEXT.but(device=where) if where != "?" else None
+            if isinstance(func, ast.Attribute) and func.attr in ("parse_args", "parse_known_args"):
+                where = self._options(frame.function.file).get(name, "?")
+                if where != "?":
+                    return TEXT.but(device=where)
         return None
+
+    def _options(self, file: File) -> dict[str, Device]:
+        """The devices that options of the command line have by default, by their names."""
+        if file not in self._defaults:
+            found = self._defaults[file] = {}
+            for function, call in file.calls_named("add_argument"):
+                spelled, default = call.args[-1] if call.args else None, keyword(call, "default")
+                if default is not None and isinstance(spelled, ast.Constant):
+                    where = self.device_of(default, self._evaluator.root(function))
+                    found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
+        return self._defaults[file]
 
     def _of_module(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value:
         row = self._evaluator.table.own("module", name)

@@ -10,10 +10,9 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import PAIR, Value
 from gpulint.analysis.evaluate.calling import gives_pair
-from gpulint.analysis.evaluate.evaluator import PAIR, Evaluator
-from gpulint.analysis.evaluate.frames import Frame, given_for, parameter_for
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, given_for, parameter_for
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import ENTRY, Definition
@@ -47,7 +46,7 @@ class Use:
 
 
 def consumers(
-    evaluator: Evaluator, node: Any, frame: Frame, track: Track, path: tuple[Any, ...] = ()
+    evaluator: Evaluating, node: Any, frame: Frame, track: Track, path: tuple[Any, ...] = ()
 ) -> list[Use]:
     """The uses of what an expression gives, in the order in which they are found."""
     worklist = _Worklist(evaluator, track)
@@ -56,7 +55,7 @@ def consumers(
 
 
 def consumers_of_definition(
-    evaluator: Evaluator, definition: Definition, frame: Frame, track: Track
+    evaluator: Evaluating, definition: Definition, frame: Frame, track: Track
 ) -> list[Use]:
     """The same of what a definition gives its key: a parameter, an attribute."""
     worklist = _Worklist(evaluator, track)
@@ -64,7 +63,7 @@ def consumers_of_definition(
     return worklist.run()
 
 
-def goes_backward_by(evaluator: Evaluator, function: Function) -> bool:
+def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
     """Whether a framework goes backward through what a method gives: Lightning's `training_step`."""
     bases = evaluator.program.lineage(function.cls) if function.cls is not None else ()
     rows = (
@@ -76,7 +75,7 @@ def goes_backward_by(evaluator: Evaluator, function: Function) -> bool:
 
 
 class _Worklist:
-    def __init__(self, evaluator: Evaluator, track: Track) -> None:
+    def __init__(self, evaluator: Evaluating, track: Track) -> None:
         self.evaluator, self.track = evaluator, track
         self.found: list[Use] = []
         self.queue: list[tuple[Any, Frame, tuple[Any, ...]]] = []

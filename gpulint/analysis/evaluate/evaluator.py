@@ -7,12 +7,14 @@ beyond it is unknown, as what is out of sight is.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import (
     BOTTOM,
     NONE,
     NUMBER,
+    PAIR,
     TEXT,
     UNKNOWN,
     UNSET,
@@ -22,6 +24,7 @@ from gpulint.analysis.domain.values import (
     join,
 )
 from gpulint.analysis.evaluate.calling import Calling
+from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
@@ -31,7 +34,6 @@ from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, constant_index, key_of, last_name
 
-PAIR: Final = {"values": 0, "indices": 1}  # the parts of `x.max(1)` by their names
 MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
 MOST_ENTERED_BELOW: Final = 150  # calls below one function
@@ -199,23 +201,21 @@ class Evaluator:
         return found
 
     def _calls_of_objects(self, function: Function) -> list[CallSite]:
-        """The calls of objects whose class has the method that runs when they are called: looked for where the class is named."""
+        """The calls of objects whose class has the method that runs when they are called, wherever they go from where they are made."""
         if function.cls is None or function.name not in ("forward", "__call__"):
             return []
-        found: list[CallSite] = []
-        for file in self.program.searched(function.cls.name):
-            for caller in (file.body, *file.functions):
-                if len(found) >= MOST_CALLERS:
-                    return found
-                for calls in caller.flow.calls.values():
-                    found += [
-                        CallSite(call, self.root(caller), True)
-                        for call in calls
-                        if isinstance(call.func, (ast.Name, ast.Attribute))
-                        and self.value_of(call.func, self.root(caller)).ref is function.cls
-                        and self.value_of(call.func, self.root(caller)).kind in ("module", "object")
-                    ]
-        return found
+        found: dict[ast.Call, CallSite] = {}
+        for cls in (function.cls, *self.program.subclasses(function.cls)):
+            if self.method(cls, function.name) is function:
+                for use in self._called_since_made(cls):
+                    found.setdefault(use.node, CallSite(use.node, self.root(use.frame.function), True))
+        return list(found.values())[:MOST_CALLERS]
+
+    def _called_since_made(self, cls: Class) -> Iterator[Use]:
+        for caller, call in self.program.calls_named(cls.name):
+            if self.value_of(call, self.root(caller)).ref is cls:
+                uses = consumers(self, call, self.root(caller), "object")
+                yield from (use for use in uses if use.role == "called")
 
     def _runs(self, call: ast.Call, frame: Frame, function: Function) -> bool | None:
         """Whether a call runs a function for certain; None where it does not."""

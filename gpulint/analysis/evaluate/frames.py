@@ -92,6 +92,9 @@ class Evaluating(Protocol):
     def enter(self, function: Function, call: Any, frame: Frame, receiver: Value | None) -> Frame | None:
         """The frame of a function for one call; None where that is deeper than is followed."""
 
+    def field_for(self, cls: Class, call: ast.Call, given: Any) -> str | None:
+        """The field of a dataclass that an argument of a call gives its value to."""
+
     def truth(self, node: Any, frame: Frame) -> bool | None:
         """Whether a condition holds, where that is known."""
 
