@@ -51,7 +51,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import key_of, last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, unweighed, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Report
 
