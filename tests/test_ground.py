@@ -11,6 +11,7 @@ from gpulint.analysis.domain.values import UNSET, Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.frozen import frozen
@@ -236,3 +237,55 @@ def test_whether_weights_are_frozen(body: str, expected: bool) -> None:
     file, evaluator = engine(f"{CLASS}def f():\n    {body}\n    use(net)\n")
     call, frame = call_of(file, evaluator, "use")
     assert (frozen(evaluator, evaluator.value_of(call.args[0], frame)) is not None) is expected
+
+
+# --- graphs
+
+
+TRAINED = "def f(task, batch, fit):\n    out = {made}\n    {through}.backward()\n    return out\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "through", "kind", "graph"),
+    [
+        ("task(batch)", "out", "tensor", Graph.LIVE),
+        ("task.step(batch)", "out['loss']", "unknown", Graph.LIVE),  # a part of it has one
+        ("task.build(batch)", "out(batch)", "module", Graph.NONE),  # what is called is no tensor
+        ("task.step(batch)", "fit", "unknown", Graph.NONE),
+        ("given(task)", "out", "tensor", Graph.LIVE),  # also of a function in sight
+    ],
+)
+def test_what_a_backward_goes_through_has_a_graph(made: str, through: str, kind: str, graph: Graph) -> None:
+    text = "def given(task):\n    return torch.relu(task)\n" + TRAINED.format(made=made, through=through)
+    file, evaluator = engine(text)
+    function = function_of(file, "f")
+    found = evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    assert (found.kind, found.graph) == (kind, graph)
+
+
+def test_tuples_that_are_added_are_one() -> None:
+    found = last_value("net = nn.Linear(2, 2)\n(net(torch.ones(1)), 1) + (2,)\n")
+    assert [one.kind for one in found.parts or ()] == ["tensor", "number", "number"]
+
+
+@pytest.mark.parametrize(("default", "device"), [("cpu", "?"), ("cuda", "cuda")])
+def test_a_default_of_the_host_says_nothing_where_no_call_is_seen(default: str, device: str) -> None:
+    file, evaluator = engine(f"def f(where='{default}'):\n    return torch.device(where)\n")
+    function = function_of(file, "f")
+    assert evaluator.value_of(function.flow.returns[0].value, evaluator.root(function)).device == device
+
+
+@pytest.mark.parametrize(
+    ("made", "layers"),
+    [
+        ("nn.Sequential(nn.Flatten(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))", 2),
+        ("nn.LSTM(4, 4, num_layers=3)", 3),
+        ("nn.Sequential(*[nn.Linear(4, 4) for _ in range(5)])", 5),
+        ("nn.Sequential(*[nn.Linear(4, 4) for _ in range(depth)])", UNSEEN),
+        ("nn.Sequential(nn.Linear(4, 4), made_elsewhere())", UNSEEN),
+    ],
+)
+def test_how_many_layers_a_network_has(made: str, layers: float) -> None:
+    file, evaluator = engine(f"depth = int(input())\nnet = {made}\nuse(net)\n")
+    call, frame = call_of(file, evaluator, "use")
+    assert weight(evaluator, evaluator.value_of(call.args[0], frame)).layers == layers

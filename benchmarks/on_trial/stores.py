@@ -188,10 +188,10 @@ def _set_by_method(evaluator: Evaluator, item: Item, frame: Frame) -> Frame | No
 def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
     """The frame of a function of the project that a call gives something with a graph to."""
     given = [*call.args, *(one.value for one in call.keywords)]
-    if not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
+    target, receiver = called(evaluator, call, frame) if given else (None, None)
+    if target is None or not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
         return None
-    target, receiver = called(evaluator, call, frame)
-    return evaluator.enter(target, call, frame, receiver) if target is not None else None
+    return evaluator.enter(target, call, frame, receiver)
 
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:

@@ -514,7 +514,7 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> 
             return False
         if isinstance(above, ast.Subscript) and not parts:
             return False
-        if node is call and isinstance(above, ast.Call) and above.func is node and not parts:
+        if node is call and isinstance(above, ast.Call) and above.func is node:
             return False  # what is called is no tensor
         node = above
     if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
