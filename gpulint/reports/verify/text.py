@@ -21,8 +21,9 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from gpulint.config import shown_path
-from gpulint.findings import Finding, Severity
 from gpulint.reports import plural
+from gpulint.reports.document import Excerpt
+from gpulint.reports.excerpts import excerpt_lines
 from gpulint.reports.layout import STYLES, Line, paint, printable, quoted
 from gpulint.reports.verify.gate import gate_headline, gate_lines
 from gpulint.reports.verify.notes import note, remark, site_text, source_line
@@ -195,8 +196,6 @@ def _axis(plot: Sequence[Line], first: str, last: str = "") -> Line:
 
 def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None) -> list[Line]:
     """One verdict: place, status, source line with the span underlined, and what was measured."""
-    from gpulint.reports.lint.text import _excerpt as excerpt
-
     place = f":{verdict.line}:{verdict.column}: "
     lines: list[Line] = [
         [
@@ -209,7 +208,10 @@ def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None
     ]
     margin = len(str(max(verdict.line, verdict.end_line)))
     gutter: Line = [(" " * (margin + 1) + "|", "gutter")]
-    shown = excerpt(_as_finding(verdict), sources.lines(verdict.file), margin, columns)
+    span = Excerpt(
+        sources.lines(verdict.file), verdict.line, verdict.column, verdict.end_line, verdict.end_column
+    )
+    shown = excerpt_lines(span, margin, columns, "info")
     if shown:
         lines += [gutter, *shown, gutter]
     lines += note("measured", verdict.text, columns, margin)
@@ -220,20 +222,6 @@ def verdict_lines(verdict: Verdict, sources: Sources, columns: int | None = None
     if verdict.born and verdict.status == "confirmed":
         lines += note("born", ", ".join(site_text(site) for site in verdict.born[:3]), columns, margin)
     return lines
-
-
-def _as_finding(verdict: Verdict) -> Finding:
-    return Finding(
-        verdict.code,
-        verdict.name,
-        Severity.INFO,
-        verdict.message,
-        verdict.file,
-        verdict.line,
-        verdict.column,
-        verdict.end_line,
-        verdict.end_column,
-    )
 
 
 def _accounted(verification: Verification, columns: int | None) -> Iterator[Line]:
