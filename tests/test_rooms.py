@@ -91,7 +91,7 @@ FLOORS: dict[str, set[str]] = {
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
     f"{REPORTS}.forecast": {REPORTS} | of_ours("config forecasting units version"),
-    f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
+    f"{REPORTS}.snapshot": {REPORTS} | of_ours("snapshot units"),
     f"{REPORTS}.oom": {REPORTS} | of_ours("memory operator"),
     "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("atomic gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),

@@ -19,6 +19,11 @@ MORE_ON_A_PAGE: Final = 5  # times as many rows of a table as on a terminal
 _NUMBER: Final = re.compile(r"[-+]?\d[\d.,]* ?([%\w]*|[\w]+ ± .*)")
 
 
+def sentence(text: str) -> str:
+    """With a capital and a full stop, where it has neither."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """What stands in a table: a badge where it has a style, `code` for what is read letter by letter; `more` lines below it."""

@@ -11,7 +11,7 @@ from gpulint.forecasting.doubts import UNREACHED
 from gpulint.forecasting.replaying import Moment
 from gpulint.forecasting.result import Change, Figure, Forecast, Search
 from gpulint.reports import plural
-from gpulint.reports.document import Cell, Chart, Document, Facts, Plot, Say, Section, Series, Table
+from gpulint.reports.document import Cell, Chart, Document, Facts, Plot, Say, Section, Series, Table, sentence
 from gpulint.units import format_bytes
 
 _VERDICTS = {"yes": "good", "no": "bad", "open": "warn", "unknown": "warn"}
@@ -125,9 +125,8 @@ def _search(forecast: Forecast) -> Iterator[Section]:
         (str(one.size), one.process.value, interval(one.process), Cell(_FITS[one.fits], _VERDICTS[one.fits]))
         for one in sorted(found.tried, key=lambda one: one.size)
     ]
-    said = search(found)
     head = (found.argument, "Process total", "Interval", "Verdict")
-    yield Section("The largest batch", (Say(f"{said[0].upper()}{said[1:]}."), Table(head, rows)))
+    yield Section("The largest batch", (Say(sentence(search(found))), Table(head, rows)))
 
 
 def _changes(forecast: Forecast) -> Iterator[Section]:

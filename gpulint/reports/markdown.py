@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpulint.reports.document import Block, Card, Diff, Document, Facts, Say, Table, Trace
+from gpulint.reports.document import Block, Card, Diff, Document, Facts, Say, Table, Trace, sentence
 from gpulint.source.edits import unified_diff
 
 
@@ -15,7 +15,7 @@ def markdown(document: Document) -> str:
 
 def _lines(document: Document) -> Iterator[str]:
     yield from (f"### {_escaped(document.title).replace(document.subject, f'`{document.subject}`')}", "")
-    yield from (f"**{_escaped(document.headline.rstrip('.'))}.** {_escaped(document.lead)}".rstrip(), "")
+    yield from (f"**{_escaped(sentence(document.headline))}** {_escaped(document.lead)}".rstrip(), "")
     for section in document.sections:
         inner = [line for block in section.blocks for line in _block(block)]
         if section.folded and inner:

@@ -22,6 +22,7 @@ from gpulint.reports.document import (
     Section,
     Table,
     Trace,
+    sentence,
 )
 from gpulint.reports.svg import figure
 from gpulint.source.edits import unified_diff
@@ -65,7 +66,7 @@ def _head(document: Document) -> str:
     )
     return (
         f'<header><h1>{escape(document.subject)}</h1><p class="soft">{escape(document.lead)}</p>'
-        f'<p class="banner {document.style}" role="status"><strong>{ticked(document.headline)}</strong>{more}</p>'
+        f'<p class="banner {document.style}" role="status"><strong>{ticked(sentence(document.headline))}</strong>{more}</p>'
         + (f'<dl class="figures">{tiles}</dl>' if tiles else "")
         + "</header>"
     )

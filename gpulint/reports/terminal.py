@@ -20,6 +20,7 @@ from gpulint.reports.document import (
     Section,
     Table,
     Trace,
+    sentence,
 )
 from gpulint.reports.excerpts import excerpt_lines, gutter, margin_of, notes
 from gpulint.reports.layout import STYLES, Line, hanging, paint, printable, quoted, width
@@ -55,7 +56,7 @@ def _lines(document: Document, columns: int | None, plots: bool) -> Iterator[Lin
         if not section.folded:
             yield from _section(section, columns, plots)
     yield []
-    said = document.closing or f"{document.headline.rstrip('.')}."
+    said = document.closing or sentence(document.headline)
     yield from _said(Say(said, document.style), columns)
 
 

@@ -1,1 +1,0 @@
-"""Memory snapshots, for people and programs: one file a format."""
