@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from gpulint.reports import plural
@@ -211,11 +211,13 @@ Block = Table | Say | Facts | Trace | Diff | Card | Chart
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a title. One that is folded is closed on a page, and not on a terminal."""
+    """Blocks under a title, at most `most` of them on a terminal, 0 for all. One that is folded is closed on a page, and not on a
+    terminal."""
 
     title: str
     blocks: tuple[Block, ...]
     folded: bool = False
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,3 @@ class Document:
     sections: tuple[Section, ...]
     figures: tuple[tuple[str, Value, str], ...] = ()
     closing: str = ""
-
-    def only(self, *titles: str) -> Document:
-        """With these sections alone."""
-        return replace(self, sections=tuple(one for one in self.sections if one.title in titles))

@@ -11,7 +11,28 @@ from gpulint.reports.layout import Line, printable, quoted, width
 
 LONGEST: Final = 160  # columns of a source line shown, around the span, where there is no terminal
 SHORTEST: Final = 40  # on one that has hardly any
+_INDENT: Final = "    "  # of a headline's further lines
+_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 MOST_LINES: Final = 6  # of a span over many lines, and of a fix's preview
+
+
+def headline(lead: Line, said: str, columns: int | None, times: int = 1) -> list[Line]:
+    """A message behind `lead`, broken at words."""
+    message = printable(said)
+    if columns is None:
+        return [[*lead, *quoted(message + (f" × {times}" if times > 1 else ""))]]
+    message += f"{_NO_BREAK}×{_NO_BREAK}{times}" if times > 1 else ""
+    filled = sum(width(text) for text, _ in lead)
+    first, *more = textwrap.wrap(
+        message,
+        max(columns, SHORTEST),
+        initial_indent=" " * filled,
+        subsequent_indent=_INDENT,
+        break_on_hyphens=False,
+        break_long_words=False,
+    ) or [""]
+    first, *more = (line.replace(_NO_BREAK, " ") for line in (first[filled:], *(line[4:] for line in more)))
+    return [[*lead, *quoted(first)], *([(_INDENT, ""), *quoted(line)] for line in more)]
 
 
 def margin_of(excerpt: Excerpt | None) -> int:

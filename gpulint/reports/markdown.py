@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpulint.reports.document import Block, Card, Diff, Document, Facts, Say, Table, Trace, sentence
+from gpulint.reports.document import Block, Card, Cell, Diff, Document, Facts, Say, Table, Trace, sentence
 from gpulint.source.edits import unified_diff
 
 
@@ -38,6 +38,8 @@ def _block(block: Block) -> Iterator[str]:
             place = f"`{block.place}` " if block.place else ""
             said = f"{block.code}: {block.text}" if block.code else block.text
             yield f"- **{block.badge}** {place}{_escaped(said)}"
+            if (shown := block.excerpt) and shown.line <= len(shown.source):
+                yield f"  - `{shown.source[shown.line - 1].strip().replace('`', '')}`"
             yield from (f"  - {name}: {_escaped(text)}" for name, text in block.facts)
             yield ""
         case Say():
@@ -60,8 +62,14 @@ def table(shown: Table) -> Iterator[str]:
         yield f"| {' | '.join(map(_escaped, laid.head))} |"
         yield f"|{'|'.join('---:' if at in laid.numbers else '---' for at in range(len(laid.head)))}|"
         for row in laid.rows:
-            yield f"| {' | '.join('<br>'.join(map(_escaped, (one.text, *one.more))) for one in row)} |"
+            yield f"| {' | '.join(_cell(one) for one in row)} |"
         yield ""
+
+
+def _cell(cell: Cell) -> str:
+    """What is bad stands out."""
+    first, *others = map(_escaped, (cell.text, *cell.more))
+    return "<br>".join((f"**{first}**" if cell.style == "bad" else first, *others))
 
 
 def _escaped(text: str) -> str:

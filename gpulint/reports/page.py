@@ -146,8 +146,8 @@ def _diff(diff: Diff) -> str:
 
 
 def _table(table: Table) -> str:
-    """A wide table of words is a list of its cells on a narrow screen; one of numbers, which are read down a column, is moved sideways
-    there."""
+    """A wide table with several columns of words is a list of its cells on a narrow screen; one of numbers, which are read down a
+    column, is moved sideways there."""
     laid = table.laid(MORE_ON_A_PAGE)
     if not laid.rows:
         return ""
@@ -164,7 +164,7 @@ def _table(table: Table) -> str:
         + "</tr>"
         for row in laid.rows
     )
-    style = ' class="listed"' if len(named) > 4 and len(laid.numbers) < 4 else ""
+    style = ' class="listed"' if len(named) > 3 and len(named) - len(laid.numbers) > 1 else ""
     return (
         f'<div class="scroll"><table{style}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
     )

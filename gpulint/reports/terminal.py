@@ -22,7 +22,7 @@ from gpulint.reports.document import (
     Trace,
     sentence,
 )
-from gpulint.reports.excerpts import excerpt_lines, gutter, margin_of, notes
+from gpulint.reports.excerpts import excerpt_lines, gutter, headline, margin_of, notes
 from gpulint.reports.layout import STYLES, Line, hanging, paint, printable, quoted, width
 from gpulint.reports.plot import plot_lines
 
@@ -61,7 +61,10 @@ def _lines(document: Document, columns: int | None, plots: bool) -> Iterator[Lin
 
 
 def _section(section: Section, columns: int | None, plots: bool) -> Iterator[Line]:
-    inner = [line for block in section.blocks for line in _block(block, columns, plots)]
+    most = section.most or len(section.blocks)
+    inner = [line for block in section.blocks[:most] for line in _block(block, columns, plots)]
+    if len(section.blocks) > most:
+        inner += [[], [(f"… and {len(section.blocks) - most} more (--report has a page with them)", "faint")]]
     if inner:
         yield []
         if section.title:
@@ -105,11 +108,11 @@ def _said(said: Say, columns: int | None) -> Iterator[Line]:
 
 def _card(card: Card, columns: int | None) -> Iterator[Line]:
     yield []
-    line: Line = [
+    where: Line = [
         (f"{printable(card.place)}: " if card.place else "", "path"),
         (f"{card.badge} ", card.style),
     ]
-    yield [*line, (f"{card.code} " if card.code else "", "code"), *quoted(printable(card.text))]
+    yield from headline([*where, (f"{card.code} " if card.code else "", "code")], card.text, columns)
     margin, shown = margin_of(card.excerpt), card.excerpt
     if shown is not None and (drawn := excerpt_lines(shown, margin, columns, card.style)):
         yield from [gutter(margin), *drawn, gutter(margin)]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gpulint.config import shown_path
 from gpulint.reports import plural
 from gpulint.reports.document import Card, Chart, Diff, Document, Say, Section, Series, Table
-from gpulint.reports.verify.text import growth_text, wasted_title
+from gpulint.reports.verify.report import growth_text, wasted_title
 from gpulint.runtime.record.result import RunResult, Sample
 from gpulint.source.edits import apply_edits, unified_diff
 from gpulint.trial.gains import amount

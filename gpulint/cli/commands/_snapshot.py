@@ -69,7 +69,7 @@ def perform(request: Request) -> int:
 
 def _write(request: Request, summaries: list[Summary], differences: list[Difference]) -> None:
     from gpulint.reports.page import page
-    from gpulint.reports.snapshot import as_json, document
+    from gpulint.reports.snapshot.report import as_json, document
     from gpulint.reports.terminal import write
 
     if request.output_format == "json":

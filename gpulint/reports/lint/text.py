@@ -25,18 +25,15 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TextIO
+from typing import TextIO
 
 from gpulint.findings import Edit, Finding, Fix, Position
 from gpulint.reports import Report, place, place_in, shown
 from gpulint.reports.document import Excerpt
-from gpulint.reports.excerpts import MOST_LINES, SHORTEST, cut, excerpt_lines, gutter, note, room
-from gpulint.reports.layout import Line, linked, paint, printable, quoted, width
+from gpulint.reports.excerpts import MOST_LINES, cut, excerpt_lines, gutter, headline, note, room
+from gpulint.reports.layout import Line, linked, paint, printable
 from gpulint.reports.lint.summary import summary
 from gpulint.source.files import split_lines
-
-_INDENT: Final = "    "  # of a headline's further lines
-_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -110,21 +107,7 @@ def _headline(finding: Finding, columns: int | None, times: int, links: bool) ->
         *_label(finding, links),
         (" ", ""),
     ]
-    message = printable(finding.message)
-    if columns is None:
-        return [[*lead, *quoted(message + (f" × {times}" if times > 1 else ""))]]
-    message += f"{_NO_BREAK}×{_NO_BREAK}{times}" if times > 1 else ""
-    filled = sum(width(text) for text, _ in lead)
-    first, *more = textwrap.wrap(
-        message,
-        max(columns, SHORTEST),
-        initial_indent=" " * filled,
-        subsequent_indent=_INDENT,
-        break_on_hyphens=False,
-        break_long_words=False,
-    ) or [""]
-    first, *more = (line.replace(_NO_BREAK, " ") for line in (first[filled:], *(line[4:] for line in more)))
-    return [[*lead, *quoted(first)], *([(_INDENT, ""), *quoted(line)] for line in more)]
+    return headline(lead, finding.message, columns, times)
 
 
 def _label(finding: Finding, links: bool) -> Line:
