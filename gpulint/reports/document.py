@@ -105,7 +105,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and what is said of each, in one line or in several."""
+    """Names and what is said of each, in one line or in several; the first is "" where all stand below the name."""
 
     listed: tuple[tuple[str, ...], ...]
 

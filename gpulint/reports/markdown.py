@@ -45,7 +45,9 @@ def _block(block: Block) -> Iterator[str]:
         case Say():
             yield from (f"**{block.label}** {_escaped(block.text)}".removeprefix("**** "), "")
         case Facts():
-            yield from (f"- {name}: {_escaped('; '.join(lines))}" for name, *lines in block.listed)
+            yield from (
+                f"- {name}: {_escaped('; '.join(filter(None, lines)))}" for name, *lines in block.listed
+            )
             yield ""
         case Diff():
             text = unified_diff(block.before, block.after, block.path)

@@ -103,7 +103,7 @@ def _block(block: Block) -> str:
 
 def _facts(listed: Iterable[tuple[str, ...]]) -> str:
     inner = "".join(
-        f"<dt>{ticked(name[:1].upper() + name[1:])}</dt><dd>{'<br>'.join(map(ticked, lines))}</dd>"
+        f"<dt>{ticked(name[:1].upper() + name[1:])}</dt><dd>{'<br>'.join(map(ticked, filter(None, lines)))}</dd>"
         for name, *lines in listed
     )
     return f'<dl class="facts">{inner}</dl>' if inner else ""

@@ -3,6 +3,7 @@ read first."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Final, TextIO
@@ -23,10 +24,13 @@ from gpulint.reports.document import (
     sentence,
 )
 from gpulint.reports.excerpts import excerpt_lines, gutter, headline, margin_of, notes
-from gpulint.reports.layout import STYLES, Line, hanging, paint, printable, quoted, width
+from gpulint.reports.layout import Line, hanging, paint, printable, quoted, width
 from gpulint.reports.plot import plot_lines
 
 _LEAST: Final = 30  # columns for the last cell of a row, which is wrapped
+_LEAD: Final = re.compile(
+    r"allocated|reserved|\d+\. "
+)  # of a fact's line: a style's name, or what further lines stand beside
 _PLAIN: Final = str.maketrans({"→": "->", "…": "...", "±": "+-"})
 
 
@@ -81,18 +85,20 @@ def _block(block: Block, columns: int | None, plots: bool) -> Iterator[Line]:
         case Say():
             yield from _said(block, columns)
         case Facts():
-            for name, *lines in block.listed:
-                yield from hanging([("  ", ""), (f"{name}: ", "strong")], lines[0], columns)
-                for line in lines[1:]:
-                    word = line.split()[0]
-                    yield [("    ", ""), (word, word if word in STYLES else ""), (line[len(word) :], "")]
+            for name, first, *lines in block.listed:
+                yield from hanging(
+                    [("  ", ""), (f"{name}: " if first else f"{name}:", "strong")], first, columns
+                )
+                for line in lines:
+                    lead = found[0] if (found := _LEAD.match(line)) else ""
+                    yield from hanging([("    ", ""), (lead, lead)], line.removeprefix(lead), columns)
         case Chart() if plots:
             for plot in block.plots:
                 yield from [[], *plot_lines(plot, min(columns or 72, 80)), []]
         case Diff():
             yield from diff_lines(block.path, block.before, block.after)
         case Trace():
-            yield from ([(printable(line), "")] for line in block.text.splitlines())
+            yield from ([(printable(line), "")] if line else [] for line in block.text.splitlines())
 
 
 def _said(said: Say, columns: int | None) -> Iterator[Line]:
