@@ -84,9 +84,7 @@ FLOORS: dict[str, set[str]] = {
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule units version"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
-    f"{REPORTS}.verify": {REPORTS, f"{REPORTS}.lint"}
-    | of_ours("source config findings units version")
-    | below(RUNTIME, "record parent"),
+    f"{REPORTS}.verify": {REPORTS} | of_ours("source config units version") | below(RUNTIME, "record parent"),
     f"{REPORTS}.trial": {REPORTS, f"{REPORTS}.verify"}
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),

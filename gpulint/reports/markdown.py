@@ -62,7 +62,7 @@ def table(shown: Table) -> Iterator[str]:
     laid = shown.laid()
     if laid.rows:
         yield f"| {' | '.join(map(_escaped, laid.head))} |"
-        yield f"|{'|'.join('---:' if at in laid.numbers else '---' for at in range(len(laid.head)))}|"
+        yield f"| {' | '.join('---:' if at in laid.numbers else '---' for at in range(len(laid.head)))} |"
         for row in laid.rows:
             yield f"| {' | '.join(_cell(one) for one in row)} |"
         yield ""
