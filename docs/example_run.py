@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from gpulint.reports.verify.html import write_page
+from gpulint.reports.page import page as written
+from gpulint.reports.verify.report import document
 from gpulint.runtime.parent.verdict import Verification
 
 ROOT: Final = Path(__file__).parent.parent
@@ -34,7 +35,7 @@ def report() -> str:
     """The page that `gpulint verify --report` writes about the run."""
     with _project() as folder:
         data = json.loads(DATA.read_text(encoding="utf-8").replace(_FOLDER, folder))
-        page = write_page(Verification.from_json(data))
+        page = written(document(Verification.from_json(data)))
     assert folder not in page, "the report names the folder that it was drawn in"
     return page
 

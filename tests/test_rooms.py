@@ -82,16 +82,14 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record parent child observing probes"),
     "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
-    REPORTS: of_ours("source config findings rule units"),
+    REPORTS: of_ours("source config findings rule units version"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
-    f"{REPORTS}.verify": {REPORTS, f"{REPORTS}.lint"}
-    | of_ours("source config findings units version")
-    | below(RUNTIME, "record parent"),
-    f"{REPORTS}.trial": {REPORTS, f"{REPORTS}.lint", f"{REPORTS}.verify"}
+    f"{REPORTS}.verify": {REPORTS} | of_ours("source config units version") | below(RUNTIME, "record parent"),
+    f"{REPORTS}.trial": {REPORTS, f"{REPORTS}.verify"}
     | of_ours("source config units version trial")
     | below(RUNTIME, "record"),
-    f"{REPORTS}.forecast": {REPORTS, f"{REPORTS}.verify"} | of_ours("config forecasting units version"),
-    f"{REPORTS}.snapshot": {REPORTS, f"{REPORTS}.verify"} | of_ours("snapshot units"),
+    f"{REPORTS}.forecast": {REPORTS} | of_ours("config forecasting units version"),
+    f"{REPORTS}.snapshot": {REPORTS} | of_ours("snapshot units"),
     f"{REPORTS}.oom": {REPORTS} | of_ours("memory operator"),
     "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("atomic gate units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),

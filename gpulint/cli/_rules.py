@@ -17,6 +17,8 @@ from gpulint.cli._options import Configured
 from gpulint.config import nearest_rule
 from gpulint.lint.documentation import Page, example_problems, page
 from gpulint.lint.selection import Selection, load_rule_file
+from gpulint.reports.document import Table
+from gpulint.reports.markdown import table
 from gpulint.rule import Rule, RuleSet
 
 _LEAST = 40  # columns for what a rule finds, beside its name
@@ -45,16 +47,12 @@ def print_table(output_format: str, config: Configured, isolated: bool) -> int:
     if output_format == "json":
         click.echo(json.dumps([_described(item, selection) for item in pages], indent=2))
     elif output_format == "markdown":
-        click.echo("| Code | Name | Severity | On | What it finds |\n| --- | --- | --- | --- | --- |")
-        for item in pages:
-            row = (
-                item.rule.code,
-                item.rule.name,
-                item.rule.severity.value,
-                _on(item.rule, enabled),
-                item.summary,
-            )
-            click.echo("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+        head = ("Code", "Name", "Severity", "On", "What it finds")
+        rows = [
+            (one.rule.code, one.rule.name, one.rule.severity.value, _on(one.rule, enabled), one.summary)
+            for one in pages
+        ]
+        click.echo("\n".join(table(Table(head, rows))), nl=False)
     else:
         _columns(pages, enabled)
     return 0

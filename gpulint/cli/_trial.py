@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from io import StringIO
 
 from gpulint.cli import _verify
 from gpulint.cli._dispatch import while_read
@@ -91,27 +91,26 @@ def _tell(request: Request, trial: Trial) -> None:
 def _report(request: Request, trial: Trial) -> None:
     """The page, where one was asked for."""
     if request.report is not None:
-        from gpulint.reports.trial.html import write_page
+        from gpulint.reports.page import page
+        from gpulint.reports.trial import document
 
-        write_report(request.report, write_page(trial, request.dry_run))
+        write_report(request.report, page(document(trial, request.dry_run)))
 
 
 def _print(request: Request, trial: Trial) -> None:
-    if request.output_format == "json":
-        from gpulint.reports.trial.json import write as write_json
+    from gpulint.reports.terminal import write
+    from gpulint.reports.trial import as_json, document
 
-        write_json(trial, sys.stdout)
+    if request.output_format == "json":
+        print(json.dumps(as_json(trial), indent=2))
     elif request.output_format == "markdown":
         sys.stdout.write(_markdown(request, trial))
     else:
-        from gpulint.reports.trial.text import write
-
-        write(trial, sys.stdout, request.dry_run, *on_terminal(request.colour))
+        write(document(trial, request.dry_run), sys.stdout, *on_terminal(request.colour))
 
 
 def _markdown(request: Request, trial: Trial) -> str:
-    from gpulint.reports.trial.markdown import write
+    from gpulint.reports.markdown import markdown
+    from gpulint.reports.trial import document
 
-    out = StringIO()
-    write(trial, out, request.dry_run)
-    return out.getvalue()
+    return markdown(document(trial, request.dry_run))

@@ -109,9 +109,10 @@ def _verified(request: Request, told: Callable[[Verification], Verification]) ->
     _say_how_it_ended(request, verification)
     written = _say_snapshot(request)
     if request.report is not None:
-        from gpulint.reports.verify.html import write_page
+        from gpulint.reports.page import page
+        from gpulint.reports.verify.report import document
 
-        write_report(request.report, write_page(verification))
+        write_report(request.report, page(document(verification)))
     return verification.exit_code if written else 2
 
 
@@ -298,23 +299,23 @@ def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
 
 
 def _print(request: Request, verification: Verification) -> None:
-    if request.output_format == "json":
-        from gpulint.reports.verify.json import write as write_json
+    from gpulint.reports.terminal import write
+    from gpulint.reports.verify.report import as_json, document
 
-        write_json(verification, sys.stdout)
+    if request.output_format == "json":
+        print(json.dumps(as_json(verification), indent=2))
     elif request.output_format == "markdown":
         sys.stdout.write(gate_markdown(verification))
     else:
-        from gpulint.reports.verify.text import write
-
-        write(verification, sys.stdout, *on_terminal(request.colour))
+        write(document(verification), sys.stdout, *on_terminal(request.colour))
 
 
 def gate_markdown(verification: Verification) -> str:
     """How the run stands to its limits, for a pull request or a job's page."""
-    from gpulint.reports.verify.gate import markdown
+    from gpulint.reports.markdown import markdown
+    from gpulint.reports.verify.gate import of_gate
 
-    return markdown(verification)
+    return markdown(of_gate(verification))
 
 
 def _say_how_it_ended(request: Request, verification: Verification) -> None:

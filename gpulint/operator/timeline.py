@@ -21,7 +21,7 @@ from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.units import format_bytes
 
-_PAGE = "gpulint.reports.verify.html"
+_PAGE, _REPORT = "gpulint.reports.page", "gpulint.reports.verify.report"
 
 
 @dataclass(slots=True)
@@ -251,7 +251,8 @@ def write_report(result: RunResult, path: Path) -> Path:
     if path.suffix.lower() in (".html", ".htm"):
         from gpulint.runtime.parent.verdict import verify
 
-        text = str(import_module(_PAGE).write_page(verify(" ".join(result.command), result, ())))
+        told = import_module(_REPORT).document(verify(" ".join(result.command), result, ()))
+        text = str(import_module(_PAGE).page(told))
     else:
         text = json.dumps(result.to_json(), indent=1) + "\n"
     write_atomic(str(path), text.encode())

@@ -20,16 +20,23 @@ STYLES: Final = {
     "warning": "bold yellow",
     "info": "bold cyan",
     "path": "bold",
+    "mono": "bold",
     "strong": "bold",
     "faint": "dim",
     "gutter": "bright_blue",
     "label": "bold bright_blue",
-    "code": "bold cyan",
     "quoted": "bold",
     "fix": "green",
     "removed": "red",
     "added": "green",
     "good": "bold green",
+    "bad": "bold bright_red",
+    "warn": "bold yellow",
+    "mute": "dim",
+    "soft": "dim",
+    "code": "bold cyan",
+    "allocated": "cyan",
+    "reserved": "magenta",
 }
 
 
@@ -88,8 +95,8 @@ def hanging(lead: Line, said: str, columns: int | None) -> Iterator[Line]:
     """Text behind `lead`, its further lines below its first; `columns` are the terminal's, None for no wrapping."""
     indent = sum(width(text) for text, _ in lead)
     text = printable(said)
-    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else [text]
-    for number, line in enumerate(wrapped):
+    wrapped = textwrap.wrap(text, max(columns - indent, 40), break_on_hyphens=False) if columns else []
+    for number, line in enumerate(wrapped or [text]):
         yield [*(lead if number == 0 else [(" " * indent, "")]), *quoted(line)]
 
 

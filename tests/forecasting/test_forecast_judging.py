@@ -17,8 +17,9 @@ from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.recording import Doubt, Mark, Phase, Recording
 from gpulint.forecasting.replaying import replay
 from gpulint.forecasting.result import Said
-from gpulint.reports.forecast.html import write_page
-from gpulint.reports.forecast.text import write
+from gpulint.reports.forecast import document
+from gpulint.reports.page import page
+from gpulint.reports.terminal import write
 
 H200 = card_for("h200")
 WEIGHTS, INPUT, HIDDEN, GRADIENT = 1, 2, 3, 4
@@ -227,10 +228,10 @@ def test_text_and_page_tell_the_same() -> None:
     recording.doubts = [Doubt("compile", "/p/<b>.py", 7)]
     found = judged(run(recording, "2GiB"))
     out = StringIO()
-    write(found, out)
-    page = write_page(found)
+    write(document(found), out)
+    drawn = page(document(found))
     for said in ("does not fit", "3.13 GiB", "torch.compile", "activations", "in step 1 in the backward"):
         assert said in out.getvalue()
-        assert said in page
-    assert "<b>" not in page
+        assert said in drawn
+    assert "<b>" not in drawn
     assert found.to_json()["kinds"]["parameters"] == 100 * MIB

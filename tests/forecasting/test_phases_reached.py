@@ -16,7 +16,7 @@ from gpulint.forecasting.forecasting import forecast
 from gpulint.forecasting.phases import Outline, outline
 from gpulint.forecasting.recorder import Program
 from gpulint.forecasting.result import Forecast
-from gpulint.reports.forecast import words
+from gpulint.reports.forecast import verdict
 
 pytestmark = pytest.mark.usefixtures("warm_scripts")
 
@@ -193,8 +193,8 @@ def test_where_it_is_not_reached_it_is_not_known_whether_it_fits(tmp_path: Path)
         16,
         "this part without gradients was not reached, and what it takes is not known",
     )
-    assert words.verdict(told).startswith("Not known whether it fits: ")
-    assert "train.py:16 was not reached" in words.verdict(told)
+    assert verdict(told).startswith("Not known whether it fits: ")
+    assert "train.py:16 was not reached" in verdict(told)
 
 
 def test_what_this_run_will_not_do_is_not_waited_for(tmp_path: Path) -> None:

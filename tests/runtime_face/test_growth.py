@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gpulint.findings import Finding, Severity
+from gpulint.reports.terminal import write
 from gpulint.reports.verify import progress
-from gpulint.reports.verify.json import as_json
-from gpulint.reports.verify.text import write
+from gpulint.reports.verify.report import as_json, document
 from gpulint.runtime.parent.growth import movement_text, phases
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification, verify
@@ -56,7 +56,7 @@ def verified(*ranks: RankResult, findings: tuple[Finding, ...] = ()) -> Verifica
 
 def text_of(verification: Verification, columns: int | None = None) -> str:
     out = io.StringIO()
-    write(verification, out, False, columns)
+    write(document(verification), out, False, columns)
     return out.getvalue()
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from gpulint.findings import Finding, Severity
-from gpulint.reports.verify.html import write_page
+from gpulint.reports.page import page as write_page
+from gpulint.reports.verify.report import document
 from gpulint.runtime.parent.verdict import Verification, verify
 from gpulint.runtime.record.result import (
     Drift,
@@ -57,7 +58,12 @@ def verification(folder: Path) -> Verification:
         0, 1, environment, End("stopped", EVIL), "optimizer", 3, samples, (drift,), notes=(EVIL,)
     )
     rank = RankResult.from_json(
-        {**rank.to_json(), "holders": [{**held.to_json(), "births": [Held(site, 16, 65536).to_json()]}]}
+        {
+            **rank.to_json(),
+            "holders": [
+                {**held.to_json(), "births": [Held(site, 16, 65536).to_json()], "nodes": 3, "bound": 99}
+            ],
+        }
     )
     run = RunResult(("python", EVIL), rank.end, 3.0, (rank,))
     claim = Finding("GPU101", "held-graph", Severity.ERROR, f"`losses` {EVIL}", str(script), 2, 1, 2, 20)
@@ -86,7 +92,7 @@ class _Reader(HTMLParser):
 
 
 def test_the_page_is_well_formed_self_contained_and_escaped(tmp_path: Path) -> None:
-    page = write_page(verification(tmp_path))
+    page = write_page(document(verification(tmp_path)))
     reader = _Reader()
     reader.feed(page)
     assert reader.stack == []
@@ -101,7 +107,7 @@ def test_the_page_is_well_formed_self_contained_and_escaped(tmp_path: Path) -> N
 
 
 def test_holders_are_listed_on_a_narrow_screen_and_samples_stay_a_table(tmp_path: Path) -> None:
-    page = write_page(verification(tmp_path))
+    page = write_page(document(verification(tmp_path)))
     holders, samples = (page[page.index(title) :] for title in ("Who holds memory", "Every step"))
     assert '<table class="listed">' in holders[: holders.index("</table>")]
     assert '<td class="num" data-head="Autograd nodes">' in holders
@@ -130,7 +136,7 @@ def test_it_opens_in_a_real_browser(browser: str, tmp_path: Path) -> None:
         "mark('reserved', document.querySelector('.s-reserved').classList.contains('hidden'));"
         "mark('width', document.documentElement.scrollWidth <= window.innerWidth);</script></body>"
     )
-    page.write_text(write_page(verification(tmp_path)).replace("</body>", probe), encoding="utf-8")
+    page.write_text(write_page(document(verification(tmp_path))).replace("</body>", probe), encoding="utf-8")
     command = [
         browser,
         "--headless",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
 
 from gpulint.gate.standing import checks
-from gpulint.reports.verify.standing import standing_lines, standing_section
+from gpulint.reports.page import page
+from gpulint.reports.terminal import write
+from gpulint.reports.verify.report import document
 from gpulint.runtime.parent import standing
 from gpulint.runtime.parent.verdict import verify
 from gpulint.runtime.record.besides import (
@@ -30,7 +33,6 @@ from gpulint.runtime.record.result import (
     Sample,
     Site,
 )
-from gpulint.source.sources import Sources
 
 MIB = 1024**2
 HERE = Site("/project/train.py", 8, "train")
@@ -74,8 +76,9 @@ def untouched(name="best", size=4 * MIB, **more):
 
 
 def text(verification):
-    lines = standing_lines(verification, Sources(), None)
-    return "\n".join("".join(part for part, _ in line) for line in lines)
+    out = io.StringIO()
+    write(document(verification), out)
+    return out.getvalue()
 
 
 # -- untouched -----------------------------------------------------------------------------------------------
@@ -91,7 +94,7 @@ def test_what_is_untouched_is_told_worst_first_with_what_del_gives_back():
     assert "no forward, backward or optimizer of 4 training and 2 evaluation steps read or wrote" in said
     assert "`del small` gives all of it back" in said
     assert "`del shared` alone gives back 1.00 MiB, the rest is held by `other` too" in said
-    assert "del small" in standing_section(verification)
+    assert "del small" in page(document(verification))
     assert verification.exit_code == 0
 
 

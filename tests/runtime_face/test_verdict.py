@@ -11,7 +11,8 @@ from gpulint.rules import all_rules
 
 from gpulint.claims import Claim
 from gpulint.findings import Confidence, Finding, Position, Related, Severity
-from gpulint.reports.verify.text import write
+from gpulint.reports.terminal import write
+from gpulint.reports.verify.report import document
 from gpulint.runtime.parent.verdict import Verdict, Verification, verify
 from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import (
@@ -358,7 +359,7 @@ def test_a_forward_for_nothing_names_its_ranks_and_what_it_keeps() -> None:
         "a call keeps 3.00 MiB of activations for nothing (the median); run it under" in found.wasted[0].text
     )
     out = io.StringIO()
-    write(found, out)
+    write(document(found), out)
     assert "found by running `Net` runs with grad enabled, in eval mode, but no backward" in out.getvalue()
     assert "0 findings; 1 forward for nothing." in out.getvalue()
     assert Verification.from_json(found.to_json()) == found
@@ -504,6 +505,6 @@ def test_the_rank_that_grows_is_the_one_that_is_shown() -> None:
     growing = tuple(replace(s, allocated=1000 + 4096 * s.step) for s in samples())
     ranks = (rank(drifts=()), replace(rank(drifts=()), rank=1, samples=growing))
     text = io.StringIO()
-    write(verification([], *ranks), text, False)
+    write(document(verification([], *ranks)), text)
     assert "2 ranks, rank 1 shown" in text.getvalue()
     assert "+4.00 KiB a step" in text.getvalue()

@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from scripts import ABREAST, ACCUMULATING, ASKING, BOUNDED, CLEAN, MISSHAPEN, VALIDATING
 from test_verify_cli import verify
 
-from gpulint.reports.verify.html import write_page
-from gpulint.reports.verify.text import write as write_text
+from gpulint.reports.page import page as write_page
+from gpulint.reports.terminal import write as write_text
+from gpulint.reports.verify.report import document
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.units import format_bytes
@@ -57,9 +58,9 @@ def test_micro_batches_are_seen_and_the_run_has_one_peak(tmp_path: Path) -> None
     (entry,) = json.loads((tmp_path / "memory.json").read_text())["peaks"]
     assert check["now"] == max(entry["allocated"], *entry["others"].values()) > sampled
     peak = format_bytes(check["now"])
-    terminal, page = io.StringIO(), write_page(verification)
-    write_text(verification, terminal)
-    assert f"\n  peak: {peak} (live tensor storages, in the evaluation)\n" in terminal.getvalue()
+    terminal, page = io.StringIO(), write_page(document(verification))
+    write_text(document(verification), terminal)
+    assert re.search(rf"\n  peak +{peak} +live tensor storages, in the evaluation\n", terminal.getvalue())
     assert f"<dt>Peak</dt><dd>{peak}<small>live tensor storages, in the evaluation<" in page
     assert f"{format_bytes(steps[-1].peak)} ┤" in terminal.getvalue()
     assert f" training step {steps[-1].step}, through 4 backwards\n" in terminal.getvalue()
@@ -83,13 +84,13 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
 
     known = {name: value for name, value in data.items() if name not in ("phases", "schema", "version")}
     verification = Verification.from_json(known)
-    page = write_page(verification)
+    page = write_page(document(verification))
     assert f"<dt>Evaluation steps</dt><dd>{evaluation['sampled']}<" in page
     assert "<dt>Training steps</dt><dd>12<" in page
     assert "Memory that would be on the GPU grows by 4.00 KiB an evaluation" in page
 
     terminal = io.StringIO()
-    write_text(verification, terminal)
+    write_text(document(verification), terminal)
     drawn = re.search(r'<script type="application/json">(.*?)</script></figure>', page, re.DOTALL)
     assert drawn is not None
     points = json.loads(drawn[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,8 +46,8 @@ def test_the_peak_by_line_as_text(folder: Path) -> None:
 
 def test_growth_between_two(folder: Path) -> None:
     done = run(folder, "first.pickle", "second.pickle")
-    assert "from first.pickle to second.pickle" in done.stdout
-    assert "+30.00 MiB  +1 blocks (now 1)  project/train.py:9 step" in done.stdout
+    assert "From first.pickle to second.pickle" in done.stdout
+    assert re.search(r"\+30\.00 MiB .* \+1 +1  project/train\.py:9 step\n", done.stdout)
 
 
 def test_json_has_everything_in_bytes(folder: Path) -> None:
@@ -71,7 +72,7 @@ def test_what_if_names_the_best_first_with_the_models_error(folder: Path) -> Non
 
 def test_a_card_that_is_too_small(folder: Path) -> None:
     done = run(folder, "first.pickle", "--what-if", "default", "--capacity", "200MiB")
-    assert "none of these settings has room" in done.stdout
+    assert "None of these settings has room" in done.stdout
     assert "what has to fit into 200.00 MiB" in done.stdout
     assert "T4" not in run(folder, "first.pickle", "--what-if", "default", "--card", "T4").stderr
 
@@ -147,7 +148,7 @@ def test_what_changes_nothing_is_not_said_to_save(tmp_path: Path) -> None:
     program.free(program.malloc(60 * MIB, STEP))
     program.dump(tmp_path / "run.pickle")
     said = run(tmp_path, "run.pickle", "--what-if", "max_split_size_mb:512").stdout
-    assert "the recorded settings reserve as little as any of these" in said
+    assert "The recorded settings reserve as little as any of these" in said
 
 
 def test_a_snapshot_without_a_trace_says_so(tmp_path: Path) -> None:
@@ -155,8 +156,8 @@ def test_a_snapshot_without_a_trace_says_so(tmp_path: Path) -> None:
     program.malloc(3 * MIB, STEP)
     program.dump(tmp_path / "run.pickle")
     said = run(tmp_path, "run.pickle", "--what-if").stdout
-    assert "no trace: only what was there" in said
-    assert "device 0 has no trace of allocations" in said
+    assert "No trace: only what was there" in said
+    assert "Device 0 has no trace of allocations" in said
     assert "What makes the peak" not in said
     assert "older than the trace" not in said
 

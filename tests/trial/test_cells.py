@@ -68,7 +68,7 @@ def test_a_fix_that_pays_is_written_into_its_cell(
     assert json.loads(notebook.read_text()) == before
     assert dispatch(["verify", "--fix", "-q", "train.ipynb"]) == 0, capsys.readouterr()
     shown = capsys.readouterr()
-    assert "pays  GPU101" in shown.out
+    assert "pays GPU101" in shown.out
     assert "written to train.ipynb" in shown.out
     after = json.loads(notebook.read_text())
     sources = ["".join(cell["source"]) for cell in after["cells"]]
@@ -131,7 +131,7 @@ def test_the_modules_that_cells_import_are_linted_tried_and_written(
     notebook.write_text(json.dumps(data))
     assert dispatch(["verify", "--fix", "-q", "train.ipynb"]) == 0, capsys.readouterr()
     shown = capsys.readouterr().out
-    assert "GPU101 helper.py:13" in shown
+    assert "helper.py:13: pays GPU101" in shown
     assert "gpulint-cells-" not in shown
     assert "written to helper.py" in shown
     assert "total += loss." in helper.read_text(encoding="utf-8")

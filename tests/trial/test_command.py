@@ -61,7 +61,7 @@ def test_what_pays_is_written_and_then_nothing_is_left(
 ) -> None:
     assert dispatch(["verify", "--fix", "train.py"]) == 0
     shown = capsys.readouterr()
-    assert "pays  GPU101 train.py:14" in shown.out
+    assert "train.py:14: pays GPU101" in shown.out
     last = shown.out.splitlines()[-1]
     assert re.fullmatch(r"\w.* → .*: the fix pays and changes no result; written to train.py\.", last), last
     assert "run 3 of at most 12: with GPU101, train.py:14" in shown.err

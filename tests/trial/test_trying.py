@@ -255,25 +255,26 @@ def finding_of_bytes(path: Path, old: str, new: str):  # type: ignore[no-untyped
 def test_reports_say_it_all(script: Path, zygote: Zygote) -> None:
     import io
 
-    from gpulint.reports.trial import html, markdown, text
-    from gpulint.reports.trial import json as as_json
+    from gpulint.reports.markdown import markdown
+    from gpulint.reports.page import page
+    from gpulint.reports.terminal import write
+    from gpulint.reports.trial import as_json, document
 
     both = fixes(finding(script, *WRONG), finding(script, *RIGHT))
     trial = try_fixes(Run(str(script)), both, zygote.execute)
+    told = document(trial, dry=True)
     out = io.StringIO()
-    text.write(trial, out, dry=True)
-    shown = out.getvalue()
-    assert "+    kept.append(loss.item())" in shown
-    assert "changes the result  GPU999" in shown
-    assert "called safe and is not" in shown
-    assert "before" in shown
-    data = json.loads(json.dumps(as_json.as_json(trial)))
+    write(told, out)
+    for shown in (out.getvalue(), markdown(told)):
+        assert "+    kept.append(loss.item())" in shown
+        assert "changes the result" in shown
+        assert "called safe and is not" in shown
+        assert "Before" in shown
+    data = json.loads(json.dumps(as_json(trial)))
     assert [one["status"] for one in data["fixes"]] == ["changes the result", "pays"]
     assert data["runs"]["after"]["ranks"]
-    page = html.write_page(trial, dry=True)
-    assert "t-allocated-before" in page
-    assert "kept.append(loss.item())" in page
-    out = io.StringIO()
-    markdown.write(trial, out, dry=True)
-    assert "| pays |" in out.getvalue()
-    assert "```diff" in out.getvalue()
+    drawn = page(told)
+    assert 'class="s-allocated-before"' in drawn
+    assert "kept.append(loss.item())" in drawn
+    assert "- **pays** `" in markdown(told)
+    assert "```diff" in markdown(told)

@@ -78,9 +78,10 @@ def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast])
         raise click.UsageError(f"{error}.") from error
     _tell(request, forecast)
     if request.report is not None:
-        from gpulint.reports.forecast.html import write_page
+        from gpulint.reports.forecast import document
+        from gpulint.reports.page import page
 
-        write_report(request.report, write_page(forecast))
+        write_report(request.report, page(document(forecast)))
     return _status(request, forecast)
 
 
@@ -115,14 +116,13 @@ def _card(request: Request) -> Card:
 
 
 def _tell(request: Request, forecast: Forecast) -> None:
+    from gpulint.reports.forecast import as_json, document
+    from gpulint.reports.terminal import write
+
     if request.output_format == "json":
-        from gpulint.reports.forecast.json import write as write_json
-
-        write_json(forecast, sys.stdout)
-        return
-    from gpulint.reports.forecast.text import write
-
-    write(forecast, sys.stdout, *on_terminal(request.colour))
+        print(json.dumps(as_json(forecast), indent=2))
+    else:
+        write(document(forecast), sys.stdout, *on_terminal(request.colour))
 
 
 def _status(request: Request, forecast: Forecast) -> int:

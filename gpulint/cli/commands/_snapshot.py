@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -15,7 +16,7 @@ import click
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import say
-from gpulint.cli._options import write_report
+from gpulint.cli._options import on_terminal, write_report
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
@@ -67,19 +68,16 @@ def perform(request: Request) -> int:
 
 
 def _write(request: Request, summaries: list[Summary], differences: list[Difference]) -> None:
+    from gpulint.reports.page import page
+    from gpulint.reports.snapshot.report import as_json, document
+    from gpulint.reports.terminal import write
+
     if request.output_format == "json":
-        from gpulint.reports.snapshot.json import write as write_json
-
-        write_json(summaries, differences, sys.stdout)
+        print(json.dumps(as_json(summaries, differences), indent=2))
     else:
-        from gpulint.reports.layout import colour_wanted
-        from gpulint.reports.snapshot.text import write
-
-        write(summaries, differences, sys.stdout, colour_wanted(sys.stdout, request.colour), request.top)
+        write(document(summaries, differences, request.top), sys.stdout, *on_terminal(request.colour))
     if request.report is not None:
-        from gpulint.reports.snapshot.html import write_page
-
-        write_report(request.report, write_page(summaries, differences, request.top))
+        write_report(request.report, page(document(summaries, differences, request.top)))
 
 
 def _settings(request: Request) -> tuple[str, ...] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 
 import click
 
 from gpulint.cli._errors import say
 from gpulint.cli._options import colour as colour_option
+from gpulint.cli._options import on_terminal
 
 
 @click.command(short_help="Explain the out-of-memory messages in a log.")
@@ -46,11 +46,10 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: s
         print(json.dumps(shown, indent=2))
         return 1 if report.occurrences or report.unread else 0
     from gpulint.cli._named import lines_of
-    from gpulint.reports.layout import colour_wanted
-    from gpulint.reports.oom.text import write
+    from gpulint.reports.oom import document
+    from gpulint.reports.terminal import write
 
     raised = {place for one in report.occurrences for place in one.frames}
     found = lines_of(findings, raised) if findings else []
-    columns = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else None
-    write(report, found, sys.stdout, all_of_them, colour_wanted(sys.stdout, colour), columns)
+    write(document(report, found, all_of_them), sys.stdout, *on_terminal(colour))
     return 1 if report.occurrences or report.unread else 0

@@ -1,7 +1,7 @@
 // Hover and arrow keys on the memory timelines, and curves that can be hidden. The page is complete without it.
 "use strict";
 
-for (const figure of document.querySelectorAll("figure.timeline")) {
+for (const figure of document.querySelectorAll("figure")) {
   const points = JSON.parse(figure.querySelector("script").textContent);
   const svg = figure.querySelector("svg");
   const cursor = svg.querySelector(".cursor");

@@ -1,1 +1,1 @@
-"""Memory snapshots, for people and programs: one file a format."""
+"""Memory snapshots, told."""

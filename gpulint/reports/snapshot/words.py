@@ -1,20 +1,22 @@
-"""What the formats for people say in the same words."""
+"""What is said of a snapshot, in words."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Final
 
 from gpulint.reports import plural
 from gpulint.snapshot.lines import Line
 from gpulint.snapshot.recording import Frame
-from gpulint.snapshot.summary import DeviceSummary, Difference, Summary
+from gpulint.snapshot.summary import DeviceSummary, Summary
 from gpulint.snapshot.usage import Usage
 from gpulint.snapshot.whatif import Outcome, WhatIf
 from gpulint.units import format_bytes
 
-UNKNOWN = "no Python stack (a backward's own thread, or recorded without stacks)"
-OLDER = "older than the trace"
+UNKNOWN: Final = "no Python stack (a backward's own thread, or recorded without stacks)"
+OLDER: Final = "older than the trace"
+STRANGERS: Final = "no line of the program has anything alive in both: are these snapshots of one program?"
 
 
 class Paths:
@@ -173,10 +175,3 @@ def outcome(one: Outcome, tried: WhatIf) -> tuple[str, str, str, str]:
     fits = "fits" if tried.capacity is not None else ""
     retried = f", {plural(one.retries, 'retry')}".replace("retrys", "retries") if one.retries else ""
     return name, fits + retried, format_bytes(one.peak_reserved) + wide, f"{against:+.1%}"
-
-
-STRANGERS = "no line of the program has anything alive in both: are these snapshots of one program?"
-
-
-def grown(difference: Difference) -> int:
-    return sum(one.allocated_after - one.allocated_before for one in difference.devices)

@@ -169,7 +169,7 @@ def told_windows(rank: RankResult) -> tuple[WindowFigures, ...]:
     return tuple(sorted(found.values(), key=lambda w: (len(w.seconds), w.name)))
 
 
-def seen_text(window: WindowFigures, arrow: str = "→") -> tuple[str, str]:
+def seen_text(window: WindowFigures) -> tuple[str, str]:
     """`3 seen`, or that growth cannot be told; and how memory stood at their ends where there were several."""
     said = f"{len(window.seconds)} seen"
     if window.is_open:
@@ -181,7 +181,7 @@ def seen_text(window: WindowFigures, arrow: str = "→") -> tuple[str, str]:
         return said, ""
     first, last = window.levels[0], window.levels[-1]
     each = format_bytes(round((last - first) / (window.seen - 1)), signed=True)
-    return said, f"{format_bytes(first)} {arrow} {format_bytes(last)} at their ends, {each} each"
+    return said, f"{format_bytes(first)} → {format_bytes(last)} at their ends, {each} each"
 
 
 def _phase(rank: int, kind: StepKind, samples: Sequence[Sample]) -> Phase:
@@ -227,9 +227,9 @@ def _trend(figure: Figure, kind: StepKind, values: Sequence[int]) -> tuple[Trend
     return one.status, one.slope / stride
 
 
-def movement_text(moved: Movement, arrow: str = "→") -> str:
+def movement_text(moved: Movement) -> str:
     """`1.20 GiB → 1.29 GiB, +4.61 MiB a step`."""
-    ends = f"{format_bytes(moved.first)} {arrow} {format_bytes(moved.last)}"
+    ends = f"{format_bytes(moved.first)} → {format_bytes(moved.last)}"
     if moved.low == moved.high:
         return f"{ends}, flat"
     if moved.status in ("growing", "shrinking", "fragmentation"):

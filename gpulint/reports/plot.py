@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpulint.reports.document import Plot
 from gpulint.reports.layout import Line
 from gpulint.units import format_bytes
 
@@ -38,14 +39,12 @@ def _cells(values: Series, low: int, high: int, width: int, height: int, filled:
     return grid
 
 
-def memory_plot(allocated: Series, reserved: Series | None, columns: int = 60, height: int = 5) -> list[Line]:
-    """Allocated as an area and reserved as a line over the steps, with the scale at the left.
-
-    Nothing where there are fewer than two values.
-    """
+def plot_lines(plot: Plot, columns: int, height: int = 5) -> list[Line]:
+    """With the scale at the left; nothing where there are fewer than two values."""
+    allocated, reserved = plot.area, plot.line
     if len(allocated) < 2:
         return []
-    both = [*allocated, *(reserved or ())]
+    both = [*allocated, *reserved]
     high, low = max(both), min(both)
     low = 0 if high == low or high - low > high / 3 else max(0, low - (high - low) // 4)
     if high == low:
@@ -62,7 +61,9 @@ def memory_plot(allocated: Series, reserved: Series | None, columns: int = 60, h
             over = curve[row][x] if curve is not None else 0
             line.append((chr(0x2800 + (area[row][x] | over)), "reserved" if over else "allocated"))
         lines.append(_joined(line))
-    return lines
+    gap = " " * max(1, width - len(plot.first) - len(plot.last)) if plot.last else ""
+    axis: Line = [(f"{' ' * (margin + 4)}{plot.first}{gap}{plot.last}", "faint")]
+    return [*lines, axis] if plot.first else lines
 
 
 def _joined(line: Line) -> Line:

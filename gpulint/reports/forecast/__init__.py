@@ -1,1 +1,0 @@
-"""How a forecast is told: for people, for programs, as a page."""

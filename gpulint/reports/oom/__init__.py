@@ -1,1 +1,0 @@
-"""What `gpulint oom` finds in a log, for people."""

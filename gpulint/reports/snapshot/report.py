@@ -1,0 +1,300 @@
+"""Snapshots as a document: the peak by line, what stays, fragmentation, settings tried, and what grew from each to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from gpulint.reports import plural, shown
+from gpulint.reports.document import (
+    Block,
+    Cell,
+    Chart,
+    Document,
+    Plot,
+    Say,
+    Section,
+    Series,
+    Table,
+    Tip,
+    Value,
+    sentence,
+)
+from gpulint.reports.snapshot.words import (
+    STRANGERS,
+    Paths,
+    covered,
+    doubts,
+    error,
+    fragmentation,
+    has_trace,
+    outcome,
+    paths_of,
+    recommendation,
+    room,
+)
+from gpulint.snapshot.growth import Growth
+from gpulint.snapshot.lines import Line
+from gpulint.snapshot.recording import Frame
+from gpulint.snapshot.summary import DeviceSummary, Difference, Summary
+from gpulint.snapshot.usage import Share, Usage
+from gpulint.snapshot.whatif import WhatIf
+from gpulint.units import format_bytes
+
+_MOST_OOMS: Final = 50
+
+
+def as_json(summaries: Sequence[Summary], differences: Sequence[Difference]) -> dict[str, Any]:
+    """Sizes are bytes; a line is a list of frames, the innermost first, and `kind` says what it is if it is not the program's own.
+    `growth` is from each snapshot to the next."""
+    return {"snapshots": [_plain(one) for one in summaries], "growth": [_plain(one) for one in differences]}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Line):
+        return {"kind": value.kind, "frames": [_plain(frame) for frame in value.frames]}
+    if isinstance(value, Frame):
+        return {"file": value.file, "line": value.line, "name": value.name}
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.name != "alive"}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def document(summaries: Sequence[Summary], differences: Sequence[Difference], most: int) -> Document:
+    """The whole report; at most `most` rows of a table on a terminal."""
+    paths = paths_of(summaries)
+    names = ", ".join(shown(one.path) for one in summaries)
+    style, headline = _conclusion(summaries, differences)
+    sections = [_difference(one, paths, most) for one in differences]
+    for summary in summaries:
+        for one in summary.devices:
+            of = f", device {one.usage.device}" if len(summary.devices) > 1 else ""
+            of += f" of {shown(summary.path)}" if len(summaries) > 1 else ""
+            sections += _device(one, paths, most, of)
+    below = [Say(f"Paths are below {paths.folder}.", "soft")] if paths.folder else []
+    host = [
+        Say(f"{shown(one.path)}: {format_bytes(one.host)} of pinned host memory.")
+        for one in summaries
+        if one.host
+    ]
+    settings = "; ".join(dict.fromkeys(one.settings or "default" for one in summaries))
+    return Document(
+        f"gpulint snapshot: {names}",
+        names,
+        f"allocator settings: {settings}",
+        style,
+        headline,
+        (*sections, Section("", (*host, *below))),
+    )
+
+
+def _conclusion(summaries: Sequence[Summary], differences: Sequence[Difference]) -> tuple[str, str]:
+    """How the outcome is styled, and the outcome: growth where there are several, otherwise the peak and its largest line."""
+    if differences:
+        grown = sum(one.allocated_after - one.allocated_before for two in differences for one in two.devices)
+        said = f"{format_bytes(abs(grown))} {'more' if grown > 0 else 'less'} allocated at the end than at the beginning"
+        return "bad" if grown > 0 else "good", f"{said}; {plural(len(summaries), 'snapshot')} compared"
+    devices = summaries[0].devices if summaries else ()
+    if not devices:
+        return "info", "Nothing was ever reserved on a GPU"
+    worst = max(devices, key=lambda one: one.usage.peak_allocated)
+    if worst.what_if is not None and not worst.usage.ooms:
+        return "info", recommendation(worst.what_if)
+    usage = worst.usage
+    peak = (
+        f"Peak {format_bytes(usage.peak_allocated)} allocated, {format_bytes(usage.peak_reserved)} reserved"
+    )
+    if usage.at_peak and has_trace(usage):
+        most = usage.at_peak[0]
+        first = paths_of(summaries).line(most.line)[0]
+        peak += f"; {most.bytes / max(1, usage.peak_allocated):.0%} of it: {first}"
+    if usage.ooms:
+        return "bad", f"Out of memory, {plural(len(usage.ooms), 'time')}. {peak}"
+    return "info", peak
+
+
+def _device(device: DeviceSummary, paths: Paths, most: int, of: str) -> Iterator[Section]:
+    """`of` says in each title which it is, where there are several."""
+    usage, traced = device.usage, has_trace(device.usage)
+    ooms = [
+        (oom.asked, oom.allocated, oom.reserved, oom.free, _stack(oom.line, paths))
+        for oom in usage.ooms[:_MOST_OOMS]
+    ]
+    wanted = device.what_if and room(device.what_if)
+    tried: tuple[Block, ...] = (Say(sentence(device.untried), "warn"),) if device.untried else ()
+    sections: list[tuple[str, tuple[Block, ...]]] = [
+        ("Memory", (Say(sentence(covered(usage)), "soft"), _figures(device))),
+        ("Allocated and reserved over the trace", tuple(_chart(usage)) if traced else ()),
+        ("What makes the peak", (_shares(usage.at_peak, paths, most, traced),) if traced else ()),
+        (
+            f"What if{f': {wanted}' if wanted else ''}",
+            tuple(_what_if(device.what_if)) if device.what_if is not None else tried,
+        ),
+        ("What stays at the end", (_shares(usage.at_end, paths, most, traced),)),
+        ("Reserved and not allocated, at the end", tuple(_fragmentation(device, paths, most))),
+        (
+            f"Out of memory, {plural(len(usage.ooms), 'time')}",
+            (
+                Table(
+                    ("Asked for", "Allocated", "Reserved", "Left on the card", "Line"), ooms, 5, "other time"
+                ),
+            ),
+        ),
+        ("Doubts", tuple(Say(sentence(said)) for said in doubts(usage))),
+    ]
+    yield from (Section(title + of, blocks) for title, blocks in sections)
+    yield Section(f"Streams and memory pools{of}", (_parts(device),))
+    yield Section(f"Segments with the most free bytes{of}", (_held(device, paths),), folded=True)
+
+
+def _figures(device: DeviceSummary) -> Table:
+    usage = device.usage
+    rows: list[tuple[Value, ...]] = [("at the end", usage.end_allocated, usage.end_reserved)]
+    if has_trace(usage):
+        rows.insert(0, ("peak", usage.peak_allocated, usage.peak_reserved))
+    return Table(("", "Allocated", "Reserved"), rows)
+
+
+def _chart(usage: Usage) -> Iterator[Chart]:
+    """Allocated and reserved, at most, with times under the axis, or the numbers of events where the trace has none, and marks where
+    requests failed."""
+    points = usage.timeline
+    if len(points) < 2:
+        return
+    last, timed = len(points) - 1, points[-1].after > 0
+    allocated, reserved = [one.allocated for one in points], [one.reserved for one in points]
+    yield Chart(
+        f"Memory of device {usage.device} over {usage.events} events: allocated at most {format_bytes(usage.peak_allocated)},"
+        f" reserved at most {format_bytes(usage.peak_reserved)}",
+        (
+            Series(
+                "allocated",
+                "allocated, at most",
+                tuple((n / last, size) for n, size in enumerate(allocated)),
+                True,
+            ),
+            Series(
+                "reserved", "reserved, at most", tuple((n / last, size) for n, size in enumerate(reserved))
+            ),
+        ),
+        tuple(
+            (n / last, f"{one.after:.2f} s" if timed else f"{one.event:,}") for n, one in enumerate(points)
+        ),
+        marks=tuple(
+            (oom.event / max(1, usage.events), f"out of memory: {format_bytes(oom.asked)} asked for")
+            for oom in usage.ooms[:_MOST_OOMS]
+        ),
+        tips=tuple(
+            Tip(
+                n / last,
+                one.allocated,
+                (
+                    f"after {one.after:.2f} s, event {one.event:,}",
+                    f"allocated: {format_bytes(one.allocated)}",
+                    f"reserved: {format_bytes(one.reserved)}",
+                ),
+            )
+            for n, one in enumerate(points)
+        ),
+        plots=(Plot(allocated, reserved),),
+    )
+
+
+def _stack(line: Line, paths: Paths) -> Cell:
+    first, *others = paths.line(line)
+    return Cell(first, "soft" if line.kind in ("older", "unknown", "library") else "mono", tuple(others))
+
+
+def _shares(shares: Sequence[Share], paths: Paths, most: int, traced: bool) -> Table:
+    rows = [
+        (
+            share.bytes,
+            f"{share.blocks:,}",
+            share.older if traced and share.older and share.line.kind != "older" else "",
+            _stack(share.line, paths),
+        )
+        for share in shares
+    ]
+    whole = max(1, sum(share.bytes for share in shares))
+    return Table(("Bytes", "Blocks", "Older than the trace", "Line"), rows, most, "other line", whole)
+
+
+def _fragmentation(device: DeviceSummary, paths: Paths, most: int) -> Iterator[Block]:
+    yield from (Say(sentence(said)) for said in fragmentation(device))
+    pins = [
+        (pin.free, f"{pin.segments:,}", pin.bytes, _stack(pin.line, paths))
+        for pin in device.fragmentation.pins
+    ]
+    yield Table(("Free", "In segments", "Kept by", "Line"), pins, most, "other line")
+
+
+def _held(device: DeviceSummary, paths: Paths) -> Table:
+    rows = [
+        (one.free, one.size, str(one.blocks), one.largest_free, _together(one.lines, paths))
+        for one in device.fragmentation.held
+    ]
+    return Table(("Free", "Size", "Blocks", "Largest free", "Lines"), rows)
+
+
+def _parts(device: DeviceSummary) -> Table:
+    """What each stream and private pool has, where there are several."""
+    rows = [
+        (
+            str(one.stream),
+            "" if one.pool == (0, 0) else f"{one.pool[0]}.{one.pool[1]}",
+            one.allocated,
+            one.reserved,
+            str(one.segments),
+        )
+        for one in device.fragmentation.parts
+    ]
+    return Table(
+        ("Stream", "Private pool", "Allocated", "Reserved", "Segments"), rows if len(rows) > 1 else ()
+    )
+
+
+def _together(lines: Iterable[Line], paths: Paths) -> Cell:
+    first, *others = (said for line in lines for said in paths.line(line))
+    return Cell(first, "mono", tuple(others))
+
+
+def _what_if(tried: WhatIf) -> Iterator[Block]:
+    yield Say(sentence(recommendation(tried)))
+    rows = [
+        (Cell(name, "mono"), reserved, against, fits)
+        for name, fits, reserved, against in (outcome(one, tried) for one in tried.outcomes)
+    ]
+    yield Table(("Settings", "Reserved at most", "Against the recorded", "Fits"), rows)
+    yield Say(sentence(error(tried)), "soft")
+    yield from (Say(sentence(said), "warn", "doubt") for said in tried.doubts)
+
+
+def _difference(difference: Difference, paths: Paths, most: int) -> Section:
+    title = f"From {shown(difference.before)} to {shown(difference.after)}"
+    return Section(title, tuple(block for one in difference.devices for block in _growth(one, paths, most)))
+
+
+def _growth(growth: Growth, paths: Paths, most: int) -> Iterator[Block]:
+    """What moved most first."""
+    moved = format_bytes(growth.allocated_after - growth.allocated_before, signed=True)
+    held = format_bytes(growth.reserved_after - growth.reserved_before, signed=True)
+    yield Say(f"Device {growth.device}: allocated {moved}, reserved {held}.")
+    rows = [
+        (
+            format_bytes(one.grown, signed=True),
+            one.before,
+            one.after,
+            f"{one.blocks_after - one.blocks_before:+,}",
+            f"{one.blocks_after:,}",
+            _stack(one.line, paths),
+        )
+        for one in sorted(growth.changes, key=lambda one: -abs(one.grown))
+    ]
+    yield Table(("Change", "Before", "After", "Blocks", "Now", "Line"), rows, 2 * most, "other line")
+    if not rows:
+        yield Say("The same lines have the same alive.", "good")
+    if growth.strangers:
+        yield Say(sentence(STRANGERS), "warn", "doubt")

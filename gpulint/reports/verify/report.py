@@ -1,0 +1,396 @@
+"""A verification as a document: how memory moved, each verdict beside its source line, what nobody predicted, limits, the run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from gpulint.config import shown_path
+from gpulint.reports import plural
+from gpulint.reports.document import (
+    Block,
+    Card,
+    Document,
+    Excerpt,
+    Facts,
+    Say,
+    Section,
+    Table,
+    Trace,
+    Value,
+    whole_line,
+)
+from gpulint.reports.verify.chart import chart
+from gpulint.reports.verify.gate import TITLE, gate_blocks, gate_headline
+from gpulint.reports.verify.standing import ranks_text, standing
+from gpulint.runtime.parent.evidence import Evidence
+from gpulint.runtime.parent.growth import (
+    SAID,
+    movement_text,
+    notes,
+    peak_text,
+    phases,
+    seen_text,
+    told_windows,
+)
+from gpulint.runtime.parent.judging import nodes_text
+from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
+from gpulint.runtime.record.result import RankResult, Sample, Site
+from gpulint.source.sources import Sources
+from gpulint.units import format_bytes
+
+SCHEMA: Final = 1
+_STYLES: Final = {
+    "confirmed": "bad",
+    "confirmed, negligible on the GPU": "warn",
+    "refuted": "good",
+    "inconclusive": "info",
+    "not reached": "mute",
+}
+_STATUSES: Final = ("confirmed", "refuted", "inconclusive", "not reached")
+_ENVIRONMENT: Final = {
+    "python": "Python",
+    "torch": "torch",
+    "device_name": "device",
+    "cuda": "CUDA",
+    "driver": "driver",
+    "probe": "probe",
+    "allocator": "allocator settings",
+    "platform": "platform",
+    "date": "date",
+}
+_MOST: Final = 10  # places of one kind on a terminal
+_MOST_RANKS: Final = 8
+_MOST_ROWS: Final = 200
+
+
+def as_json(verification: Verification) -> dict[str, Any]:
+    """Verdicts, what was not predicted, and the whole run as it was measured. `schema` changes when a field changes its meaning."""
+    from gpulint.version import __version__
+
+    data = verification.to_json()
+    run = data.pop("run")
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "exit_code": verification.exit_code,
+        "drift": verification.drift,
+        "sampled_steps": verification.sampled,
+        "idle": [one.to_json() for one in verification.idle],
+        "tied": [one.to_json() for one in verification.tied],
+        "host_growth": [one.to_json() for one in verification.host_growth],
+        "phases": [phase.to_json() for phase in verification.phases],
+        **data,
+        "run": run,
+    }
+
+
+def document(verification: Verification) -> Document:
+    """The whole report."""
+    sources = Sources()
+    ranks = verification.run.ranks
+    told = _telling(ranks)
+    style, headline = _conclusion(verification)
+    found = [_verdict(one, sources) for one in verification.verdicts]
+    watched = _only_watched(verification)
+    none = (
+        []
+        if found or watched
+        else [Say("The linter found nothing in the script and its own modules.", "soft")]
+    )
+    return Document(
+        f"gpulint {'run' if watched else 'verify'}: {verification.target}",
+        verification.target,
+        _lead(verification, told) if told is not None else "",
+        style,
+        headline,
+        (
+            *([_memory(told, len(ranks) > 1, False)] if told is not None else []),
+            *(_memory(rank, True, True) for rank in ranks[:_MOST_RANKS] if rank is not told),
+            Section("Findings, judged", (*found, *none)),
+            Section(
+                "Growth that no finding predicted", tuple(_unpredicted(verification, sources)), most=_MOST
+            ),
+            Section(
+                "Forwards that no backward goes through", tuple(_wasted(verification, sources)), most=_MOST
+            ),
+            Section("Growth that is not counted as drift", tuple(_accounted(verification)), most=_MOST),
+            Section("Held, and not used", tuple(standing(verification, sources))),
+            Section("Remarks", tuple(_remarks(verification))),
+            Section(TITLE, tuple(gate_blocks(verification, sources))),
+            Section("Who holds memory of earlier steps", (_holders(verification),), folded=True),
+            Section("Environment", tuple(_environment(verification)), folded=True),
+            *(_samples(rank, watched, len(ranks) > 1) for rank in ranks[:_MOST_RANKS]),
+        ),
+        tuple(_figures(verification, told)) if told is not None else (),
+        _closing(verification),
+    )
+
+
+def _telling(ranks: Sequence[RankResult]) -> RankResult | None:
+    """The rank whose memory grew most, the first of equals."""
+
+    def growth(rank: RankResult) -> int:
+        kind = Evidence(rank).main_kind()
+        amounts = [
+            s.allocated for s in rank.samples if s.kind == kind and s.sampled and s.allocated is not None
+        ]
+        return amounts[-1] - amounts[0] if amounts else 0
+
+    return max(ranks, key=growth) if ranks else None
+
+
+def _lead(verification: Verification, rank: RankResult) -> str:
+    environment = rank.environment
+    if not rank.samples and environment.torch is None:
+        return ""  # nothing ran of which anything could be said
+    where = environment.device_name or environment.device
+    if environment.device == "cpu":
+        where = f"the CPU ({where})" if environment.device_name else "the CPU"
+    number = len(verification.run.ranks)
+    parts = [
+        f"on {where}",
+        f"torch {environment.torch}" if environment.torch else "",
+        f"{number} ranks, rank {rank.rank} shown" if number > 1 else "",
+        f"{verification.run.seconds:.1f} s",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _only_watched(verification: Verification) -> bool:
+    """Whether this is the timeline of `gpulint run`: samples by time, nothing judged."""
+    ranks = verification.run.ranks
+    return bool(ranks) and all(rank.boundary == "none" for rank in ranks) and not verification.verdicts
+
+
+def _conclusion(verification: Verification) -> tuple[str, str]:
+    """How the outcome is styled, and the outcome in a sentence."""
+    if _only_watched(verification) and not verification.failed:
+        return "good", "The program was watched while it ran; nothing was judged"
+    gate = verification.gate
+    if verification.failed:
+        return "bad", f"The script could not be verified: {verification.trouble}"
+    if gate is not None and gate.problems:
+        return "bad", f"The run could not be held against its limits: {gate.problems[0]}"
+    if gate is not None and gate.exceeded:
+        return "bad", f"A limit on the peak was exceeded: {gate.exceeded[0].text}"
+    if verification.drifting:
+        subject = "Memory on the GPU" if verification.on_gpu else "Memory that would be on the GPU"
+        return "bad", f"{subject} grows by {verification.said_drift}"
+    if not verification.sampled:
+        return "warn", "No step was sampled: nothing was measured"
+    if (
+        verification.count("confirmed")
+        or verification.unpredicted
+        or verification.unexplained
+        or verification.wasted
+    ):
+        return "warn", f"No drift {verification.where} above {format_bytes(verification.max_drift)} a step"
+    return "good", f"No drift {verification.where} was measured"
+
+
+def _closing(verification: Verification) -> str:
+    """``3 findings: 2 confirmed, 1 refuted; 1 unpredicted. Drift on the GPU: 4.61 MiB a step.``"""
+    counts = [f"{number} {status}" for status in _STATUSES if (number := verification.count(status))]  # type: ignore[arg-type]
+    idle = sum(one.what.bytes for one in verification.idle)
+    said = [
+        plural(len(verification.verdicts), "finding") + (f": {', '.join(counts)}" if counts else ""),
+        f"{len(verification.unpredicted)} unpredicted" if verification.unpredicted else "",
+        f"{plural(len(verification.wasted), 'forward')} for nothing" if verification.wasted else "",
+        f"{format_bytes(idle)} untouched" if idle else "",
+    ]
+    line = "; ".join(filter(None, said))
+    drift = f" Drift {verification.where}: {verification.said_drift}"
+    if verification.max_drift:
+        drift += f" ({format_bytes(verification.max_drift)} allowed)"
+    if verification.failed:
+        until = f"{drift} until then." if verification.sampled else ""
+        return f"{line}. Not verified: {verification.trouble}.{until}"
+    if not verification.sampled:
+        return f"{line}. No step was sampled."
+    headline = gate_headline(verification)
+    return f"{line}.{drift}.{f' {headline}.' if headline else ''}"
+
+
+def _figures(verification: Verification, rank: RankResult) -> Iterator[tuple[str, Value, str]]:
+    watched = _only_watched(verification)
+    if watched:
+        yield "samples", str(len(rank.samples)), "by time, not by step"
+    else:
+        ours = [phase for phase in phases(rank) if phase.sampled]
+        for phase in ours:
+            yield f"{phase.name} steps", str(phase.sampled), f"sampled after {phase.warmup} of warm-up"
+        if not ours:
+            yield "steps sampled", "0", ""
+        yield "drift", verification.said_drift, verification.where
+    yield "peak", *(peak_text(verification.run) or ("not measured", ""))
+    reserved = [one.most_reserved for one in verification.run.ranks if one.most_reserved is not None]
+    yield "most reserved", max(reserved) if reserved else "not measured", ""
+    if not watched:
+        middle = Evidence(rank).step_seconds()
+        yield (
+            "step time",
+            f"{middle * 1000:.1f} ms" if middle is not None else "not measured",
+            "median, watched",
+        )
+
+
+# -- memory by step ------------------------------------------------------------------------------------------
+
+
+def _memory(rank: RankResult, several: bool, folded: bool) -> Section:
+    """For each kind of step and window how many there were and how memory moved; and the chart."""
+    title = f"Memory by step, rank {rank.rank}" if several else "Memory by step"
+    drawn = chart(rank, title)
+    moved = Facts(tuple(_moved(rank))) if rank.boundary != "none" else None
+    return Section(title, tuple(block for block in (moved, drawn) if block is not None), folded)
+
+
+def _moved(rank: RankResult) -> Iterator[tuple[str, ...]]:
+    for phase in phases(rank):
+        name, _, said = phase.headline.partition(": ")
+        yield (
+            name,
+            said,
+            *(f"{SAID.get(one.figure, one.figure):<10} {movement_text(one)}" for one in phase.figures),
+        )
+    for window in told_windows(rank):
+        said, levels = seen_text(window)
+        told = f"{said}, {site_text(window.site)}"
+        yield (window.name, told, f"{'allocated':<10} {levels}") if levels else (window.name, told)
+
+
+def site_text(site: Site) -> str:
+    """`model.py:12 in forward`."""
+    if not site.file:
+        return "no Python line (backward, or a library's thread)"
+    return f"{os.path.basename(site.file)}:{site.line} in {site.function}"
+
+
+# -- what was found ------------------------------------------------------------------------------------------
+
+
+def _verdict(verdict: Verdict, sources: Sources) -> Card:
+    said = {
+        "measured": verdict.text,
+        "doubt": verdict.doubt,
+        "holder": verdict.holder,
+        "born": ", ".join(map(site_text, verdict.born)) if verdict.status == "confirmed" else "",
+        "ran": "" if verdict.hits is None else "once" if verdict.hits == 1 else f"{verdict.hits} times",
+    }
+    lines = sources.lines(verdict.file)
+    return Card(
+        verdict.headline,
+        _STYLES[verdict.headline],
+        f"{shown_path(verdict.file)}:{verdict.line}:{verdict.column}",
+        verdict.message,
+        tuple((name, text) for name, text in said.items() if text),
+        verdict.code,
+        Excerpt(lines, verdict.line, verdict.column, verdict.end_line, verdict.end_column),
+    )
+
+
+def _unpredicted(verification: Verification, sources: Sources) -> Iterator[Block]:
+    for found in verification.unpredicted[:_MOST_ROWS]:
+        facts = [("holder", found.text), ("born", ", ".join(map(site_text, found.born)))]
+        yield Card(
+            "unpredicted",
+            "bad" if found.device > 0 else "warn",
+            f"{shown_path(found.file)}:{found.line}" if found.file and found.line else "",
+            growth_text(found, verification.where),
+            tuple((name, text) for name, text in facts if text),
+            excerpt=whole_line(sources, found.file, found.line),
+        )
+
+
+def _wasted(verification: Verification, sources: Sources) -> Iterator[Block]:
+    """Forwards that build graphs for no backward, as running alone has found them."""
+    for found in verification.wasted[:_MOST_ROWS]:
+        place, facts = f"{shown_path(found.file)}:{found.line}", (("measured", found.text),)
+        excerpt = whole_line(sources, found.file, found.line)
+        yield Card("found by running", "warn", place, wasted_title(found), facts, excerpt=excerpt)
+
+
+def wasted_title(found: Wasted) -> str:
+    """What is wrong, in words."""
+    evaluation = ", in eval mode" if found.mode == "eval" else ""
+    return (
+        f"`{found.module}` runs with grad enabled{evaluation}, but no backward goes through it"
+        f"{ranks_text(found.ranks)}"
+    )
+
+
+def growth_text(found: Unpredicted, where: str) -> str:
+    """What grows, in words; `where` is "on the GPU", or what stands for it on a machine without one."""
+    parts = []
+    if found.device > 0 or not (found.nodes >= 1 or found.host >= 1):
+        parts.append(f"{found.rate} {where}")
+    if found.nodes >= 1:
+        parts.append(f"{nodes_text(found.nodes)} a step on the host")
+    if found.host >= 1:
+        parts.append(f"{format_bytes(round(found.host))} a step of host memory")
+    return "growth that no finding explains: " + ", ".join(parts) + ranks_text(found.ranks)
+
+
+def _accounted(verification: Verification) -> Iterator[Block]:
+    """The growth that is no drift, and the growth of which nobody knows."""
+    for growth in verification.unexplained:
+        yield Say(growth.text + ranks_text(growth.ranks), "warn", "unexplained")
+    for one in verification.harmless[:_MOST_ROWS]:
+        yield Say(one.text + ranks_text(one.ranks), "good" if one.label == "harmless" else "warn", one.label)
+
+
+# -- the run -------------------------------------------------------------------------------------------------
+
+
+def _holders(verification: Verification) -> Table:
+    rows = [
+        (
+            holder.text,
+            holder.place,
+            holder.bytes,
+            str(holder.nodes or ""),
+            "yes" if holder.through_graph else "",
+            f"at most {holder.bound}" if holder.bound is not None else "",
+        )
+        for rank in verification.run.ranks
+        for holder in rank.holders
+    ]
+    return Table(
+        ("Holder", "Where", "Kept", "Autograd nodes", "Through the graph", "Limit"), rows[:_MOST_ROWS]
+    )
+
+
+def _remarks(verification: Verification) -> Iterator[Say]:
+    for trend in verification.fragmentation:
+        yield Say(f"{trend.reason}. {trend.advice}.", "warn", "fragmentation")
+    for said in notes(verification.run):
+        yield Say(said, "mute", "note")
+
+
+def _environment(verification: Verification) -> Iterator[Block]:
+    run = verification.run
+    facts = [("command", f"`{shlex.join(run.command)}`"), ("ended", run.end.message)]
+    for rank in run.ranks[:1]:
+        listed = ((name, getattr(rank.environment, field)) for field, name in _ENVIRONMENT.items())
+        facts += [(name, str(value)) for name, value in listed if value]
+    yield Facts(tuple(facts))
+    if run.end.traceback and verification.failed:
+        yield Trace(run.end.traceback)
+
+
+def _samples(rank: RankResult, watched: bool, several: bool) -> Section:
+    what, time = ("Sample", "After") if watched else ("Step", "Time")
+    name = f"Every {what.lower()}{f' of rank {rank.rank}' if several else ''}"
+    head = (what, "Kind", "Allocated", "Peak", "Reserved", "Host (RSS)", time)
+    rows = [_sample(sample, watched) for sample in rank.samples[:_MOST_ROWS]]
+    return Section(name, (Table(head, rows),), folded=True)
+
+
+def _sample(sample: Sample, watched: bool) -> tuple[Value, ...]:
+    kind = "by time" if watched else sample.kind if sample.sampled else f"{sample.kind}, warm-up"
+    sizes = (sample.allocated, sample.peak, sample.reserved, sample.rss)
+    time = f"{sample.seconds:.1f} s" if watched else f"{sample.duration * 1000:.1f} ms"
+    return str(sample.step), kind, *("" if size is None else size for size in sizes), time
