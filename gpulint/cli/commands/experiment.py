@@ -57,11 +57,10 @@ def fragmentation(
     """Fill memory, punch holes, ask for one large piece; and run batches of varying length: under each setting."""
     from gpulint.memory import alloc_conf
     from gpulint.operator import experiment
-    from gpulint.operator.scenarios import SETTINGS, standard
 
-    chosen = tuple("" if text == "default" else text for text in settings) or SETTINGS
+    chosen = tuple("" if text == "default" else text for text in settings) or experiment.SETTINGS
     try:
-        scenarios = standard(size, count, free_every, ask)
+        scenarios = experiment.standard(size, count, free_every, ask)
         for text in chosen:
             alloc_conf.parse(text)
     except ValueError as error:

@@ -80,7 +80,11 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
             cards: list[Any] | None = gpu.read_cards(nvml)
     except gpu.NoDriver:
         cards = None
-    allowed, refused = gpu.candidates(pids, cards)
+    try:
+        allowed, refused = gpu.candidates(pids, cards)
+    except gpu.NoDriver as missing:
+        say(str(missing))
+        return 2
     for refusal in refused:
         say(f"{refusal.pid} is left alone: {refusal.reason}")
     for process in allowed:
@@ -93,10 +97,7 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
         return 1
     failed = bool(refused)
     for process in allowed:
-        try:
-            outcome = processes.end(process, grace, print)
-        except PermissionError:
-            outcome = "alive"
+        outcome = processes.end(process, grace, print)
         print(f"{process.pid}: {_OUTCOMES[outcome]}")
         failed |= outcome == "alive"
     return 1 if failed else 0
@@ -128,10 +129,11 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
     import json
 
     from gpulint.operator import accounting
+    from gpulint.operator.gpu import NoDriver
 
     try:
         told = accounting.told(pid, timeout, measure_context)
-    except accounting.NoProcess as missing:
+    except (accounting.NoProcess, NoDriver) as missing:
         say(str(missing))
         return 2
     print(json.dumps(told.to_json(), indent=2) if as_json else "\n".join(told.lines()))
@@ -162,10 +164,11 @@ def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:
     Exit status: 0, or 2 where no snapshot was written.
     """
     from gpulint.operator import accounting
+    from gpulint.operator.gpu import NoDriver
 
     try:
         print(accounting.snapshot(pid, file, seconds, timeout))
-    except (accounting.NoProcess, accounting.NoAnswer, ValueError) as problem:
+    except (accounting.NoProcess, NoDriver, accounting.NoAnswer, ValueError) as problem:
         print(f"gpulint: {problem}", file=sys.stderr)
         return 2
     return 0
