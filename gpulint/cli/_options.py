@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import click
@@ -66,6 +67,17 @@ def configuration(heading: str = "Options") -> Callable[[Decorated], Decorated]:
         return config(isolated(command))
 
     return decorated
+
+
+Options = TypeVar("Options", bound="Given")
+
+
+class Given(SimpleNamespace):
+    """The options of a command as given, by their names."""
+
+    def but(self: Options, **changes: Any) -> Options:
+        """The same with some others."""
+        return type(self)(**{**vars(self), **changes})
 
 
 def taken(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:

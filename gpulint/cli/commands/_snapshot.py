@@ -15,7 +15,7 @@ import click
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import say
-from gpulint.cli._options import write_report
+from gpulint.cli._options import Given, write_report
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
@@ -26,25 +26,7 @@ CONTEXT = 2**29  # bytes of a card for the CUDA context, which is not torch's to
 SOME = "sensible settings"  # what --what-if stands for without a value
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The options of the command, as given."""
-
-    files: tuple[str, ...]
-    device: int | None
-    depth: int
-    full: bool
-    top: int
-    what_if: tuple[str, ...]
-    capacity: str | None
-    card: str | None
-    output_format: str
-    report: str | None
-    colour: str
-    quiet: bool
-
-
-def perform(request: Request) -> int:
+def perform(request: Given) -> int:
     """Read the snapshots, print what they say, write the page; the exit status."""
     asked = Asked(
         0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
@@ -66,7 +48,7 @@ def perform(request: Request) -> int:
     return 0
 
 
-def _write(request: Request, summaries: list[Summary], differences: list[Difference]) -> None:
+def _write(request: Given, summaries: list[Summary], differences: list[Difference]) -> None:
     if request.output_format == "json":
         from gpulint.reports.snapshot.json import write as write_json
 
@@ -82,7 +64,7 @@ def _write(request: Request, summaries: list[Summary], differences: list[Differe
         write_report(request.report, write_page(summaries, differences, request.top))
 
 
-def _settings(request: Request) -> tuple[str, ...] | None:
+def _settings(request: Given) -> tuple[str, ...] | None:
     """The settings to try. Raises click.UsageError for what is none."""
     if not request.what_if:
         if request.capacity is not None or request.card is not None:
@@ -105,7 +87,7 @@ def _settings(request: Request) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _capacity(request: Request) -> int | None:
+def _capacity(request: Given) -> int | None:
     from gpulint.config import did_you_mean
 
     if request.capacity is not None and request.card is not None:
