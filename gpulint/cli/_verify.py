@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpulint.cli._dispatch import while_read
-from gpulint.cli._errors import say
+from gpulint.cli._errors import as_error, say
 from gpulint.cli._job import summarize
-from gpulint.cli._launch import flags
 from gpulint.cli._options import Given, on_terminal, print_last_words, say_what_went_to, taken, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
@@ -56,9 +55,9 @@ class Request(Given):
         return shown_path(self.place.removesuffix(".py")) if self.place else self.run.target
 
 
-def request_of(given: dict[str, Any]) -> Request:
+def request_of(launch: tuple[str, ...], given: dict[str, Any]) -> Request:
     """The request that the options make, by the names of what they set."""
-    path, launch = given.pop("snapshot"), flags(given)
+    path = given.pop("snapshot")
     snapshot = os.path.abspath(path) if path else ""
     run = Run(launch=launch, capture=not given["show_output"], snapshot=snapshot, **taken(Run, given))
     return Request(run=run, limits=Limits(**taken(Limits, given)), **given)
@@ -166,10 +165,8 @@ def _refuse_nonsense(request: Request) -> None:
     if not request.run.module and not os.path.exists(request.run.target):
         hint = "; for a module's name use -m" if "/" not in request.run.target else ""
         raise click.UsageError(f"there is no script {request.run.target}{hint}.")
-    try:
+    with as_error(click.UsageError, ValueError):
         _ = request.named
-    except ValueError as error:
-        raise click.UsageError(f"{error}.") from error
 
 
 def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from gpulint.allocator.settings import check_settings
-from gpulint.cli._errors import say
+from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._options import Given, on_terminal, print_last_words, say_what_went_to, taken, write_report
 from gpulint.forecasting.api import forecast_with
 from gpulint.forecasting.calibrating import calibrate
@@ -55,10 +55,9 @@ def _perform(request: Given, card: Card, told: Callable[[Forecast], Forecast]) -
         )
     except ForecastError as error:
         print_last_words(error.details)
-        say(str(error))
-        return 2
+        raise Failed(str(error)) from error
     except ValueError as error:
-        raise click.UsageError(f"{error}.") from error
+        raise click.UsageError(str(error)) from error
     _tell(request, forecast)
     if request.report is not None:
         from gpulint.reports.forecast.html import write_page
@@ -71,15 +70,10 @@ def _calibrate(request: Given, path: str) -> int:
     """Measure the card of this machine and write its file."""
     from gpulint.atomic import write_atomic
 
-    try:
+    with as_error(Failed, ForecastError):
         found = calibrate(request.program.python)
-    except ForecastError as error:
-        say(str(error))
-        return 2
-    try:
+    with as_error(click.UsageError, OSError, of=f"--calibrate {path}"):
         write_atomic(path, (json.dumps(found, indent=1) + "\n").encode())
-    except OSError as error:
-        raise click.UsageError(f"--calibrate {path}: {error.strerror or error}.") from error
     print(
         f"{found['label']}, torch {found['torch']}: {format_bytes(found['context'])} of context, written to {path}"
     )
@@ -87,14 +81,10 @@ def _calibrate(request: Given, path: str) -> int:
 
 
 def _card(request: Given) -> Card:
-    try:
+    with as_error(click.UsageError, ValueError, of="--alloc-conf"):
         check_settings(request.alloc_conf or "")
-    except ValueError as error:
-        raise click.UsageError(f"--alloc-conf: {error}.") from error
-    try:
+    with as_error(click.UsageError, UnknownCard, of="--card"):
         return card_for(request.card)
-    except UnknownCard as error:
-        raise click.UsageError(f"--card: {error}.") from error
 
 
 def _tell(request: Given, forecast: Forecast) -> None:

@@ -14,7 +14,7 @@ import click
 
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
-from gpulint.cli._errors import say
+from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Given, write_report
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
@@ -32,14 +32,10 @@ def perform(request: Given) -> int:
         0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
     )
     try:
-        with _progress(request.quiet) as progress:
+        with as_error(Failed, NotASnapshot, ValueError), _progress(request.quiet) as progress:
             summaries = [_summary(path, asked, progress) for path in request.files]
-    except (NotASnapshot, ValueError) as error:
-        say(str(error))
-        return 2
     except OSError as error:
-        say(f"{error.filename or request.files[0]}: {error.strerror or error}")
-        return 2
+        raise Failed(f"{error.filename or request.files[0]}: {error.strerror or error}") from error
     differences = [
         Difference(one.path, other.path, growth_between(one.alive, other.alive))
         for one, other in pairwise(summaries)
@@ -93,10 +89,8 @@ def _capacity(request: Given) -> int | None:
     if request.capacity is not None and request.card is not None:
         raise click.UsageError("--capacity and --card say the same; leave one out.")
     if request.capacity is not None:
-        try:
+        with as_error(click.UsageError, ValueError, of="--capacity"):
             return parse_bytes(request.capacity)
-        except ValueError as error:
-            raise click.UsageError(f"--capacity: {error}") from error
     if request.card is None:
         return None
     memory = memory_of(request.card)
