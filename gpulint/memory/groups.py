@@ -8,8 +8,9 @@ from typing import Any
 
 from gpulint.memory.device import cuda_started, torch_module
 from gpulint.memory.holding import holders_of, key_of
-from gpulint.memory.live import live_tensors, on_device
+from gpulint.memory.live import on_device
 from gpulint.memory.storages import storage_bytes
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
 MOST = 2000  # tensors whose holders are looked for, the largest first, and those with a graph before others

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from gpulint.memory.device import cuda_started, torch_module
 from gpulint.memory.holding import holders_of
 from gpulint.memory.storages import storage_bytes, storage_key
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
 
@@ -62,19 +61,6 @@ def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
         )
         for tensor, texts in zip(chosen, held, strict=True)
     )
-
-
-def live_tensors() -> list[Any]:
-    """Every tensor that the garbage collector knows."""
-    torch = torch_module()
-    found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for thing in gc.get_objects():
-            # Not isinstance: it asks `__class__`, and lazy modules wake up when asked.
-            if issubclass(type(thing), torch.Tensor):
-                found.append(thing)
-    return found
 
 
 def on_device(tensor: Any, wanted: Any) -> bool:
