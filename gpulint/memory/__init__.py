@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from gpulint.memory.figures import stats as stats
     from gpulint.memory.guard import OomGuard as OomGuard
     from gpulint.memory.guard import oom_guard as oom_guard
-    from gpulint.memory.limits import limit as limit
-    from gpulint.memory.limits import reset_peak as reset_peak
     from gpulint.memory.live import Lingering as Lingering
     from gpulint.memory.live import lingering as lingering
     from gpulint.memory.oom.diagnosis import Diagnosis as Diagnosis
+    from gpulint.memory.peaks import limit as limit
+    from gpulint.memory.peaks import reset_peak as reset_peak
     from gpulint.memory.phases.milestones import Milestone as Milestone
     from gpulint.memory.phases.milestones import Monitor as Monitor
     from gpulint.memory.releasing import Released as Released
@@ -55,7 +55,7 @@ _NAMES = {
     "cleaning": "Cleared clear",
     "figures": "MemoryStats stats",
     "guard": "OomGuard oom_guard",
-    "limits": "limit reset_peak",
+    "peaks": "limit reset_peak",
     "live": "Lingering lingering",
     "oom.diagnosis": "Diagnosis",
     "phases.milestones": "Milestone Monitor",

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpulint.memory.accounts.driver import NoDriver as NoDriver
 from gpulint.memory.accounts.driver import driver as driver
-from gpulint.memory.accounts.driver import read_card, sizes_on
+from gpulint.memory.accounts.driver import read_card, sizes_on, text_of
 from gpulint.operator import processes
 from gpulint.runtime.record.gate import Neighbour
 from gpulint.runtime.record.records import Record
@@ -75,8 +75,8 @@ def _card(nvml: Any, index: int) -> Card:
     power = _or_none(nvml, lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
     return Card(
         index=index,
-        name=_text(nvml.nvmlDeviceGetName(handle)),
-        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+        name=text_of(nvml.nvmlDeviceGetName(handle)),
+        uuid=text_of(nvml.nvmlDeviceGetUUID(handle)),
         total=None if memory is None else int(memory.total),
         used=None if memory is None else int(memory.used),
         free=None if memory is None else int(memory.free),
@@ -96,10 +96,6 @@ def _or_none(nvml: Any, read: Any) -> Any:
         return read()
     except nvml.NVMLError:
         return None
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _tenant(pid: int, size: int | None) -> Tenant:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpulint.memory.accounts.records import Entry, How
 from gpulint.memory.device import torch_module
-from gpulint.memory.storages import storage_key
+from gpulint.memory.live import storage_key
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpulint.memory.live import on_device
+from gpulint.memory.live import on_device, storage_bytes, storage_key
 from gpulint.memory.notebook.roots import RECORD, Root, roots
-from gpulint.memory.storages import storage_bytes, storage_key
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
