@@ -26,7 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from _measure import hardware  # noqa: E402
 
-from gpulint.operator import neighbours  # noqa: E402
+from gpulint.operator import gpu  # noqa: E402
 
 STEPS, WARMUP = 12, 4
 LIMIT = 150.0  # seconds for one command
@@ -240,8 +240,8 @@ def cards(bench: Bench) -> None:
     script = bench.folder / "transformer.py"
 
     def driver() -> Any:
-        seen, problem = neighbours.look()
-        others = neighbours.others(seen, os.environ)
+        seen, problem = gpu.look()
+        others = gpu.others(seen, os.environ)
         return {
             "cards": [[card.index, card.uuid, card.name, card.used] for card in seen],
             "tenants": [[card.uuid, one.pid, one.bytes] for card in seen for one in card.tenants],

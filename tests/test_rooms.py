@@ -91,7 +91,8 @@ FLOORS: dict[str, set[str]] = {
     f"{REPORTS}.forecast": {REPORTS} | of_ours("config forecasting units version"),
     f"{REPORTS}.snapshot": {REPORTS} | of_ours("snapshot units"),
     f"{REPORTS}.oom": {REPORTS} | of_ours("memory operator"),
-    "gpulint.testing": below(RUNTIME, "record probes holding observing child") | of_ours("atomic gate units"),
+    "gpulint.testing": below(RUNTIME, "record probes holding observing child")
+    | of_ours("atomic gate memory units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
         "source lint trial gate answers atomic bounds config findings rule units verifying version"

@@ -16,7 +16,7 @@ from kit_cases import ROOT, device, section
 def fragmentation() -> dict[str, Any]:
     """The experiment on the GPU under each setting in fresh processes, beside the allocator model."""
     from gpulint.operator import experiment
-    from gpulint.operator.scenarios import SETTINGS, standard
+    from gpulint.operator.experiment import SETTINGS, standard
 
     gpu = device() == "cuda"
     rows = []

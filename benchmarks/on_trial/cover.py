@@ -42,6 +42,8 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
     function, flow = frame.function, frame.flow
     trains = [one.node for one in steps.of(function) if one.work == "train"]
     doubt = next((why for one in found if (why := _wanted(evaluator, one))), "")
+    if not doubt and named_otherwise(evaluator, function):
+        doubt = f"`{function.name}` is handed to others, who may differentiate what it does"
     if not trains and not function.is_module and _may_be_decorated(evaluator, frame, found):
         strange = _stranger(evaluator, frame, function.node)
         if not strange:

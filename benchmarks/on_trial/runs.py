@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.forwards import forward_of
+
+_DEEPEST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +95,29 @@ def is_of_module(evaluator: Evaluator, function: Function) -> bool:
     return (
         function.cls is not None and function.takes_self and evaluator.instance(function.cls).kind == "module"
     )
+
+
+def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
+    """The grad modes, `on` and `off`, of what the forward of a network of the project runs of it; empty where nothing is seen."""
+    cls = run.network.ref
+    forward = evaluator.method(cls, "forward") if isinstance(cls, Class) else None
+    inner = evaluator.enter(forward, run.inner, run.where, run.network) if forward is not None else None
+    return set(_modes(evaluator, inner, _DEEPEST)) if inner is not None else set()
+
+
+def _modes(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[str]:
+    """The grad modes of what a function runs of a network; of what is not followed, that it is on."""
+    for call in (one for several in frame.flow.calls.values() for one in several):
+        made = evaluator.value_of(call.func, frame)
+        is_method = made.kind == "function" and isinstance(made.ref, Function)
+        if not is_method and forward_of(evaluator, call, frame) is None:
+            continue
+        if evaluator.is_dead(call, frame):
+            continue
+        inner = evaluator.enter(made.ref, call, frame, made.receiver) if is_method and depth else None
+        if evaluator.modes.own(call, frame)[0] == "off":
+            yield "off"
+        elif inner is not None:
+            yield from _modes(evaluator, inner, depth - 1)
+        else:
+            yield "on"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 import click
@@ -12,6 +13,22 @@ from click.core import ParameterSource
 
 _COMMAND: Final = re.compile(r"No such command '(?P<given>[^']*)'")
 _CHOICE: Final = re.compile(r"'(?P<given>.*)' is not one of .*", re.DOTALL)
+
+
+class Failed(click.ClickException):
+    """What could not be done: why, in one sentence."""
+
+    exit_code = 2
+
+
+@contextlib.contextmanager
+def as_error(kind: type[click.ClickException], *errors: type[Exception], of: str = "") -> Iterator[None]:
+    """Errors within as one of the command line's, of the option or file `of`."""
+    try:
+        yield
+    except errors as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise kind(f"{of}: {why}" if of else str(why)) from error
 
 
 def say(message: str) -> None:
@@ -33,6 +50,8 @@ def help_text(error: click.ClickException) -> str:
 
 def sentence(error: click.ClickException) -> str:
     """What to say of an error that click or a command has raised."""
+    if isinstance(error, Failed):
+        return error.message
     if isinstance(error, click.NoSuchOption):
         return _no_such_option(error)
     if isinstance(error, click.MissingParameter) and error.param is not None:

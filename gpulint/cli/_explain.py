@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import click
 
 from gpulint.cli._dispatch import while_read
+from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Configured, on_terminal
 from gpulint.cli._rules import find
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
@@ -27,10 +28,6 @@ _FORM = "FILE[:LINE]"
 _LOCATION = re.compile(r"(?P<path>.+?)(?::cell (?P<cell>\d+))?(?::(?P<row>\d+)(?::(?P<column>\d+))?)?")
 
 
-class _Unexplained(click.ClickException):
-    exit_code = 2
-
-
 def explain(
     location: str, codes: Sequence[str], config: Configured, isolated: bool, output_format: str
 ) -> int:
@@ -38,11 +35,9 @@ def explain(
     place = _place(location)
     path = place.path
     rules = _rules(path, codes, config, isolated)
-    try:
+    with as_error(Failed, SourceError, FileError, of=f"{path} cannot be checked"):
         text = decode(path, read_bytes(path)).text
         explained = _at(place, explain_text(text, path, rules), text)
-    except (SourceError, FileError) as error:
-        raise _Unexplained(f"{path} cannot be checked: {error}") from None
     with while_read():
         if output_format == "json":
             click.echo(json.dumps([one.to_json() for one in explained], indent=2))

@@ -8,16 +8,15 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import click
 
-from gpulint.cli._errors import say
-from gpulint.cli._grouped import codes
+from gpulint.cli._errors import as_error, say
+from gpulint.cli._grouped import Decorated, codes
 from gpulint.cli._grouped import heading as under
 from gpulint.config import ConfigResolver, Overrides, shown_path
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 CODES = "CODES"
 CONFIDENCE = click.Choice(["high", "medium", "low"])
@@ -66,6 +65,17 @@ def configuration(heading: str = "Options") -> Callable[[Decorated], Decorated]:
         return config(isolated(command))
 
     return decorated
+
+
+Options = TypeVar("Options", bound="Given")
+
+
+class Given(SimpleNamespace):
+    """The options of a command as given, by their names."""
+
+    def but(self: Options, **changes: Any) -> Options:
+        """The same with some others."""
+        return type(self)(**{**vars(self), **changes})
 
 
 def taken(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -166,10 +176,8 @@ def write_report(path: str, text: str) -> None:
     Raises click.UsageError."""
     from gpulint.atomic import write_atomic
 
-    try:
+    with as_error(click.UsageError, OSError, of=f"--report {path}"):
         write_atomic(path, text.encode("utf-8"))
-    except OSError as error:
-        raise click.UsageError(f"--report {path}: {error.strerror or error}.") from error
     say(f"report written to {shown_path(os.path.abspath(path))}")
 
 

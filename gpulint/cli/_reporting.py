@@ -17,7 +17,7 @@ import click
 
 from gpulint.atomic import write_atomic
 from gpulint.cli._dispatch import while_read
-from gpulint.cli._errors import say
+from gpulint.cli._errors import as_error, say
 from gpulint.cli._job import give, summarize
 from gpulint.cli._request import Request
 from gpulint.config import shown_path
@@ -111,10 +111,8 @@ def _output(request: Request, default: TextIO) -> Iterator[TextIO]:
     stream = io.TextIOWrapper(whole, encoding="utf-8", errors="surrogateescape", newline="\n")
     yield stream
     stream.flush()
-    try:
+    with as_error(click.UsageError, OSError, of=f"--output-file: {request.output_file}"):
         write_atomic(request.output_file, whole.getvalue())
-    except OSError as error:
-        raise click.UsageError(f"--output-file: {request.output_file}: {error.strerror or error}") from None
 
 
 def _write_diff(request: Request, outcome: Outcome) -> None:

@@ -9,16 +9,15 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpulint.cli._dispatch import while_read
-from gpulint.cli._errors import say
+from gpulint.cli._errors import as_error, say
 from gpulint.cli._job import summarize
-from gpulint.cli._launch import flags
-from gpulint.cli._options import on_terminal, print_last_words, say_what_went_to, taken, write_report
+from gpulint.cli._options import Given, on_terminal, print_last_words, say_what_went_to, taken, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
@@ -37,28 +36,13 @@ if TYPE_CHECKING:
     from gpulint.cli._notebook import CellScript
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The options of the command, as given: what is run, what that is held against, and the rest."""
+class Request(Given):
+    """The options of the command: what is run, what that is held against, and the rest. `place` is where the script of a
+    notebook's cells counts as lying."""
 
     run: Run
     limits: Limits
-    step: str | None
-    unit: tuple[str, ...]
-    findings: str | None
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    confidence: str | None
-    output_format: str
-    report: str | None
-    max_drift: int
-    show_output: bool
-    colour: str
-    quiet: bool
-    fix: bool
-    dry_run: bool
-    max_runs: int
-    place: str = ""  # of a notebook: where the script of its cells counts as lying
+    place: str = ""
 
     @property
     def named(self) -> Run:
@@ -71,12 +55,12 @@ class Request:
         return shown_path(self.place.removesuffix(".py")) if self.place else self.run.target
 
 
-def request_of(given: dict[str, Any]) -> Request:
+def request_of(launch: tuple[str, ...], given: dict[str, Any]) -> Request:
     """The request that the options make, by the names of what they set."""
-    path, launch = given.pop("snapshot"), flags(given)
+    path = given.pop("snapshot")
     snapshot = os.path.abspath(path) if path else ""
     run = Run(launch=launch, capture=not given["show_output"], snapshot=snapshot, **taken(Run, given))
-    return Request(run, Limits(**taken(Limits, given)), **given)
+    return Request(run=run, limits=Limits(**taken(Limits, given)), **given)
 
 
 def perform(request: Request) -> int:
@@ -97,7 +81,7 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
         say(cells.note())
         environment = {"PYTHONPATH": _paths(cells.home)}
         run = replace(request.run, target=cells.path, cwd=cells.home, environment=environment)
-        yield replace(request, run=run, place=cells.place), cells
+        yield request.but(run=run, place=cells.place), cells
 
 
 def _verified(request: Request, told: Callable[[Verification], Verification]) -> int:
@@ -182,10 +166,8 @@ def _refuse_nonsense(request: Request) -> None:
     if not request.run.module and not os.path.exists(request.run.target):
         hint = "; for a module's name use -m" if "/" not in request.run.target else ""
         raise click.UsageError(f"there is no script {request.run.target}{hint}.")
-    try:
+    with as_error(click.UsageError, ValueError):
         _ = request.named
-    except ValueError as error:
-        raise click.UsageError(f"{error}.") from error
 
 
 def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 
 import click
 
@@ -28,7 +27,7 @@ Check = Callable[[Request], tuple[int, Run]]  # the exit status, and what was do
 
 def watch(request: Request, check_once: Check) -> int:
     """Check again and again until Ctrl-C, whose exit status, 130, is returned. A wrong configuration is reported, and then watched too."""
-    request = replace(request, paths=request.paths or (os.curdir,))
+    request = request.but(paths=request.paths or (os.curdir,))
     watched = Watched(lambda: _search(request), request.paths, lambda: _named_files(request))
     notices = by_notices(request.paths)
     _clear()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpulint.gate import baselines, contexts, judging, standing
-from gpulint.operator import neighbours
+from gpulint.operator import gpu
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.gate import Gate, Limits, Neighbour
@@ -93,8 +93,8 @@ class _Cards:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        cards, self.problem = neighbours.look()
-        self.others = neighbours.others(cards, environment)
+        cards, self.problem = gpu.look()
+        self.others = gpu.others(cards, environment)
 
     def refusal(self) -> str:
         """Why the cards are not the program's alone; empty where they are."""
@@ -109,7 +109,7 @@ class _Cards:
         known = {(one.uuid, one.pid) for one in self.others}
         until = time.monotonic() + _LEAVING
         while True:
-            now = neighbours.others(neighbours.look()[0], self._environment, "after")
+            now = gpu.others(gpu.look()[0], self._environment, "after")
             came = tuple(one for one in now if (one.uuid, one.pid) not in known)
             if not came or time.monotonic() > until:
                 return came
@@ -136,7 +136,7 @@ class _Sizes:
         if not self._several or not progress.sample.sampled or progress.rank in self._seen:
             return
         self._seen.add(progress.rank)
-        for card in neighbours.look()[0]:
+        for card in gpu.look()[0]:
             for tenant in card.tenants:
                 key = (contexts.plain(card.uuid), tenant.pid)
                 if tenant.bytes is not None:

@@ -6,10 +6,9 @@ import gc
 import sys
 from dataclasses import dataclass
 
-from gpulint.memory.device import cuda_missing, cuda_started, started_devices, torch_module
+from gpulint.memory.device import allocated, cuda_missing, cuda_started, started_devices, torch_module
 from gpulint.memory.errors import forget_errors, interactive_shell
-from gpulint.memory.groups import Held, held
-from gpulint.memory.live import Lingering, lingering
+from gpulint.memory.live import Held, Lingering, held, lingering
 from gpulint.memory.notebook.holding import Holding, kept_results
 from gpulint.memory.notebook.roots import forget_results
 from gpulint.units import format_bytes
@@ -78,7 +77,7 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
     missing = cuda_missing()
     if missing is None and not cuda_started():
         missing = "CUDA has not been used in this process"
-    start = 0 if missing else _allocated()
+    start = 0 if missing else allocated()
     errors = forget_errors()
     shell = interactive_shell()
     if shell is not None and outputs:
@@ -87,11 +86,11 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
         objects = gc.collect()
         _empty_other_caches()
         return Cleared(objects, missing=missing, errors=errors, results=_results(shell, "cpu"))
-    forgotten, before = _allocated(), _reserved()
+    forgotten, before = allocated(), _reserved()
     objects = gc.collect()
-    collected = _allocated()
+    collected = allocated()
     _drop_workspaces()
-    dropped = _allocated()
+    dropped = allocated()
     torch_module().cuda.empty_cache()
     after = _reserved()
     return Cleared(
@@ -99,7 +98,7 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
         garbage=forgotten - collected,
         workspaces=collected - dropped,
         returned=before - after,
-        allocated=_allocated(),
+        allocated=allocated(),
         reserved=after,
         lingering=lingering() if force else (),
         holders=held() if force else (),
@@ -125,10 +124,6 @@ def _empty_other_caches() -> None:
     intel = getattr(torch, "xpu", None)
     if intel is not None and intel.is_initialized():
         intel.empty_cache()
-
-
-def _allocated() -> int:
-    return sum(int(torch_module().cuda.memory_allocated(index)) for index in started_devices())
 
 
 def _reserved() -> int:

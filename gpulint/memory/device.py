@@ -69,6 +69,11 @@ def started_devices() -> range:
     return range(torch_module().cuda.device_count()) if cuda_started() else range(0)
 
 
+def allocated() -> int:
+    """Bytes in tensors, over all devices of this process."""
+    return sum(int(torch_module().cuda.memory_allocated(index)) for index in started_devices())
+
+
 def tell(message: str, level: int = logging.INFO) -> None:
     """Log a line. Where the program has set up no logging at all, an INFO line would vanish: it goes to
     standard error then."""

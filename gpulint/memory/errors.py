@@ -9,9 +9,10 @@ import inspect
 import sys
 import traceback
 from collections.abc import Iterator
-from types import FrameType, TracebackType
-from typing import Any
+from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType, TracebackType
+from typing import Any, Final
 
+_SUSPENDS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAST = ("last_exc", "last_value", "last_traceback", "last_type")
 _RESULT = ("error_before_exec", "error_in_exec")
 
@@ -42,12 +43,26 @@ def empty_frames(error: BaseException | None) -> None:
     """Drop the local variables of all finished frames that an error and those behind it refer to. The traceback can
     still be printed."""
     for frame in frames_of(error):
-        with contextlib.suppress(RuntimeError):  # still running
+        if _waits(frame):
+            continue
+        with contextlib.suppress(RuntimeError):  # it is running, or waits for its next value
             frame.clear()
         # Whoever has read `f_locals` before, as IPython does to print a call's arguments, has left a dict of them on the
         # frame up to Python 3.12. `clear` forgets it; to read it again brings it up to date.
         frame.f_locals  # noqa: B018
     gc.collect(0)
+
+
+def _waits(frame: FrameType) -> bool:
+    """Whether it is that of a generator which waits for its next value: a pytest fixture, say, that handed out an exception it
+    had caught. Cleared, it would end there and then, before Python 3.13; since then that is an error."""
+    if sys.version_info >= (3, 13) or not frame.f_code.co_flags & _SUSPENDS:
+        return False
+    return any(
+        isinstance(one, (GeneratorType, CoroutineType, AsyncGeneratorType))
+        and frame in (getattr(one, name, None) for name in ("gi_frame", "cr_frame", "ag_frame"))
+        for one in gc.get_referrers(frame)
+    )
 
 
 # -- errors that an interactive session has stored -----------------------------------------------------------------

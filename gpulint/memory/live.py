@@ -1,16 +1,94 @@
-"""Tensors that are alive, and who holds them."""
+"""Tensors that are alive: how large the memory under them is, which of them share it, and who holds them."""
 
 from __future__ import annotations
 
-import gc
-import warnings
+import os
+import re
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpulint.memory.device import cuda_started, torch_module
-from gpulint.memory.holding import holders_of
-from gpulint.memory.storages import storage_bytes, storage_key
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
+
+MOST = 2000  # tensors whose holders are looked for, the largest first, and those with a graph before others
+MOST_NODES = 100_000  # of all graphs together
+_COUNT = re.compile(r", \d+ tensors?$")  # what a holder of single tensors is told with
+UNSEEN = "no Python object that gc can see"
+
+# -- the memory under tensors ---------------------------------------------------------------------------------
+
+
+def storage_key(tensor: Any) -> tuple[str, int] | None:
+    """What identifies the memory of a strided tensor; None for tensors without a storage of their own kind."""
+    try:
+        pointer = tensor.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):
+        return None  # sparse, functional and some subclass tensors
+    return (str(tensor.device), pointer) if pointer else None
+
+
+def storage_bytes(tensor: Any) -> int:
+    """Bytes of a tensor's whole storage: a view keeps all of its base. Of a sparse tensor, its values and indices; of
+    a DTensor and other wrappers, what is really here: their own storage is only as large as it would be."""
+    if hasattr(tensor, "__tensor_flatten__"):
+        return sum(storage_bytes(part) for part in _wrapped(tensor))
+    try:
+        return int(tensor.untyped_storage().nbytes())
+    except (NotImplementedError, RuntimeError):
+        return sum(int(part.numel() * part.element_size()) for part in _parts(tensor))
+
+
+def _parts(tensor: Any) -> list[Any]:
+    if str(tensor.layout) == "torch.sparse_coo":
+        return [tensor._values(), tensor._indices()]
+    return [tensor]
+
+
+def _wrapped(tensor: Any) -> list[Any]:
+    names, _ = tensor.__tensor_flatten__()
+    parts = [getattr(tensor, name) for name in names]
+    return [part for part in parts if hasattr(part, "untyped_storage")]
+
+
+# -- who holds it ---------------------------------------------------------------------------------------------
+
+
+def holders_of(tensors: Sequence[Any]) -> list[tuple[str, ...]]:
+    """For each tensor, in words, the variable, container or attribute that keeps its memory alive."""
+    if not tensors:
+        return []
+    from gpulint.runtime.holding.holders import find
+    from gpulint.runtime.probes.base import Block
+    from gpulint.runtime.probes.frames import Frames
+    from gpulint.runtime.record.result import Site
+
+    frames = Frames(_home())
+    targets: dict[Any, Block] = {}
+    for number, tensor in enumerate(tensors):
+        # One birth site a tensor: it is how the answer tells which tensor a holder holds.
+        frames.sites.append(Site("", number + 1, "asked for"))
+        targets[key_of(tensor)] = Block(len(frames.sites) - 1, "device", 0, storage_bytes(tensor), 1)
+    held: list[list[str]] = [[] for _ in tensors]
+    for holder in find(targets, key_of, range(0), frames):
+        if holder.scope == "unknown":
+            continue
+        for birth in holder.births:
+            if birth.site.function == "asked for":
+                held[birth.site.line - 1].append(holder.text)
+    return [tuple(texts) for texts in held]
+
+
+def _home() -> str:
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
+
+
+def key_of(tensor: Any) -> Any:
+    """What stands for a tensor's memory, or for a tensor that has none of its own."""
+    return storage_key(tensor) or ("object", id(tensor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +142,64 @@ def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
     )
 
 
-def live_tensors() -> list[Any]:
-    """Every tensor that the garbage collector knows."""
-    torch = torch_module()
-    found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for thing in gc.get_objects():
-            # Not isinstance: it asks `__class__`, and lazy modules wake up when asked.
-            if issubclass(type(thing), torch.Tensor):
-                found.append(thing)
-    return found
-
-
 def on_device(tensor: Any, wanted: Any) -> bool:
     """Whether a tensor is on a device; on any CUDA device where none is named."""
     if wanted is None:
         return bool(tensor.is_cuda)
     return tensor.device.type == wanted.type and wanted.index in (None, tensor.device.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one holder keeps alive. `bytes` are the storages of its `tensors`, `pinned` what only their autograd graphs keep besides;
+    memory that two holders share counts for the first."""
+
+    holder: str
+    tensors: int
+    bytes: int
+    pinned: int = 0
+
+    def __str__(self) -> str:
+        number = f"{self.tensors} tensor{'' if self.tensors == 1 else 's'}"
+        graphs = f", and {format_bytes(self.pinned)} in autograd graphs" if self.pinned else ""
+        return f"{format_bytes(self.bytes)} in {number}{graphs}: held by {self.holder}"
+
+
+def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:
+    """The `largest` holders of tensors on `device` ("cuda:0", "cpu", ...; None: all CUDA devices), by all that they keep.
+
+    Parameters of live modules are left out. A scan of all Python objects and of the graphs; for diagnosis, not for a loop.
+    """
+    if device is None and not cuda_started():
+        return ()
+    from gpulint.runtime.holding.walking import tensors_behind
+
+    torch = torch_module()
+    wanted = None if device is None else torch.device(device)
+    found = [tensor for tensor in live_tensors() if on_device(tensor, wanted)]
+    seen = {key_of(tensor) for tensor in found}
+    chosen: dict[Any, Any] = {}
+    for tensor in sorted(found, key=lambda one: (one.grad_fn is None, -storage_bytes(one))):
+        if not isinstance(tensor, torch.nn.Parameter):
+            chosen.setdefault(key_of(tensor), tensor)
+    tensors = list(chosen.values())[:MOST]
+    del found, chosen
+    groups: dict[str, list[int]] = {}
+    nodes: set[Any] = set()
+
+    def pinned_by(tensor: Any) -> int:
+        """The bytes that only this tensor's graph keeps and no graph before it did."""
+        behind = [
+            one for one in tensors_behind([tensor.grad_fn], nodes, MOST_NODES) if on_device(one, wanted)
+        ]
+        fresh = {key: storage_bytes(one) for one in behind if (key := key_of(one)) not in seen}
+        seen.update(fresh)
+        return sum(fresh.values())
+
+    for tensor, texts in zip(tensors, holders_of(tensors), strict=True):
+        group = groups.setdefault("; ".join(_COUNT.sub("", text) for text in texts) or UNSEEN, [0, 0, 0])
+        group[0] += 1
+        group[1] += storage_bytes(tensor)
+        group[2] += pinned_by(tensor)
+    every = [Held(holder, *figures) for holder, figures in groups.items()]
+    return tuple(sorted(every, key=lambda one: -(one.bytes + one.pinned))[:largest])

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpulint.memory.device import cuda_started, torch_module
-from gpulint.memory.storages import storage_bytes, storage_key
+from gpulint.memory.device import allocated, cuda_started, torch_module
+from gpulint.memory.live import storage_bytes, storage_key
+from gpulint.memory.transfer import Copier
 from gpulint.units import format_bytes
 
 
@@ -55,7 +56,7 @@ def release(model: Any = None, optimizer: Any = None, *, keep: bool = True) -> R
 
     A kept model continues on the CPU, or on the device again after `restore(model, optimizer, device)`.
     """
-    before = _allocated()
+    before = allocated()
     exchange = _Exchange(keep)
     gradients = parameters = buffers = state = 0
     modules, optimizers = _several(model), _several(optimizer)
@@ -80,8 +81,7 @@ def release(model: Any = None, optimizer: Any = None, *, keep: bool = True) -> R
     gc.collect()
     if cuda_started():
         torch_module().cuda.empty_cache()
-    after = _allocated()
-    freed = None if before is None or after is None else before - after
+    freed = before - allocated() if cuda_started() else None
     return Released(parameters, gradients, buffers, state, freed)
 
 
@@ -113,13 +113,6 @@ def _unique(parameters: list[Any]) -> list[Any]:
     return list({id(parameter): parameter for parameter in parameters}.values())
 
 
-def _allocated() -> int | None:
-    if not cuda_started():
-        return None
-    cuda = torch_module().cuda
-    return sum(int(cuda.memory_allocated(index)) for index in range(cuda.device_count()))
-
-
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     torch = torch_module()
     if isinstance(value, torch.Tensor):
@@ -137,29 +130,21 @@ class _Exchange:
     def __init__(self, keep: bool) -> None:
         self.keep = keep
         self.torch = torch_module()
-        self.copies: dict[Any, Any] = {}
+        self.copier = Copier(set())
+        self.seen: set[Any] = set()
         # Old contents stay alive until the end, or their addresses would be taken for those of other tensors.
         self.old: list[Any] = []
 
     def _other(self, tensor: Any) -> tuple[Any, int]:
         """The new content of `tensor`, and the bytes that it makes free."""
-        if not self.keep:
-            key: Any = storage_key(tensor)
-            first = key is not None and key not in self.copies
-            self.copies[key] = True
-            size = storage_bytes(tensor) if first else 0
-            return self.torch.empty(0, dtype=tensor.dtype, device=tensor.device), size
-        if tensor.device.type in ("cpu", "meta"):
+        if self.keep and tensor.device.type in ("cpu", "meta"):
             return tensor, 0
-        base = storage_key(tensor)
-        view = (base, tensor.dtype, tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()))
-        if base is None:
-            return tensor.detach().cpu(), storage_bytes(tensor)
-        if view not in self.copies:
-            self.copies[view] = tensor.detach().cpu()
-        first = base not in self.copies
-        self.copies[base] = True
-        return self.copies[view], storage_bytes(tensor) if first else 0
+        key = storage_key(tensor)
+        first = self.keep if key is None else key not in self.seen
+        self.seen.add(key)
+        empty = self.torch.empty
+        made = self.copier.tensor(tensor) if self.keep else empty(0, dtype=tensor.dtype, device=tensor.device)
+        return made, storage_bytes(tensor) if first else 0
 
     def content(self, tensor: Any) -> int:
         """Exchange the storage under a parameter or buffer that others hold by reference."""

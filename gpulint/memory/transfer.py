@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from gpulint.memory.device import torch_module
-from gpulint.memory.storages import storage_key
+from gpulint.memory.live import storage_key
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ def to_cpu(obj: T) -> T:
     share memory share it in the copy too (tied weights stay tied); a view that stands alone is copied without
     the rest of its base. Tensors that are on the CPU already are detached and not copied.
     """
-    copied: T = _Copier(_shared_storages(obj)).copy(obj)
+    copied: T = Copier(_shared_storages(obj)).copy(obj)
     return copied
 
 
@@ -75,7 +75,7 @@ def _plain(tensor: Any) -> bool:
     return type(tensor) in kinds and tensor.layout is torch.strided
 
 
-class _Copier:
+class Copier:
     def __init__(self, shared: set[tuple[str, int]]) -> None:
         self.torch = torch_module()
         self.shared = shared
@@ -88,11 +88,11 @@ class _Copier:
         known = self.done.get(id(obj))
         if known is not None:
             return known[1]
-        made = self._tensor(obj) if isinstance(obj, self.torch.Tensor) else self._container(obj)
+        made = self.tensor(obj) if isinstance(obj, self.torch.Tensor) else self._container(obj)
         self.done[id(obj)] = (obj, made)
         return made
 
-    def _tensor(self, tensor: Any) -> Any:
+    def tensor(self, tensor: Any) -> Any:
         key = storage_key(tensor)
         if tensor.device.type == "cpu" or key is None or not _plain(tensor):
             return tensor.detach().cpu()

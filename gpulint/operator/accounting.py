@@ -80,15 +80,20 @@ class Told(Record):
 
 def told(pid: int, timeout: float = 10.0, measure_context: bool = False) -> Told:
     """What is known of a process, waiting `timeout` seconds for its own answer. Raises NoProcess."""
-    process = processes.describe(pid)
-    if process is None:
-        raise NoProcess(f"there is no process {pid} here")
+    process = _running(pid)
     cards, problem = _cards(pid)
     executable, accounts, why = _asked(process, timeout)
     accounts = [_completed(account, cards) for account in accounts]
     if measure_context:
         accounts = [_with_context(account, executable) for account in accounts]
     return Told(pid, process.command, tuple(accounts), tuple(why), tuple(cards), problem)
+
+
+def _running(pid: int) -> processes.Process:
+    process = processes.describe(pid)
+    if process is None:
+        raise NoProcess(f"there is no process {pid} here")
+    return process
 
 
 def _cards(pid: int) -> tuple[list[Card], str]:
@@ -106,9 +111,7 @@ def _cards(pid: int) -> tuple[list[Card], str]:
 def snapshot(pid: int, file: str, seconds: float, timeout: float) -> str:
     """Have a process record its allocations for so many seconds, and write a memory snapshot to `file`; what came of it, for
     people. Raises NoProcess, and NoAnswer where it wrote none."""
-    process = processes.describe(pid)
-    if process is None:
-        raise NoProcess(f"there is no process {pid} here")
+    process = _running(pid)
     request = json.dumps({"file": os.path.abspath(file), "seconds": seconds})
     said = _said(process, seconds + timeout, request)
     if not said.get("written"):
@@ -133,7 +136,7 @@ def _said(process: processes.Process, timeout: float, request: str = "") -> dict
     """What a process answers to a request. Raises NoAnswer, and ValueError for what is no JSON."""
     if process.uid != os.getuid():
         raise NoAnswer(f"it belongs to {process.user}, and is not asked")
-    folder = _environment(process.pid).get(agent.FOLDER)
+    folder = processes.environment(process.pid).get(agent.FOLDER)
     if folder is not None and os.path.isdir(folder):
         path = Path(folder, f"{process.pid}.{agent.ANSWER}")
         with contextlib.suppress(OSError):
@@ -175,15 +178,6 @@ def _answer(path: Path, timeout: float) -> dict[str, Any]:
     raise NoAnswer(f"it did not answer within {timeout:g} s: it is no Python, or stays in one call")
 
 
-def _environment(pid: int) -> dict[str, str]:
-    try:
-        raw = (processes.PROC / str(pid) / "environ").read_bytes()
-    except OSError:
-        return {}
-    pairs = (part.decode(errors="replace").partition("=") for part in raw.split(b"\0") if part)
-    return {name: value for name, _, value in pairs}
-
-
 # -- what the process itself could not know ------------------------------------------------------------------------
 
 
@@ -220,5 +214,5 @@ def _measured(account: Account, executable: str) -> int:
                 raise NotMeasured("the driver does not tell how much of the card is used")
             return card
 
-        environment = {**os.environ, **_environment(account.pid)}
+        environment = {**os.environ, **processes.environment(account.pid)}
         return measured_context(account.device, look, executable or sys.executable, environment)

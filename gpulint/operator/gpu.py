@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulint.memory.accounts.driver import NoDriver as NoDriver
 from gpulint.memory.accounts.driver import driver as driver
-from gpulint.memory.accounts.driver import sizes_on
+from gpulint.memory.accounts.driver import read_card, sizes_on, text_of
 from gpulint.operator import processes
+from gpulint.runtime.record.gate import Neighbour
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
+
+UNSEEN = 128 * 1024**2  # bytes that nobody accounts for, above which somebody is there who cannot be seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,8 @@ def _card(nvml: Any, index: int) -> Card:
     power = _or_none(nvml, lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
     return Card(
         index=index,
-        name=_text(nvml.nvmlDeviceGetName(handle)),
-        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+        name=text_of(nvml.nvmlDeviceGetName(handle)),
+        uuid=text_of(nvml.nvmlDeviceGetUUID(handle)),
         total=None if memory is None else int(memory.total),
         used=None if memory is None else int(memory.used),
         free=None if memory is None else int(memory.free),
@@ -81,7 +84,7 @@ def _card(nvml: Any, index: int) -> Card:
         load=load,
         power=power,
         tenants=tuple(
-            tenant(pid, size)
+            _tenant(pid, size)
             for pid, size in sorted(sizes_on(nvml, handle).items(), key=lambda one: -(one[1] or 0))
         ),
     )
@@ -95,17 +98,54 @@ def _or_none(nvml: Any, read: Any) -> Any:
         return None
 
 
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def tenant(pid: int, size: int | None) -> Tenant:
+def _tenant(pid: int, size: int | None) -> Tenant:
     """The process under a number of the driver's, as far as it is one of this container's that has a GPU open."""
     known = processes.describe(pid)
     if known is None or processes.opens_gpu(pid) is False:
         # Not here, or the number is the host's and by chance that of another process here.
         return Tenant(pid, size)
     return Tenant(pid, size, known.user, known.command, known.uid == os.getuid())
+
+
+# -- who else is on the cards that a run can see ---------------------------------------------------------------
+
+
+def look() -> tuple[list[Card], str]:
+    """The cards, with the processes on them, without what the driver keeps for itself where it can tell; and why it could not be
+    asked."""
+    try:
+        with driver() as nvml:
+            seen = [(card, read_card(nvml, card.uuid)) for card in read_cards(nvml)]
+            return [card if own is None else replace(card, used=own.used) for card, own in seen], ""
+    except NoDriver as error:
+        return [], str(error)
+
+
+def others(cards: list[Card], environment: Mapping[str, str], when: Any = "before") -> tuple[Neighbour, ...]:
+    """The processes on the cards that CUDA_VISIBLE_DEVICES leaves a run, which itself must not be running. One that
+    takes memory and is listed nowhere has the number 0."""
+    found: list[Neighbour] = []
+    for card in visible(cards, environment.get("CUDA_VISIBLE_DEVICES")):
+        name = f"GPU {card.index} ({card.name})"
+        for one in card.tenants:
+            found.append(Neighbour(name, card.uuid, one.pid, one.bytes, one.command, when))
+        if card.unexplained > UNSEEN:
+            found.append(Neighbour(name, card.uuid, 0, card.unexplained, "", when))
+    return tuple(found)
+
+
+def visible(cards: list[Card], setting: str | None) -> list[Card]:
+    """The cards that a setting of CUDA_VISIBLE_DEVICES leaves. Of parts of a card (MIG) it is not known which card they are
+    of: then all count."""
+    if setting is None or "MIG" in setting:
+        return cards
+    wanted: list[Card] = []
+    for word in (part.strip() for part in setting.split(",")):
+        match = [card for card in cards if word and (word == str(card.index) or card.uuid.startswith(word))]
+        if not match:
+            break  # CUDA, too, sees nothing of what comes after a card that is not there
+        wanted += match[:1]
+    return wanted
 
 
 # -- for people ------------------------------------------------------------------------------------------------

@@ -3,74 +3,73 @@
 from __future__ import annotations
 
 import os
-import select
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-PROC: Final = Path("/proc")
+from gpulint.memory.accounts.driver import NoDriver
+
 _DEVICES: Final = ("/dev/nvidia", "/dev/dxg")  # the second one under WSL
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A running process. `started` is its start time in clock ticks: with the number it names the process for
-    good, since numbers are used again."""
+    """A running process. `handle` is psutil's, which knows it by its number and its start time: numbers are used again."""
 
     pid: int
     uid: int
     user: str
     command: str
-    started: int
+    handle: Any
+
+
+def _psutil() -> Any:
+    try:
+        import psutil
+    except ImportError as error:
+        raise NoDriver("the library psutil is not installed: pip install psutil") from error
+    return psutil
 
 
 def describe(pid: int) -> Process | None:
-    """What /proc says of a process, or None where it does not exist (or lies in another PID namespace)."""
-    folder = PROC / str(pid)
+    """A process, or None where it does not exist (or lies in another PID namespace). Raises NoDriver without psutil."""
+    psutil = _psutil()
     try:
-        uid = folder.stat().st_uid
-        started = _started(folder)
-        raw = (folder / "cmdline").read_bytes()
-    except (OSError, ValueError, IndexError):
+        handle = psutil.Process(pid)
+        if not _lives(handle):
+            return None
+        command = " ".join(filter(None, handle.cmdline())) or f"[{handle.name()}]"
+        said = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in command)
+        return Process(pid, handle.uids().real, handle.username(), said, handle)
+    except psutil.Error:
         return None
-    words = [part.decode(errors="replace") for part in raw.split(b"\0") if part]
-    command = " ".join(words) or _name(folder)
-    said = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in command)
-    return Process(pid, uid, _user(uid), said, started)
 
 
-def _started(folder: Path) -> int:
-    # The name in parentheses may hold blanks and parentheses itself.
-    fields = (folder / "stat").read_text().rpartition(")")[2].split()
-    if fields[0] in ("Z", "X"):
-        raise ValueError("ended, and waiting for its parent to notice")
-    return int(fields[19])
-
-
-def _name(folder: Path) -> str:
+def environment(pid: int) -> dict[str, str]:
+    """The variables that a process was started with; none where they may not be seen."""
+    psutil = _psutil()
     try:
-        return f"[{(folder / 'comm').read_text().strip()}]"
-    except OSError:
-        return ""
+        return dict(psutil.Process(pid).environ())
+    except psutil.Error:
+        return {}
 
 
-def _user(uid: int) -> str:
+def _lives(handle: Any) -> bool:
+    """Whether it is there, and does not only wait for its parent to notice that it has ended."""
+    psutil = _psutil()
     try:
-        import pwd
-
-        return pwd.getpwuid(uid).pw_name
-    except (ImportError, KeyError):
-        return str(uid)
+        return bool(handle.is_running() and handle.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD))
+    except psutil.NoSuchProcess:
+        return False
 
 
 def opens_gpu(pid: int) -> bool | None:
     """Whether a process has a device file of a GPU open; None where that may not be seen. Needs no NVML, and works in
-    containers, where NVML's process numbers may be the host's."""
+    containers, where NVML's process numbers may be the host's. psutil lists regular files alone."""
     try:
-        handles = list((PROC / str(pid) / "fd").iterdir())
+        handles = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return None
     for handle in handles:
@@ -85,14 +84,8 @@ def opens_gpu(pid: int) -> bool | None:
 
 def ancestors() -> set[int]:
     """This process and those that started it."""
-    found, pid = set(), os.getpid()
-    while pid > 1 and pid not in found:
-        found.add(pid)
-        try:
-            pid = int((PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            break
-    return found
+    this = _psutil().Process()
+    return {this.pid, *(one.pid for one in this.parents())}
 
 
 Outcome = Literal["ended", "killed", "gone", "alive"]
@@ -101,57 +94,30 @@ Outcome = Literal["ended", "killed", "gone", "alive"]
 def end(process: Process, grace: float, say: Callable[[str], None] = lambda _: None) -> Outcome:
     """End a process: TERM, and KILL if it is still there after `grace` seconds.
 
-    "ended" by TERM, "killed" by KILL, "gone" before anything was sent, "alive" if even KILL did not end it
-    within ten seconds (a process that waits in the driver). Raises PermissionError where it is not ours.
+    "ended" by TERM, "killed" by KILL, "gone" before anything was sent, "alive" where it may not be signalled, or if even
+    KILL did not end it within ten seconds (a process that waits in the driver).
     """
-    handle = _open(process)
-    if handle is None:
-        return "gone"
+    psutil = _psutil()
+    outcome: Outcome = "gone"
     try:
-        _send(handle, process, signal.SIGTERM)
-        if _wait(handle, process, grace):
-            return "ended"
-        say(f"{process.pid} did not react to TERM within {grace:g} s: KILL")
-        _send(handle, process, signal.SIGKILL)
-        return "killed" if _wait(handle, process, 10.0) else "alive"
-    except ProcessLookupError:
-        return "ended"
-    finally:
-        if handle >= 0:
-            os.close(handle)
+        process.handle.terminate()
+        outcome = "ended"
+        if not _over(process.handle, grace):
+            say(f"{process.pid} did not react to TERM within {grace:g} s: KILL")
+            process.handle.kill()
+            outcome = "killed" if _over(process.handle, 10.0) else "alive"
+    except psutil.NoSuchProcess:
+        return outcome
+    except psutil.AccessDenied:
+        return "alive"
+    return outcome
 
 
-def _open(process: Process) -> int | None:
-    """A handle of exactly this process (-1 where the system has none); None if it is gone."""
-    opener = getattr(os, "pidfd_open", None)
-    try:
-        handle = opener(process.pid) if opener is not None else -1
-    except ProcessLookupError:
-        return None
-    except OSError:
-        handle = -1
-    now = describe(process.pid)
-    if now is None or now.started != process.started:
-        if handle >= 0:
-            os.close(handle)
-        return None
-    return int(handle)
-
-
-def _send(handle: int, process: Process, number: int) -> None:
-    if handle >= 0:
-        signal.pidfd_send_signal(handle, number)
-    elif (now := describe(process.pid)) is not None and now.started == process.started:
-        os.kill(process.pid, number)
-
-
-def _wait(handle: int, process: Process, seconds: float) -> bool:
-    if handle >= 0:
-        return bool(select.select([handle], [], [], seconds)[0])
+def _over(handle: Any, seconds: float) -> bool:
+    """Whether it ends within so many seconds; one that its parent does not take note of, too, which psutil waits for."""
     limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        now = describe(process.pid)
-        if now is None or now.started != process.started:
-            return True
-        time.sleep(0.1)
-    return False
+    while _lives(handle):
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.05)
+    return True

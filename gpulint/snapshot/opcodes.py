@@ -40,7 +40,7 @@ _REFUSED: Final = {
 _GETS: Final = re.compile(rb"\((?:h.|j.{4})+e|(?:h.|j.{4})a", re.DOTALL)
 _GET: Final = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
 _GET1, _GET4 = ord("h"), ord("j")
-_I4, _U4, _F8 = (struct.Struct(form) for form in ("<i", "<I", ">d"))
+_U1, _U2, _U4, _I4, _F8 = (struct.Struct(form) for form in ("<B", "<H", "<I", "<i", ">d"))
 
 
 class Machine:
@@ -142,6 +142,7 @@ class Machine:
     # -- opcodes -----------------------------------------------------------------------------------------------
 
     def _table(self) -> list[Callable[[bytes, int], int]]:
+        push = self._stack.append
         table: list[Callable[[bytes, int], int]] = [self._unknown] * 256
         known: dict[bytes, Callable[[bytes, int], int]] = {
             b"\x80": self._protocol,
@@ -151,18 +152,17 @@ class Machine:
             b"0": self._pop,
             b"1": self._pop_mark,
             b"2": self._dup,
-            b"K": self._int1,
-            b"M": self._int2,
-            b"J": self._int4,
+            b"K": self._number(_U1, push),
+            b"M": self._number(_U2, push),
+            b"J": self._number(_I4, push),
             b"\x8a": self._long,
-            b"G": self._float,
+            b"G": self._number(_F8, push),
             b"\x8c": self._text(1),
             b"X": self._text(4),
             b"\x8d": self._text(8),
             b"C": self._binary(1),
             b"B": self._binary(4),
             b"\x8e": self._binary(8),
-            b")": self._empty_tuple,
             b"t": self._tuple,
             b"\x85": self._tuple_of(1),
             b"\x86": self._tuple_of(2),
@@ -174,13 +174,13 @@ class Machine:
             b"s": self._set_item,
             b"u": self._set_items,
             b"\x94": self._memoize,
-            b"q": self._put1,
-            b"r": self._put4,
-            b"h": self._get1,
-            b"j": self._get4,
+            b"q": self._number(_U1, self._put),
+            b"r": self._number(_U4, self._put),
+            b"h": self._number(_U1, self._get),
+            b"j": self._number(_U4, self._get),
             **{
                 code: self._constant(value)
-                for code, value in ((b"N", None), (b"\x88", True), (b"\x89", False))
+                for code, value in ((b"N", None), (b"\x88", True), (b"\x89", False), (b")", ()))
             },
         }
         for code, handler in known.items():
@@ -223,18 +223,6 @@ class Machine:
         self._stack.append(self._stack[-1])
         return at
 
-    def _int1(self, data: bytes, at: int) -> int:
-        self._stack.append(data[at])
-        return at + 1
-
-    def _int2(self, data: bytes, at: int) -> int:
-        self._stack.append(data[at] | data[at + 1] << 8)
-        return at + 2
-
-    def _int4(self, data: bytes, at: int) -> int:
-        self._stack.append(_I4.unpack_from(data, at)[0])
-        return at + 4
-
     def _long(self, data: bytes, at: int) -> int:
         end = at + 1 + data[at]
         if end - at > _LONGEST:
@@ -242,11 +230,16 @@ class Machine:
         self._stack.append(int.from_bytes(data[at + 1 : end], "little", signed=True))
         return end
 
-    def _float(self, data: bytes, at: int) -> int:
-        self._stack.append(_F8.unpack_from(data, at)[0])
-        return at + 8
+    def _number(self, form: struct.Struct, use: Callable[[Any], None]) -> Callable[[bytes, int], int]:
+        size, unpack = form.size, form.unpack_from
 
-    def _constant(self, value: bool | None) -> Callable[[bytes, int], int]:
+        def read(data: bytes, at: int) -> int:
+            use(unpack(data, at)[0])
+            return at + size
+
+        return read
+
+    def _constant(self, value: Any) -> Callable[[bytes, int], int]:
         def push(data: bytes, at: int) -> int:
             self._stack.append(value)
             return at
@@ -286,10 +279,6 @@ class Machine:
         items = self._stack[mark:]
         del self._stack[mark:]
         return items
-
-    def _empty_tuple(self, data: bytes, at: int) -> int:
-        self._stack.append(())
-        return at
 
     def _tuple(self, data: bytes, at: int) -> int:
         self._push_tuple(tuple(self._since_mark()))
@@ -416,21 +405,8 @@ class Machine:
             self._runs.clear()
         self._memo.put(slot, self._stack[-1])
 
-    def _put1(self, data: bytes, at: int) -> int:
-        self._put(data[at])
-        return at + 1
-
-    def _put4(self, data: bytes, at: int) -> int:
-        self._put(_U4.unpack_from(data, at)[0])
-        return at + 4
-
-    def _get1(self, data: bytes, at: int) -> int:
-        self._stack.append(self._memo.get(data[at]))
-        return at + 1
-
-    def _get4(self, data: bytes, at: int) -> int:
-        self._stack.append(self._memo.get(_U4.unpack_from(data, at)[0]))
-        return at + 4
+    def _get(self, slot: int) -> None:
+        self._stack.append(self._memo.get(slot))
 
 
 def _references(run: bytes) -> list[int]:

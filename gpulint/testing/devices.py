@@ -6,7 +6,6 @@ use of its address by something else.
 
 from __future__ import annotations
 
-import gc
 import os
 import weakref
 from collections.abc import Callable, Hashable, Mapping
@@ -17,6 +16,7 @@ import torch
 from gpulint.runtime.holding import holders
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.result import Holder, Site
 from gpulint.units import format_bytes
 
@@ -105,11 +105,10 @@ def identity(tensor: Any) -> Any:
 def tensors_on(device: Device) -> Pieces:
     """The memory of all tensors that Python's collector knows, without births: needs no recording."""
     found: Pieces = {}
-    for one in gc.get_objects():
-        if issubclass(type(one), torch.Tensor):
-            key = device.key(one)
-            if key is not None and key not in found:
-                found[key] = Piece(one.untyped_storage().nbytes(), 0, identity(one))
+    for one in live_tensors():
+        key = device.key(one)
+        if key is not None and key not in found:
+            found[key] = Piece(one.untyped_storage().nbytes(), 0, identity(one))
     return found
 
 

@@ -7,7 +7,6 @@ none of these figures.
 from __future__ import annotations
 
 import functools
-import gc
 import sys
 from collections.abc import Callable, Hashable
 from typing import Any, Final
@@ -19,6 +18,7 @@ from gpulint.runtime.probes.crests import by_site, changes_of, highest
 from gpulint.runtime.probes.cuda import _segments, allocated_blocks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.history import without_inductor
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.testing.devices import Crossed, Piece, Pieces, identity
 
 MOST_EVENTS: Final = (
@@ -81,11 +81,10 @@ class Gpu:
             return {}
         blocks = self.blocks()
         found = {key: Piece(size, site, None) for key, (size, site) in blocks.items()}
-        for one in gc.get_objects():
-            if issubclass(type(one), torch.Tensor):
-                key = self.key(one)
-                if key in found and found[key].identity is None:
-                    found[key] = found[key]._replace(identity=identity(one))
+        for one in live_tensors():
+            key = self.key(one)
+            if key in found and found[key].identity is None:
+                found[key] = found[key]._replace(identity=identity(one))
         return found
 
     def blocks(self) -> dict[Hashable, _Block]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from warm import verify
@@ -215,23 +215,23 @@ def test_on_a_gpu_the_lines_add_up_and_a_limit_is_exact(folder: Path) -> None:
         )
 
 
-DRIVER = "#!{python}\nprint('0, GPU-aa, NVIDIA H200, 900' if 'index' in ' '.join(__import__('sys').argv) else '')\n"
-
-
 @pytest.mark.skipif(
     find_spec("torch") is not None and __import__("torch").cuda.is_available(),
     reason="there is a GPU here, whose own driver is asked",
 )
 def test_exclusive_does_not_run_beside_another_process(folder: Path) -> None:
-    tool = folder / "bin" / "nvidia-smi"
-    tool.parent.mkdir()
-    tool.write_text(DRIVER.format(python=sys.executable))
-    tool.chmod(0o755)
+    driver = folder / "driver"
+    driver.mkdir()
+    source = Path(__file__).parent.parent / "operator" / "fake_nvml.py"
+    (driver / "pynvml.py").write_text(run_path(str(source))["SOURCE"])
+    cards = [
+        {"name": "H200", "total": 141 * 1024**3, "used": 900 * 1024**2, "temperature": 40, "processes": []}
+    ]
     (folder / "train.py").write_text("print('it ran')")
-    path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
-    done = verify(folder, "-q", "--exclusive", "-s", "train.py", PATH=path, CUDA_VISIBLE_DEVICES="0")
+    found = {"PYTHONPATH": str(driver), "FAKE_NVML": json.dumps(cards), "CUDA_VISIBLE_DEVICES": "0"}
+    done = verify(folder, "-q", "--exclusive", "-s", "train.py", **found)
     assert done.returncode == 2
-    assert "a process that cannot be seen from here with 900.00 MiB uses GPU 0 (NVIDIA H200)" in done.stderr
+    assert "a process that cannot be seen from here with 900.00 MiB uses GPU 0 (H200)" in done.stderr
     assert "it ran" not in done.stdout
 
 

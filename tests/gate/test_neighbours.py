@@ -1,15 +1,14 @@
-"""Who else is on the cards, from a driver in NVML's place, or from nvidia-smi."""
+"""Who else is on the cards, from a driver in NVML's place."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from gpulint.operator import neighbours
+from gpulint.operator import gpu
 from gpulint.operator.gpu import Card, Tenant
 
 MIB = 1024**2
@@ -24,58 +23,36 @@ def cards(*first: Tenant, second: tuple[Tenant, ...] = ()) -> list[Card]:
 
 def test_processes_on_the_visible_cards_are_others() -> None:
     seen = cards(Tenant(4_000_000, 880 * MIB))
-    (one,) = neighbours.others(seen, {})
+    (one,) = gpu.others(seen, {})
     assert (one.card, one.pid, one.bytes) == ("GPU 0 (NVIDIA H200)", 4_000_000, 880 * MIB)
-    assert neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": "1"}) == ()
-    assert neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": "GPU-b"}) == ()
-    assert neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": ""}) == ()
-    assert len(neighbours.others(seen, {"CUDA_VISIBLE_DEVICES": "1,0"})) == 1
+    assert gpu.others(seen, {"CUDA_VISIBLE_DEVICES": "1"}) == ()
+    assert gpu.others(seen, {"CUDA_VISIBLE_DEVICES": "GPU-b"}) == ()
+    assert gpu.others(seen, {"CUDA_VISIBLE_DEVICES": ""}) == ()
+    assert len(gpu.others(seen, {"CUDA_VISIBLE_DEVICES": "1,0"})) == 1
 
 
 def test_memory_that_no_listed_process_has_is_somebodys() -> None:
     """In a container the driver lists no process, and tells what is in use all the same."""
-    (one,) = neighbours.others(cards(), {})
+    (one,) = gpu.others(cards(), {})
     assert (one.pid, one.bytes) == (0, 900 * MIB)
 
 
 def test_a_process_of_unknown_size_explains_what_is_in_use() -> None:
-    (one,) = neighbours.others(cards(Tenant(4_000_000, None)), {})
+    (one,) = gpu.others(cards(Tenant(4_000_000, None)), {})
     assert (one.pid, one.bytes) == (4_000_000, None)
 
 
 def test_after_a_card_that_is_not_there_cuda_sees_none() -> None:
-    assert [card.index for card in neighbours.visible(cards(), "0,7,1")] == [0]
-    assert [card.index for card in neighbours.visible(cards(), "MIG-GPU-aa/1/0")] == [0, 1]
+    assert [card.index for card in gpu.visible(cards(), "0,7,1")] == [0]
+    assert [card.index for card in gpu.visible(cards(), "MIG-GPU-aa/1/0")] == [0, 1]
 
 
-TOOL = """#!{python}
-import sys
-if "--query-gpu=index,uuid,name,memory.used" in sys.argv:
-    print("0, GPU-aa, NVIDIA H200, 900\\n1, GPU-bb, NVIDIA H200, 3")
-else:
-    print("GPU-aa, 4000000, 880\\nGPU-bb, 4000001, [N/A]")
-"""
-
-
-def test_nvidia_smi_is_asked_where_the_library_is_not_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tool = tmp_path / "nvidia-smi"
-    tool.write_text(TOOL.format(python=sys.executable))
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+def test_without_the_library_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    expected = cards(Tenant(4_000_000, 880 * MIB), second=(Tenant(4_000_001, None),))
-    assert neighbours.look() == (expected, "")
+    assert "pip install nvidia-ml-py" in gpu.look()[1]
 
 
-def test_without_either_it_is_said_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert "pip install nvidia-ml-py" in neighbours.look()[1]
-
-
-def test_nvml_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     sys.path.insert(0, str(Path(__file__).parent.parent / "operator"))
     try:
         from fake_nvml import SOURCE
@@ -88,6 +65,6 @@ def test_nvml_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "FAKE_NVML",
         '[{"name": "H200", "total": 1000, "used": 600, "temperature": 40, "processes": [[4000000, 500]]}]',
     )
-    ((card,), problem) = neighbours.look()
+    ((card,), problem) = gpu.look()
     assert (card.index, card.uuid, card.name, card.used, problem) == (0, "GPU-H200", "H200", 600, "")
     assert card.tenants == (Tenant(4_000_000, 500),)

@@ -155,7 +155,12 @@ class TestInside:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         on_cpu = segments.storage_key
-        monkeypatch.setattr(segments, "storage_key", lambda tensor: ("cuda:0", on_cpu(tensor)[1]))  # type: ignore[index]
+
+        def as_on_a_card(tensor: torch.Tensor) -> tuple[str, int] | None:
+            key = on_cpu(tensor)
+            return None if key is None else ("cuda:0", key[1])
+
+        monkeypatch.setattr(segments, "storage_key", as_on_a_card)
         monkeypatch.setattr(torch.Tensor, "is_cuda", True)
         weight = torch.ones(50, 50, requires_grad=True)
         loss = weight.exp().exp().sum()

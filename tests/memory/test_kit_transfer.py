@@ -288,6 +288,6 @@ def test_a_wrapper_counts_what_it_wraps() -> None:
     """Its own storage has the size of the whole, of which a rank holds a part."""
     from torch.testing._internal.two_tensor import TwoTensor
 
-    from gpulint.memory.storages import storage_bytes
+    from gpulint.memory.live import storage_bytes
 
     assert storage_bytes(TwoTensor(torch.zeros(64), torch.zeros(64))) == 2 * 64 * 4

@@ -224,7 +224,7 @@ class TestPython314:
             subprocess.run([sys.executable, "-I", script], check=True, cwd="/")
 
         monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting, "_environment", lambda pid: {})
+        monkeypatch.setattr(accounting.processes, "environment", lambda pid: {})
         told = accounting.told(os.getpid(), 20)
         assert asked == [os.getpid()]
         assert [one.missing for one in told.accounts] == ["CUDA has not been used in this process"]
@@ -237,7 +237,7 @@ class TestPython314:
             Path(script).with_name(accounting.agent.ANSWER).write_text(said)
 
         monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting, "_environment", lambda pid: {})
+        monkeypatch.setattr(accounting.processes, "environment", lambda pid: {})
         told = accounting.told(os.getpid(), 20)
         assert told.accounts == ()
         assert "of another version" in told.why[0]
@@ -248,7 +248,7 @@ class TestPython314:
             raise error
 
         monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting, "_environment", lambda pid: {})
+        monkeypatch.setattr(accounting.processes, "environment", lambda pid: {})
         told = accounting.told(os.getpid(), 1)
         assert told.why == (f"it cannot be asked: {error}",)
         assert accounting.INSIDE in told.lines()

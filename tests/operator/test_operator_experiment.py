@@ -12,7 +12,7 @@ import warm
 
 from gpulint.allocator import MIB
 from gpulint.operator import experiment
-from gpulint.operator.scenarios import SETTINGS, holes, lengths, standard
+from gpulint.operator.experiment import SETTINGS, holes, lengths, standard
 
 
 def gpu() -> bool:

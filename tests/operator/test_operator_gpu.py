@@ -254,13 +254,29 @@ class TestEnding:
         process = child(SLEEPER)
         known = processes.describe(process.pid)
         assert known is not None
-        stale = processes.Process(known.pid, known.uid, known.user, known.command, known.started - 1)
-        assert processes.end(stale, 0.1) == "gone"
+        known.handle._ident = (known.pid, 1.0)  # as of one that had the number before
+        assert processes.end(known, 0.1) == "gone"
         assert process.poll() is None
 
-    def test_without_pidfd(self, monkeypatch, child) -> None:
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    def test_one_that_has_ended_is_gone(self, child) -> None:
         process = child(SLEEPER)
         known = processes.describe(process.pid)
         assert known is not None
-        assert processes.end(known, 5.0) == "ended"
+        process.kill()
+        process.wait()
+        assert processes.end(known, 0.1) == "gone"
+
+    def test_one_that_its_parent_takes_no_note_of_has_ended(self, child) -> None:
+        process = child(SLEEPER)
+        known = processes.describe(process.pid)
+        assert known is not None
+        assert processes.end(known, 5.0) == "ended"  # nobody has waited for it
+        assert processes.describe(process.pid) is None
+
+
+@pytest.mark.parametrize("asked", [("account", "1"), ("kill", "1"), ("snapshot", "1", "file.pickle"), ()])
+def test_without_psutil_it_is_said(tmp_path, run, asked) -> None:
+    (tmp_path / "psutil.py").write_text("raise ImportError")
+    done = run(*asked, cards=[card((os.getpid(), GIB))])
+    assert done.returncode == 2
+    assert done.stderr == "gpulint: the library psutil is not installed: pip install psutil\n"

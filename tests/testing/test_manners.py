@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpulint.gate.baselines import Baselines
+from gpulint.memory.errors import empty_frames
 from gpulint.testing import failures
 from gpulint.testing.held import Peaks
 from gpulint.testing.settings import Settings
@@ -73,7 +74,7 @@ def test_frames_of_a_failure_are_cleared() -> None:
     assert trace is not None
     assert trace.tb_next is not None
     assert trace.tb_next.tb_frame.f_locals
-    failures.clear(error)
+    empty_frames(error)
     assert not trace.tb_next.tb_frame.f_locals
 
 
@@ -95,11 +96,11 @@ def test_a_generator_that_waits_goes_on_after_its_exception_was_cleared() -> Non
     waiting = fixture()
     error = next(waiting)
     assert isinstance(error, ConnectionError)
-    failures.clear(error)
+    empty_frames(error)
     assert not ended
     assert next(waiting) == "goes on"
     assert next(waiting, None) is None
-    failures.clear(error)
+    empty_frames(error)
 
 
 def test_of_several_attempts_the_last_counts() -> None:

@@ -309,9 +309,11 @@ class Calling:
                     found.setdefault(str(spelled.value).lstrip("-").replace("-", "_"), where)
         return self._defaults[file]
 
-    def _of_module(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value:
+    def _of_module(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value | None:
         row = self._evaluator.table.own("module", name)
         if row is None:
+            if isinstance(base.ref, Class) and self._evaluator.value_of(node.func, frame).is_known:
+                return None  # an attribute that is called
             if name.startswith(("save", "log", "set_", "load", "add_", "get_", "init")):
                 return UNKNOWN
             return self.forward(base.but(ref=None), node, frame)

@@ -143,6 +143,8 @@ class Modes:
         outer = self._evaluator.root(function.parent or function.file.body)
         value = self._evaluator.value_of(node, outer)
         if value.kind == "library" and isinstance(value.ref, str):
+            if value.ref.startswith("."):
+                return "open"  # the project's own, and not read
             row = self._evaluator.table.function(value.ref)
             return (
                 row.mode if row is not None and row.gives == "context" and row.mode in ("on", "off") else None

@@ -71,9 +71,21 @@ class Names:
         if ENTRY in reaching and (not values or node.id in frame.flow.elsewhere):
             values.append(self.outer(node.id, frame.function, frame))
         found = join(values) if values else UNKNOWN
+        if found.kind == "tensor" and not found.graph:
+            found = self._filled(found, node.id, frame)
         if found.kind == "unknown" and not found.graph:  # what is not seen is what it is used as
             role = self.role(node.id, frame.function)
             return role.but(origins=found.origins, device=found.device) if role is not None else found
+        return found
+
+    def _filled(self, found: Value, name: str, frame: Frame) -> Value:
+        """A tensor that is filled item by item: it has the graph of what is put into it."""
+        for one in frame.flow.stores:
+            if isinstance(one.target.value, ast.Name) and one.target.value.id == name and not one.path:
+                given = self._evaluator.value_of(one.value, frame)
+                if given.graph:
+                    graph, origins = max(found.graph, given.graph), found.origins | given.origins
+                    found = found.but(graph=graph, origins=origins)
         return found
 
     def _is_dead(self, definition: Definition, frame: Frame) -> bool:
@@ -457,7 +469,9 @@ class Names:
                     ]
             if name in cls.body.words:
                 found += [
-                    (cls.body, one) for one in cls.body.flow.definitions.get(name, ()) if one.kind == "assign"
+                    (cls.body, one)
+                    for one in cls.body.flow.definitions.get(name, ())
+                    if one.kind in ("assign", "class")
                 ]
         return found
 

@@ -60,13 +60,14 @@ class Table:
         return self._rows.get(of, {}).get(name)
 
     def function(self, qualified: str) -> Row | None:
-        """A library's function or class by its full name."""
+        """A library's function or class by its full name; None also of those that the table says are not seen: operators of others."""
         module, _, name = qualified.rpartition(".")
         while module:
             rows = self._rows.get(module)
             if rows is not None:
                 # what is said of a package holds for what its modules define
-                return rows.get(name) or rows.get("*")
+                found = rows.get(name) or rows.get("*")
+                return found if found is None or found.does != "unseen" else None
             module = module.rpartition(".")[0]
         return None
 

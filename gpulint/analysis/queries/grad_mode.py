@@ -19,7 +19,7 @@ Mode = Literal["on", "off", "mixed", "open"]
 @dataclass(frozen=True, slots=True)
 class GradMode:
     """The mode, and the node that says so, in whichever file. `certain`: each call that decides is seen to be one of this function;
-    `called`: somebody is seen to call it."""
+    `called`: a program, or who sets the mode, is seen to get there."""
 
     mode: Mode
     by: Any = None
@@ -31,7 +31,7 @@ def grad_mode(evaluator: Evaluator, node: Any, frame: Frame) -> GradMode:
     """The grad mode where a node is evaluated."""
     own, by = evaluator.modes.own(node, frame)
     if own is not None:
-        return GradMode(own, by)  # type: ignore[arg-type]
+        return GradMode(own, by, called=True)  # type: ignore[arg-type]
     if frame.caller is not None:
         return grad_mode(evaluator, frame.call, frame.caller)
     return grad_at_entry(evaluator, frame.function)
@@ -45,7 +45,7 @@ def grad_at_entry(evaluator: Evaluator, function: Function) -> GradMode:
 def _at_entry(evaluator: Evaluator, function: Function, depth: int) -> GradMode | None:
     """The same; None while it is being asked, further out: what calls itself is in no other mode for that."""
     if function.is_module or not depth:
-        return GradMode("on")
+        return GradMode("on", called=True)
     known = evaluator.modes.at_entry
     if function not in known:
         known[function] = None
@@ -61,7 +61,11 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
     for site in evaluator.callers(function):
         own, by = evaluator.modes.own(site.call, site.frame)
         certain = certain and site.certain
-        one = GradMode(own, by) if own is not None else _at_entry(evaluator, site.frame.function, depth - 1)  # type: ignore[arg-type]
+        one: GradMode | None
+        if own is not None:
+            one = GradMode(own, by, called=True)  # type: ignore[arg-type]
+        else:
+            one = _at_entry(evaluator, site.frame.function, depth - 1)
         if one is not None:
             found.append(one)
     by = _switched_by_constructor(evaluator, function)
@@ -75,7 +79,7 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
         return GradMode("on") if by is None else GradMode("off", by)
     sure = certain and all(one.certain for one in found)
     if len(modes) == 1:
-        return GradMode(found[0].mode, found[0].by, sure, called=True)
+        return GradMode(found[0].mode, found[0].by, sure, any(one.called for one in found))
     return GradMode("mixed", next(one.by for one in found if one.mode != "on"), sure, called=True)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from gpulint.allocator.settings import check_settings
-from gpulint.cli._errors import say
-from gpulint.cli._options import on_terminal, print_last_words, say_what_went_to, taken, write_report
+from gpulint.cli._errors import Failed, as_error, say
+from gpulint.cli._options import Given, on_terminal, print_last_words, say_what_went_to, taken, write_report
 from gpulint.forecasting.api import forecast_with
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
@@ -21,27 +21,10 @@ from gpulint.forecasting.result import Forecast
 from gpulint.units import format_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The options of the command, as given."""
-
-    program: Program
-    card: str
-    alloc_conf: str | None
-    find_batch: str | None
-    changes: bool
-    calibrate: str | None
-    max_peak: int | None
-    output_format: str
-    report: str | None
-    colour: str
-    quiet: bool
-
-
 def perform(given: dict[str, Any]) -> int:
     """Forecast, tell, write the report; the exit status."""
     program = Program(**taken(Program, given))
-    request = Request(program, **given)
+    request = Given(program=program, **given)
     if request.calibrate is not None:
         return _calibrate(request, request.calibrate)
     if not program.target:
@@ -54,11 +37,11 @@ def perform(given: dict[str, Any]) -> int:
 
         with cell_script(program.target) as cells:
             program = replace(program, target=cells.path, folder=cells.home)
-            return _perform(replace(request, program=program), card, cells.as_measured)
+            return _perform(request.but(program=program), card, cells.as_measured)
     return _perform(request, card, lambda forecast: forecast)
 
 
-def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast]) -> int:
+def _perform(request: Given, card: Card, told: Callable[[Forecast], Forecast]) -> int:
     try:
         forecast = told(
             forecast_with(
@@ -72,10 +55,9 @@ def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast])
         )
     except ForecastError as error:
         print_last_words(error.details)
-        say(str(error))
-        return 2
+        raise Failed(str(error)) from error
     except ValueError as error:
-        raise click.UsageError(f"{error}.") from error
+        raise click.UsageError(str(error)) from error
     _tell(request, forecast)
     if request.report is not None:
         from gpulint.reports.forecast import document
@@ -85,37 +67,28 @@ def _perform(request: Request, card: Card, told: Callable[[Forecast], Forecast])
     return _status(request, forecast)
 
 
-def _calibrate(request: Request, path: str) -> int:
+def _calibrate(request: Given, path: str) -> int:
     """Measure the card of this machine and write its file."""
     from gpulint.atomic import write_atomic
 
-    try:
+    with as_error(Failed, ForecastError):
         found = calibrate(request.program.python)
-    except ForecastError as error:
-        say(str(error))
-        return 2
-    try:
+    with as_error(click.UsageError, OSError, of=f"--calibrate {path}"):
         write_atomic(path, (json.dumps(found, indent=1) + "\n").encode())
-    except OSError as error:
-        raise click.UsageError(f"--calibrate {path}: {error.strerror or error}.") from error
     print(
         f"{found['label']}, torch {found['torch']}: {format_bytes(found['context'])} of context, written to {path}"
     )
     return 0
 
 
-def _card(request: Request) -> Card:
-    try:
+def _card(request: Given) -> Card:
+    with as_error(click.UsageError, ValueError, of="--alloc-conf"):
         check_settings(request.alloc_conf or "")
-    except ValueError as error:
-        raise click.UsageError(f"--alloc-conf: {error}.") from error
-    try:
+    with as_error(click.UsageError, UnknownCard, of="--card"):
         return card_for(request.card)
-    except UnknownCard as error:
-        raise click.UsageError(f"--card: {error}.") from error
 
 
-def _tell(request: Request, forecast: Forecast) -> None:
+def _tell(request: Given, forecast: Forecast) -> None:
     from gpulint.reports.forecast import as_json, document
     from gpulint.reports.terminal import write
 
@@ -125,7 +98,7 @@ def _tell(request: Request, forecast: Forecast) -> None:
         write(document(forecast), sys.stdout, *on_terminal(request.colour))
 
 
-def _status(request: Request, forecast: Forecast) -> int:
+def _status(request: Given, forecast: Forecast) -> int:
     if request.max_peak is not None:
         return 1 if forecast.process.high > request.max_peak or forecast.fits == "unknown" else 0
     return 0 if forecast.fits == "yes" else 1

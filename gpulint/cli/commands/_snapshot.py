@@ -15,8 +15,8 @@ import click
 
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
-from gpulint.cli._errors import say
-from gpulint.cli._options import on_terminal, write_report
+from gpulint.cli._errors import Failed, as_error
+from gpulint.cli._options import Given, on_terminal, write_report
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
@@ -27,38 +27,16 @@ CONTEXT = 2**29  # bytes of a card for the CUDA context, which is not torch's to
 SOME = "sensible settings"  # what --what-if stands for without a value
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The options of the command, as given."""
-
-    files: tuple[str, ...]
-    device: int | None
-    depth: int
-    full: bool
-    top: int
-    what_if: tuple[str, ...]
-    capacity: str | None
-    card: str | None
-    output_format: str
-    report: str | None
-    colour: str
-    quiet: bool
-
-
-def perform(request: Request) -> int:
+def perform(request: Given) -> int:
     """Read the snapshots, print what they say, write the page; the exit status."""
     asked = Asked(
         0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
     )
     try:
-        with _progress(request.quiet) as progress:
+        with as_error(Failed, NotASnapshot, ValueError), _progress(request.quiet) as progress:
             summaries = [_summary(path, asked, progress) for path in request.files]
-    except (NotASnapshot, ValueError) as error:
-        say(str(error))
-        return 2
     except OSError as error:
-        say(f"{error.filename or request.files[0]}: {error.strerror or error}")
-        return 2
+        raise Failed(f"{error.filename or request.files[0]}: {error.strerror or error}") from error
     differences = [
         Difference(one.path, other.path, growth_between(one.alive, other.alive))
         for one, other in pairwise(summaries)
@@ -67,7 +45,7 @@ def perform(request: Request) -> int:
     return 0
 
 
-def _write(request: Request, summaries: list[Summary], differences: list[Difference]) -> None:
+def _write(request: Given, summaries: list[Summary], differences: list[Difference]) -> None:
     from gpulint.reports.page import page
     from gpulint.reports.snapshot.report import as_json, document
     from gpulint.reports.terminal import write
@@ -80,7 +58,7 @@ def _write(request: Request, summaries: list[Summary], differences: list[Differe
         write_report(request.report, page(document(summaries, differences, request.top)))
 
 
-def _settings(request: Request) -> tuple[str, ...] | None:
+def _settings(request: Given) -> tuple[str, ...] | None:
     """The settings to try. Raises click.UsageError for what is none."""
     if not request.what_if:
         if request.capacity is not None or request.card is not None:
@@ -103,16 +81,14 @@ def _settings(request: Request) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _capacity(request: Request) -> int | None:
+def _capacity(request: Given) -> int | None:
     from gpulint.config import did_you_mean
 
     if request.capacity is not None and request.card is not None:
         raise click.UsageError("--capacity and --card say the same; leave one out.")
     if request.capacity is not None:
-        try:
+        with as_error(click.UsageError, ValueError, of="--capacity"):
             return parse_bytes(request.capacity)
-        except ValueError as error:
-            raise click.UsageError(f"--capacity: {error}") from error
     if request.card is None:
         return None
     memory = memory_of(request.card)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gpulint.cli._errors import as_error
 from gpulint.cli._grouped import option
 from gpulint.cli._options import SIZE
 
@@ -57,15 +58,12 @@ def fragmentation(
     """Fill memory, punch holes, ask for one large piece; and run batches of varying length: under each setting."""
     from gpulint.memory import alloc_conf
     from gpulint.operator import experiment
-    from gpulint.operator.scenarios import SETTINGS, standard
 
-    chosen = tuple("" if text == "default" else text for text in settings) or SETTINGS
-    try:
-        scenarios = standard(size, count, free_every, ask)
+    chosen = tuple("" if text == "default" else text for text in settings) or experiment.SETTINGS
+    with as_error(click.UsageError, ValueError):
+        scenarios = experiment.standard(size, count, free_every, ask)
         for text in chosen:
             alloc_conf.parse(text)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
     gpu = device == "cuda" or (device == "auto" and experiment.gpu_works(interpreter))
     outcomes: list[Any] = experiment.run_all(scenarios, chosen, gpu, interpreter)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gpulint.cli._errors import say
+from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._grouped import option
 from gpulint.cli._options import Written
 
@@ -24,14 +24,10 @@ def command(context: click.Context, watch: bool, interval: float, as_json: bool)
         return None
     from gpulint.operator import gpu
 
-    try:
-        with gpu.driver() as nvml:
-            if as_json:
-                return _json(gpu.read_cards(nvml))
-            return _watch(nvml, interval) if watch else _show(gpu.read_cards(nvml))
-    except gpu.NoDriver as missing:
-        say(str(missing))
-        return 2
+    with as_error(Failed, gpu.NoDriver), gpu.driver() as nvml:
+        if as_json:
+            return _json(gpu.read_cards(nvml))
+        return _watch(nvml, interval) if watch else _show(gpu.read_cards(nvml))
 
 
 def _json(cards: list[Any]) -> int:
@@ -80,7 +76,8 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
             cards: list[Any] | None = gpu.read_cards(nvml)
     except gpu.NoDriver:
         cards = None
-    allowed, refused = gpu.candidates(pids, cards)
+    with as_error(Failed, gpu.NoDriver):
+        allowed, refused = gpu.candidates(pids, cards)
     for refusal in refused:
         say(f"{refusal.pid} is left alone: {refusal.reason}")
     for process in allowed:
@@ -93,10 +90,7 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
         return 1
     failed = bool(refused)
     for process in allowed:
-        try:
-            outcome = processes.end(process, grace, print)
-        except PermissionError:
-            outcome = "alive"
+        outcome = processes.end(process, grace, print)
         print(f"{process.pid}: {_OUTCOMES[outcome]}")
         failed |= outcome == "alive"
     return 1 if failed else 0
@@ -128,12 +122,10 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
     import json
 
     from gpulint.operator import accounting
+    from gpulint.operator.gpu import NoDriver
 
-    try:
+    with as_error(Failed, accounting.NoProcess, NoDriver):
         told = accounting.told(pid, timeout, measure_context)
-    except accounting.NoProcess as missing:
-        say(str(missing))
-        return 2
     print(json.dumps(told.to_json(), indent=2) if as_json else "\n".join(told.lines()))
     return 0 if told.accounts or told.cards else 2
 
@@ -162,12 +154,10 @@ def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:
     Exit status: 0, or 2 where no snapshot was written.
     """
     from gpulint.operator import accounting
+    from gpulint.operator.gpu import NoDriver
 
-    try:
+    with as_error(Failed, accounting.NoProcess, NoDriver, accounting.NoAnswer, ValueError):
         print(accounting.snapshot(pid, file, seconds, timeout))
-    except (accounting.NoProcess, accounting.NoAnswer, ValueError) as problem:
-        print(f"gpulint: {problem}", file=sys.stderr)
-        return 2
     return 0
 
 

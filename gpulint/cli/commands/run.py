@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gpulint.cli._errors import say
+from gpulint.cli._errors import as_error, say
 from gpulint.cli._grouped import option
 from gpulint.cli._options import Written
 
@@ -50,10 +50,8 @@ def command(
     if alloc_conf is not None:
         version = launcher.torch_version_of(launcher.interpreter_of(program))
         _refuse_what_torch_refuses(alloc_conf, version)
-        try:
+        with as_error(click.UsageError, ValueError, of="--alloc-conf"):
             allocator = launcher.allocator_environment(alloc_conf, version, os.environ)
-        except ValueError as error:
-            raise click.UsageError(f"--alloc-conf: {error}") from error
         if allocator is not None and not quiet:
             _say([f"--alloc-conf: {text}" for text in launcher.against(allocator[1])])
     if not quiet:

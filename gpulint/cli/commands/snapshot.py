@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import colour, output_format, quiet, report
+from gpulint.cli._options import Given, colour, output_format, quiet, report
 
 _what = heading("What to show")
 _tried = heading("What if")
@@ -58,4 +58,4 @@ def command(**given: Any) -> int:
     """
     from gpulint.cli.commands import _snapshot
 
-    return _snapshot.perform(_snapshot.Request(**given))
+    return _snapshot.perform(Given(**given))

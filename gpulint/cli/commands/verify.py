@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from gpulint.cli._grouped import GroupedCommand, codes, heading
-from gpulint.cli._launch import torchrun
+from gpulint.cli._grouped import Decorated, GroupedCommand, codes, heading
 from gpulint.cli._options import CODES, CONFIDENCE, FILE, SIZE, WRITTEN, colour, output_format, quiet, report
 from gpulint.gate.baselines import TOLERANCE
 from gpulint.runtime.record.result import REACH
@@ -19,6 +18,38 @@ _findings = heading("Findings")
 _fixes = heading("Fixes")
 _limits = heading("Limits, for CI")
 _output = heading("Output")
+
+
+_LAUNCH = (
+    ("--nproc-per-node", "N", "Processes on this machine: a number, auto, gpu or cpu."),
+    ("--nnodes", "N", "Machines, or a range such as 1:4."),
+    ("--node-rank", "N", "This machine's number."),
+    ("--master-addr", "HOST", "Address of machine 0."),
+    ("--master-port", "PORT", "Port on machine 0."),
+    ("--rdzv-backend", "NAME", "Rendezvous backend, such as c10d."),
+    ("--rdzv-endpoint", "HOST:PORT", "Rendezvous endpoint."),
+    ("--rdzv-id", "ID", "Rendezvous id of this job."),
+)
+
+
+def _torchrun(command: Decorated) -> Decorated:
+    """A command with the options, of which `_flags` reads the values."""
+    option = heading("Several processes (torchrun)")
+    command = option("--standalone", is_flag=True, help="One machine, on a free port.")(command)
+    for name, metavar, text in reversed(_LAUNCH):
+        command = option(name, metavar=metavar, help=text)(command)
+    return command
+
+
+def _flags(given: dict[str, Any]) -> tuple[str, ...]:
+    """torchrun's flags, taken out of what a command was given; none where torchrun is not wanted. One machine needs no fixed
+    port."""
+    values = {name: given.pop(name[2:].replace("-", "_")) for name, _, _ in _LAUNCH}
+    found = [part for name, value in values.items() if value is not None for part in (name, value)]
+    several = values["--nnodes"] not in (None, "1") or values["--master-addr"] or values["--rdzv-endpoint"]
+    if given.pop("standalone") or (found and not several and not values["--rdzv-backend"]):
+        found.insert(0, "--standalone")
+    return tuple(found)
 
 
 @click.command(
@@ -166,7 +197,7 @@ _output = heading("Output")
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
 @colour("Output")
 @quiet("Output")
-@torchrun
+@_torchrun
 def command(**given: Any) -> int:
     """Run some steps of SCRIPT, measure its memory, and judge every finding.
 
@@ -178,5 +209,5 @@ def command(**given: Any) -> int:
     """
     from gpulint.cli import _trial, _verify
 
-    request = _verify.request_of(given)
+    request = _verify.request_of(_flags(given), given)
     return _trial.perform(request) if request.fix else _verify.perform(request)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from gpulint.memory.accounts.driver import NoDriver, contexts, driver, read_card, share_of, uuid_of
-from gpulint.memory.accounts.records import Card
+from gpulint.memory.accounts.driver import NoDriver, contexts, driver, read_card, share_of, text_of, uuid_of
 from gpulint.memory.device import cuda_missing, cuda_started, say_once, torch_module
 
 _lock = threading.Lock()
@@ -90,8 +89,8 @@ def _read() -> _Reading:
     used, own = {}, {}
     with suppress(NoDriver), driver() as nvml:
         for index in range(nvml.nvmlDeviceGetCount()):
-            uuid, card = _named(nvml, index)
-            if card is not None:
+            uuid = text_of(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(index)))
+            if (card := read_card(nvml, uuid)) is not None:
                 used[uuid] = card.used
                 if not cuda_started():
                     continue  # whoever is listed, it is not this process
@@ -99,10 +98,3 @@ def _read() -> _Reading:
                 if share is not None and share.bytes is not None:
                     own[uuid] = share.bytes
     return _Reading(used, own, reserved)
-
-
-def _named(nvml: object, index: int) -> tuple[str, Card | None]:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)  # type: ignore[attr-defined]
-    raw = nvml.nvmlDeviceGetUUID(handle)  # type: ignore[attr-defined]
-    uuid = raw.decode() if isinstance(raw, bytes) else str(raw)
-    return uuid, read_card(nvml, uuid)

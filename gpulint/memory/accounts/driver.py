@@ -56,6 +56,11 @@ def contexts() -> list[int]:
     return [index for index in every if (has(index) if has else torch.cuda.memory_reserved(index))]
 
 
+def text_of(told: Any) -> str:
+    """What NVML says as text, which is bytes in old versions."""
+    return told.decode() if isinstance(told, bytes) else str(told)
+
+
 def read_card(nvml: Any, uuid: str) -> Card | None:
     """The card of that name; None where the driver has none, or tells nothing of it."""
     try:

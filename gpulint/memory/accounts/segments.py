@@ -12,8 +12,8 @@ from typing import Any
 
 from gpulint.memory.accounts.records import Entry, How
 from gpulint.memory.device import torch_module
-from gpulint.memory.live import live_tensors
-from gpulint.memory.storages import storage_key
+from gpulint.memory.live import storage_key
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
 MOST_NODES = 100_000  # of all autograd graphs together

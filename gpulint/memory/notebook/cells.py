@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpulint.memory.device import cuda_started, started_devices, torch_module
-from gpulint.memory.live import live_tensors, on_device
+from gpulint.memory.live import on_device, storage_key
 from gpulint.memory.notebook.holding import Storage, grouped, name_holders, storages
 from gpulint.memory.peaks import PeakWindow, close_window, open_window
-from gpulint.memory.storages import storage_key
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
 MOST_LINES = 12

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import types
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpulint.memory.live import live_tensors, on_device
+from gpulint.memory.live import on_device, storage_bytes, storage_key
 from gpulint.memory.notebook.roots import RECORD, Root, roots
-from gpulint.memory.storages import storage_bytes, storage_key
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
 MOST_OBJECTS = 300_000  # looked into, of all places together
-_ATOMS = (
-    str,
-    bytes,
-    int,
-    float,
-    complex,
-    bool,
-    type(None),
-    types.CodeType,
-    types.ModuleType,
-    types.BuiltinFunctionType,
-)
-_CLOSED = ("IPython", "ipykernel", "traitlets", "zmq", "asyncio", "threading", "gpulint")
+_CLOSED = ("IPython.", "ipykernel.", "traitlets.", "zmq.", "asyncio.", "threading", "gpulint.")
 NOWHERE = "nothing in the notebook: torch's C++ code, or a library"
 
 
@@ -130,25 +115,18 @@ def grouped(found: dict[Any, Storage]) -> list[Holding]:
 def _reached(value: Any, left: int) -> tuple[int, dict[Any, tuple[Any, bool]]]:
     """The storages below a value, each with a tensor and whether only a graph leads there; and how many objects may still be
     looked into."""
-    from torch import Tensor
+    from gpulint.runtime.holding.walking import Walk, explore, grad_fn_of, tensors_behind
 
-    from gpulint.runtime.holding.walking import tensors_behind
-
+    walk = Walk({}, storage_key, range(0), closed=_CLOSED, most=left)
+    explore(walk, iter([(value, None)]))
     keys: dict[Any, tuple[Any, bool]] = {}
-    queue, seen, nodes = deque([value]), {id(value)}, []
-    while queue and left > 0:
-        one = queue.popleft()
-        left -= 1
-        if issubclass(type(one), Tensor):
-            _note(keys, one, False)
-            nodes.append(one.grad_fn)
-        for child in _children(one):
-            if not isinstance(child, _ATOMS) and id(child) not in seen:
-                seen.add(id(child))
-                queue.append(child)
-    for tensor in tensors_behind(nodes, set(), MOST_OBJECTS):
-        left -= 1
+    for tensor in walk.tensors:
+        _note(keys, tensor, False)
+    behind = list(tensors_behind(map(grad_fn_of, walk.tensors), set(), MOST_OBJECTS))
+    for tensor in behind:
         _note(keys, tensor, True)
+    left -= len(walk.kept) + len(behind)
+    walk.close()
     return left, keys
 
 
@@ -156,44 +134,3 @@ def _note(keys: dict[Any, tuple[Any, bool]], tensor: Any, through_graph: bool) -
     key = storage_key(tensor)
     if key is not None:
         keys.setdefault(key, (tensor, through_graph))
-
-
-def _children(one: Any) -> Iterator[Any]:
-    from torch import Tensor
-
-    kind = type(one)
-    if issubclass(kind, Tensor):
-        if one.is_leaf and one.grad is not None:
-            yield one.grad
-        yield from vars(one).values()
-    elif issubclass(kind, dict):
-        yield from list(one.values())
-    elif issubclass(kind, (list, tuple, set, frozenset, deque)):
-        yield from list(one)
-    elif kind is types.FunctionType:
-        yield from one.__closure__ or ()
-        yield from (*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(), one.__dict__)
-    elif kind is types.CellType:
-        yield from _content(one)
-    elif kind is types.MethodType:
-        yield from (one.__self__, one.__func__)
-    elif kind is types.GeneratorType and one.gi_frame is not None:
-        yield dict(one.gi_frame.f_locals)
-    elif kind.__module__.split(".")[0] not in _CLOSED and not issubclass(kind, type):
-        yield from _parts(one)
-
-
-def _content(cell: Any) -> Iterator[Any]:
-    try:
-        yield cell.cell_contents
-    except ValueError:  # not bound yet
-        return
-
-
-def _parts(one: Any) -> Iterator[Any]:
-    """What an instance refers to: attributes, slots, and what C code keeps (the values of an lru_cache, of an iterator)."""
-    import gc
-
-    for part in gc.get_referents(one):
-        if not isinstance(part, (type, types.ModuleType)):
-            yield part

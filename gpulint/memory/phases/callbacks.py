@@ -6,13 +6,11 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
-from gpulint.memory.phases.told import Told
-
 # Not the run's end: a test may follow, or another fit. That is noted when the program ends.
 _TRAINED: Final = "training over"
 
 
-def lightning_callback(monitor: Told) -> Any:
+def lightning_callback(monitor: Any) -> Any:
     """A Lightning callback that reports to `monitor`. Raises ImportError where Lightning is not installed."""
     base = _base("lightning.pytorch", "pytorch_lightning", attribute="Callback", project="Lightning")
 
@@ -54,7 +52,7 @@ def lightning_callback(monitor: Told) -> Any:
     return MemoryCallback()
 
 
-def huggingface_callback(monitor: Told) -> Any:
+def huggingface_callback(monitor: Any) -> Any:
     """A transformers callback that reports to `monitor`. Raises ImportError where it is not installed."""
     base = _base("transformers", attribute="TrainerCallback", project="transformers")
 

@@ -4,14 +4,11 @@ as a whole."""
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
-
-import torch
 
 from gpulint.runtime.holding.holders import is_namespace
 from gpulint.runtime.holding.paths import Root, describe, hops_of, path_of, written
@@ -27,7 +24,7 @@ from gpulint.runtime.holding.walking import (
 )
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames, function_name
-from gpulint.runtime.probes.plain import attributes_of, is_one, name_of
+from gpulint.runtime.probes.plain import attributes_of, is_one, live_tensors, name_of
 from gpulint.runtime.record.besides import Untouched
 
 MOST_NODES = 50_000  # of live graphs that are looked through
@@ -57,7 +54,7 @@ def tensors_of(
     """A tensor for each of these storages that Python has one of, or that a live graph keeps. No walk to variables: it takes longer
     than all else where there are many objects."""
     found: dict[Hashable, Any] = {}
-    pending = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    pending = live_tensors()
     seen: set[Any] = set()
     with undisturbed():
         while pending:

@@ -70,6 +70,7 @@ class Walk:
     closed: tuple[str, ...] = ("gpulint.",)  # modules whose objects are not looked into
     skipped: dict[type, bool] = field(default_factory=dict)
     first: bool = False  # whether one find is enough
+    most: int = MOST_OBJECTS
     # Not followed: from objects with these ids to this one
     cut: tuple[frozenset[int], Any] = (frozenset(), None)
 
@@ -95,7 +96,7 @@ def explore(walk: Walk, roots: Iterator[tuple[Any, Any]]) -> None:
 
 
 def _drain(walk: Walk, queue: deque[Any]) -> None:
-    while queue and len(walk.kept) < MOST_OBJECTS and not (walk.first and walk.finds):
+    while queue and len(walk.kept) < walk.most and not (walk.first and walk.finds):
         parent = queue.popleft()
         try:
             for child in _children(parent):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
-import gc
 import linecache
 import os
 import sys
@@ -28,6 +27,7 @@ from gpulint.runtime.probes.base import Block, Figures, Since, Tops
 from gpulint.runtime.probes.crests import Crests
 from gpulint.runtime.probes.dispatch import called, parts_of
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place
 
@@ -162,16 +162,13 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def adopt(self, parameters_on_device: bool = False) -> None:
         """Take in the tensors that were there before: what is made from them would otherwise look like the
         host's."""
-        for one in gc.get_objects():
-            if issubclass(type(one), torch.Tensor):
-                with contextlib.suppress(NotImplementedError, RuntimeError):
-                    storage = one.untyped_storage()
-                    size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
-                    if size and storage._cdata not in self._table and storage.device.type == "cpu":
-                        moved = self._everything or (
-                            parameters_on_device and isinstance(one, torch.nn.Parameter)
-                        )
-                        self._born(storage, storage._cdata, 0, DEVICE if moved else PRESUMED, size)
+        for one in live_tensors():
+            with contextlib.suppress(NotImplementedError, RuntimeError):
+                storage = one.untyped_storage()
+                size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
+                if size and storage._cdata not in self._table and storage.device.type == "cpu":
+                    moved = self._everything or (parameters_on_device and isinstance(one, torch.nn.Parameter))
+                    self._born(storage, storage._cdata, 0, DEVICE if moved else PRESUMED, size)
 
     def _patch(self, name: str, replacement: Any) -> None:
         original = torch.Tensor.__dict__.get(name)

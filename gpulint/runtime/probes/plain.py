@@ -7,6 +7,7 @@ them, containers by the methods of `dict`, `list` and so on.
 
 from __future__ import annotations
 
+import gc
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -16,6 +17,13 @@ _OF_TYPES: dict[str, Any] = dict(vars(type))
 _TYPE_DICT, _TYPE_MRO = _OF_TYPES["__dict__"], _OF_TYPES["__mro__"]
 _TYPE_MODULE, _TYPE_QUALNAME = _OF_TYPES["__module__"], _OF_TYPES["__qualname__"]
 _SEQUENCES: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
+
+
+def live_tensors() -> list[Any]:
+    """Every tensor that the garbage collector knows."""
+    import torch
+
+    return [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
 
 
 def namespace_of(kind: type) -> types.MappingProxyType[str, Any]:
