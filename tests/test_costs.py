@@ -43,7 +43,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("GPU503", "10 ms"): "the work that was given to the host",
     ("GPU601", "8 GiB"): "the memory limit that was set",
     **dict.fromkeys(
-        (("forecast.md", said) for said in ("10 s", "578.30 MiB", "554.99 MiB", "601.61 MiB")),
+        (("forecast.md", said) for said in ("10 s",)),
         "an example of what the command prints",
     ),
 }
