@@ -80,13 +80,16 @@ class DeprecatedMemoryApi(Rule):
 
         from gpulint.analysis.project.requirements import newest_torch, oldest_torch
 
+        calls = facts.ask(old_calls)
+        if not calls:
+            return
         around = (facts.analysis.project, facts.analysis.filename)
         chosen = target_version(options.get("target-torch"))
-        for old in facts.ask(old_calls):
+        target = chosen or oldest_torch(*around)
+        newest = None if chosen else newest_torch(*around)
+        for old in calls:
             needed = target_version(old.renamed.known_since)
             since = target_version(old.renamed.since)
-            target = chosen or oldest_torch(*around)
-            newest = None if chosen else newest_torch(*around)
             if newest is not None and since is not None and newest < since:
                 continue  # the name is not deprecated yet
             if target is None or needed is None or target >= needed:

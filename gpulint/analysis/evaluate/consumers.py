@@ -630,11 +630,8 @@ class _Worklist:
         does = row.does
         if does == "copies into" and (path[:1] == (PARAMETERS,) or self.track == "storage"):
             self.use("reads", call, frame, path, name)
-        elif does in (
-            "backward",
-            "differentiates",
-            "step",
-        ):  # a closure, or a loss that the step goes back through
+        elif does in ("backward", "differentiates", "step"):
+            # a step is given a closure, or a loss that it goes back through
             self.use("backward", call, frame, path, name)
             if does == "differentiates":
                 self.push(call, frame, (ANY,))

@@ -241,8 +241,8 @@ class Evaluator:
         if target.kind in ("class", "function"):
             found = self.method(target.ref, "__init__") if target.kind == "class" else target.ref
             return True if found is function else None
-        of_library = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
-        if base.kind == "library" or function.cls is None or of_library:
+        is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
+        if base.kind == "library" or function.cls is None or is_super:
             return None
         return False if base.kind in ("unknown", "module", "object") else None
 
