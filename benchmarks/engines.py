@@ -3,7 +3,7 @@
     python benchmarks/engines.py --record old.jsonl [FOLDER ...]    at a commit: what the rules tell, one finding a line
     python benchmarks/engines.py --against old.jsonl [FOLDER ...]   at another: demands met by half, and every difference
     python benchmarks/engines.py --half a GPU204                    one half of the cases, each shortfall of the rules named
-    python benchmarks/engines.py --trial gpu201                     a rule on trial (`benchmarks/on_trial`), in place of the one that is
+    python benchmarks/engines.py --trial gpu101                     a rule on trial (`benchmarks/on_trial`), in place of the one that is
 
 The cases are split in two by a hash of their names: one half (`a`) is looked at while a rule is mended, the other is only counted. A
 gap of more than five points between the two means that cases are being learned. Everything runs in this process, with only the

@@ -1,18 +1,27 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import ast
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._no_grad import no_grad
-
-from gpulint.analysis.code import ir
-from gpulint.analysis.values.values import Grad
+from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.weights import weight
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
+from gpulint.analysis.queries.cover import cover
+from gpulint.analysis.queries.frozen import frozen, of_unseen_package
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
+from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
+from gpulint.analysis.queries.raises import old_torch, raises_before
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.runs import Run, is_of_module, modes_within, runs, runs_of
+from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
 from gpulint.answers import (
     Answer,
-    Considered,
     Question,
-    Verdict,
-    as_far,
     confidence_of,
     doubts_of,
     left_open,
@@ -21,12 +30,14 @@ from gpulint.answers import (
     until_refuted,
 )
 from gpulint.claims import Claim
-from gpulint.findings import Severity, weight
-from gpulint.rule import Cost, RelatedNode, Repair, Report, Rule
+from gpulint.findings import Severity
+from gpulint.findings import weight as weight_of
+from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import Forward, FunctionFacts, Loop
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.evaluator import Evaluator
+    from gpulint.analysis.evaluate.frames import Frame
 
 
 class EvalWithGrad(Rule):
@@ -92,6 +103,7 @@ class EvalWithGrad(Rule):
     code = "GPU201"
     name = "eval-with-grad"
     severity = Severity.WARNING
+    asks = True
     runtime_claim = Claim("forward", unvisited=True)
     doubts = True
     triggers = (
@@ -112,353 +124,281 @@ class EvalWithGrad(Rule):
         ),
     )
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules._unseen import unseen_considered
-
-        for function in facts.functions:
-            for forward in function.forwards:
-                answers = tuple(as_far(_answers(facts, forward, function)))
-                yield Considered(forward.call, forward.module.path or "the model", answers)
-        yield from unseen_considered(facts)
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules._unseen import unseen_reports
-
-        told: set[ir.Function] = set()
-        refused: dict[ir.Function, list[Forward]] = {}
-        for function in facts.functions:
-            found = sorted(_found(facts, function), key=lambda found: found[0].order)
-            if found:  # one report a function: of what is least in doubt, from the first forward on
-                doubts = min((doubts for _, doubts in found), key=weight)
-                yield _report(facts, function, found, doubts)
-                told.add(function.function)
-            else:
-                refused[function.function] = list(_refused(facts, function))
-        yield from unseen_reports(facts, told, refused)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        several = (asked.file.body, *(cls.body for cls in asked.file.classes), *asked.file.functions)
+        for function in filter(partial(_may_evaluate, asked), several):
+            found = [
+                (run, until_refuted(_answers(asked, run)))
+                for run in runs(asked.evaluator, asked.root(function))
+            ]
+            told = [one for one in found if confidence_of(one[1]) is not None]
+            first = min(told, key=lambda one: weight_of(doubts_of(one[1])), default=None)
+            for one in found:
+                if one is first or one not in told:  # one report a function: of what is least in doubt
+                    run, answers = one
+                    yield Claimed(
+                        run.call, _named(asked, run), answers, partial(_report, asked, run, answers, told)
+                    )
 
 
-def _found(facts: FileFacts, function: FunctionFacts) -> Iterator[tuple[Forward, tuple[str, ...]]]:
-    """The forwards that need no grad, each with what leaves that open."""
-    for forward in function.forwards:
-        answers = until_refuted(_answers(facts, forward, function))
-        if confidence_of(answers) is not None:
-            yield forward, doubts_of(answers)
-
-
-def _refused(facts: FileFacts, function: FunctionFacts) -> Iterator[Forward]:
-    """The forwards that are not told only because of what becomes of their results."""
-    from gpulint.rules._unseen import may_be_asked_again
-
-    for forward in function.forwards:
-        words = facts.analysis.evidence[forward.function].called
-        if may_be_asked_again(forward, words, until_refuted(_answers(facts, forward, function))):
-            yield forward
-
-
-def _answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
-    """On what the claim stands that a forward needs no grad, the cheap questions first."""
-    from gpulint.analysis.questions.backward.read_by_callers import wanted_by_callers
-    from gpulint.analysis.questions.grad.doubts import Doubts
-    from gpulint.analysis.questions.grad.old_torch import predates_no_grad
-    from gpulint.analysis.questions.size.forwards import ForwardSizes
-
-    own = tuple(_own_answers(facts, forward, function))
-    yield from own
-    if not any(answer.verdict is Verdict.REFUTED for answer in own):
-        sums = (hold for hold in function.holds if forward.site in hold.value.sites)
-        yield from filter(None, (wanted_by_callers(facts.analysis, hold) for hold in sums))
-        doubts = facts.ask(Doubts)
-        yield from doubts.against(function, forward)
-        doubtful = tuple(doubts.open(function, forward))
-        yield from doubtful
-        yield from facts.ask(predates_no_grad)
-        certain = not doubtful and all(answer.verdict is Verdict.PROVEN for answer in own)
-        if _is_callback(facts, function) and not (forward.mode.evaluating and certain):
-            name = function.function.name
-            why = f"`{name}` is handed to others, who may call it with grad switched off"
-            yield left_open(Question.GRAD, why)
-        if _stays(forward, function):
-            return  # however small: it piles up
-        yield from facts.ask(ForwardSizes).doubts(
-            forward.function,
-            forward.call,
-            forward.module.path,
-            forward.module.network,
-        )
-
-
-def _settled_by_readers(facts: FileFacts, forward: Forward) -> str:
-    from gpulint.rules.detect.unseen.evaluations import UnseenEvaluations
-
-    if forward.mode.grad is not Grad.ENABLED:
-        return ""
-    return facts.ask(UnseenEvaluations).readers.settled(forward.function, forward.call)
-
-
-def _stays(forward: Forward, function: FunctionFacts) -> bool:
-    """Whether its graph is kept from round to round."""
-    live = (hold for hold in function.holds if hold.graph.state == "live" and not hold.rounds.bounded)
-    return any(forward.site in hold.value.sites for hold in live)
-
-
-def _own_answers(facts: FileFacts, forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
-    against = tuple(_needed(forward, function))
-    if not against or _looked_up(facts, forward, function):
-        yield proven(Question.GRAD, *_grad_mode(forward))
-        yield proven(Question.BACKWARD, "no backward can go through what it gives")
-        if forward.loops and not forward.mode.evaluating:
-            yield from _of_rounds(forward)
-    elif suspicion := _suspicion(facts, forward, function):
-        settled = "" if function.backwards else _settled_by_readers(facts, forward)
-        if settled:
-            yield proven(Question.GRAD, *_grad_mode(forward))
-            yield proven(Question.READS, settled)
-        else:
-            yield left_open(Question.READS, suspicion)
-    else:
-        yield from against
-
-
-def _is_callback(facts: FileFacts, function: FunctionFacts) -> bool:
-    ways_in = (function.function, *function.role.entries)
-    if any(one.name in facts.handed_out for one in ways_in):
+def _may_evaluate(asked: Asked, function: Function) -> bool:
+    """Whether more than a part of a network may run in a function: what a module runs within itself serves whoever calls it."""
+    if not is_of_module(asked.evaluator, function):
         return True
-    file = facts.analysis
-    return file.project is not None and any(file.project.uses_as_value(file.filename, one) for one in ways_in)
+    flow = function.flow
+    return function.name not in ("forward", "__call__") and (
+        bool(flow.calls.get("eval")) or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
+    )
 
 
-def _wasted(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> bool:
-    """Whether nothing can need this forward's graph, where grad is as `mode` says."""
-    return next(_needed(forward, function, mode), None) is None
+_SHAPE = frozenset("shape size dim ndim dtype device".split())
+_GRAD = {
+    "off": "grad is off",
+    "open": "something around it may switch grad off",
+    "mixed": "some of those who call it switch grad off",
+}
 
 
-def _needed(forward: Forward, function: FunctionFacts, mode: Grad = Grad.ENABLED) -> Iterator[Answer]:
-    """What speaks for it that somebody needs this forward's graph, or that it makes none."""
-    if forward.mode.grad is not mode:
-        yield refuted(Question.GRAD, *_grad_mode(forward))
-        return
-    if forward.site is None:
+def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """What freezes the network that an expression gives: a part is frozen where the whole is."""
+    value = evaluator.value_of(node, frame)
+    found = frozen(evaluator, value) if value.kind == "module" else None
+    if found is None and isinstance(node, ast.Attribute):
+        return _frozen_at(evaluator, node.value, frame)
+    return found
+
+
+def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
+    """On what the claim stands that a forward needs no grad."""
+    evaluator = asked.evaluator
+    flow = run.frame.flow
+    grad = grad_mode(evaluator, run.inner, run.where)
+    if grad.mode not in ("on", "mixed"):
+        yield refuted(Question.GRAD, _GRAD[grad.mode], grad.by if asked.is_here(run.where) else None)
+    if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
+        yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
+    if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
+        yield refuted(Question.MEANT, "grad is switched on for it")
+    if grad.mode == "on":
+        begins = "" if grad.by is not None else f" where `{run.frame.function.name}` begins"
+        yield proven(Question.GRAD, f"grad is on{begins}")
+    if evaluator.is_dead(run.call, run.frame):
+        yield refuted(Question.REACHED, "what is asked before it never holds")
+    value = evaluator.value_of(run.inner, run.where)
+    within = modes_within(evaluator, run)
+    if within == {"off"}:
+        yield refuted(Question.GRAD, "the network switches grad off itself")
+    seen = value.kind in ("tensor", "array", "number", "text", "none") and value.graph is Graph.NONE
+    if seen and "on" not in within:
         yield refuted(Question.GRAPH, "it makes no graph")
-        return
-    if forward.mode.in_handler:
+    by = _frozen_at(evaluator, run.named, run.where)
+    if by is not None:
+        yield refuted(Question.GRAPH, "the network is frozen")
+    if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
+        yield refuted(Question.TENSOR, "it is given no tensor")
+    if run.frame.function.is_module and not flow.loops(run.call):
+        yield refuted(Question.MEANT, "a script tries its network out")
+    if is_tried_out(evaluator, run):
+        yield refuted(Question.MEANT, "it is tried out on made-up input")
+    yield from raises_before(evaluator, run.call, run.frame)
+    if any(block.arm.startswith("handler") for block in flow.around(run.call)):
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
-    if forward.result.by_choice:
-        yield refuted(Question.MEANT, "its result is detached under a condition: the caller chooses")
-    if forward.result.freed:
-        if not (forward.mode.phased and forward.mode.train_only_backward and forward.loops):
-            yield refuted(Question.BACKWARD, "a backward goes through its graph")
-        return
-    yield from _wanted(forward, function)
-    if not forward.mode.evaluating:
-        yield from _beyond_evaluation(forward, function)
-    elif not (forward.loops or forward.result.read_only or forward.result.read_by_callers):
-        yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
-
-
-def _grad_mode(forward: Forward) -> tuple[str, Any]:
-    """What grad is at a forward, and the node that says so, where it stands in the same function."""
-    known = {Grad.ENABLED: "grad is on", Grad.DISABLED: "grad is off"}
-    what = known.get(forward.mode.grad, "whether grad is on is not shown")
-    if forward.mode.grad_set_by is not None:
-        return f"{what}: this decides", forward.mode.grad_set_by
-    return f"{what} where `{forward.function.name}` begins", None
-
-
-def _beyond_evaluation(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
-    """The same for a network that nothing has put into eval mode."""
-    from gpulint.analysis.questions.repeats.acting import acts
-
-    if not forward.module.proven:
-        yield refuted(Question.GRAPH, "nothing shows that a network runs here")
-    if not forward.result.read_only:
-        yield refuted(Question.READS, "its result is used as a tensor, and it is not in eval mode")
-    if forward.module.in_module_method:
-        yield refuted(Question.REACHED, "it runs in a method of a module, as part of whatever calls that")
-    if forward.module.by_role and not _in_rounds_over_data(forward):
+    what = outcome(evaluator, run.inner, run.where)
+    if what.undetached is not None:
         yield refuted(
-            Question.GRAPH, "only its name says that it is a network, and no loop over data runs it"
+            Question.GRAPH, "it becomes an array undetached, which torch refuses for what has a graph"
         )
-    if forward.module.weightless:
-        yield refuted(Question.GRAPH, "a filter or a loss, no network")
-    if forward.loops:
-        if not _in_rounds_over_things(forward) and acts(
-            forward.function.home, forward.function, forward.call
-        ):
-            yield refuted(Question.REPEATS, "steps of an environment, one small state at a time")
-        elif not (forward.result.used or forward.result.assigned):
-            yield refuted(Question.READS, "nothing reads its result")
-    elif not forward.result.used or function.has_backward:
-        yield refuted(Question.REPEATS, "it runs once, beside training or with nobody to read its result")
+    phase = None
+    if what.wanted:
+        phase = phase_of(evaluator, run, what) if run.is_direct else None
+        if phase is None:
+            use = what.wanted[0]
+            yield refuted(
+                Question.BACKWARD,
+                "a backward goes through its graph",
+                use.node if asked.is_here(use.frame) else None,
+            )
+        elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
+            yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
+    if what.by_choice is not None:
+        yield refuted(
+            Question.MEANT, "it is cut under a condition: who calls it chooses", what.by_choice.node
+        )
+    if not run.is_direct and _is_told_below(asked, run):
+        yield refuted(Question.REACHED, "it is told where the network is called")
+    yield from _wanted(asked, run, what, phase)
+    if not what.wanted and what.is_read_only:
+        yield proven(Question.BACKWARD, "no backward can go through what it gives")
+    if grad.mode == "on" and not grad.called and is_of_module(evaluator, run.frame.function):
+        yield left_open(Question.GRAD, "who runs the network is not seen, and may switch grad off")
+    if grad.mode == "mixed":
+        here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
+        yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)
+    yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
+    if _is_unseen_method(evaluator, run):
+        yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
+    if not _piles_up(run, what):
+        yield from amounts(evaluator, run)
+    yield from reached(evaluator, run.frame.function)
+    old = old_torch(evaluator, asked.file)
+    if old is not None:
+        yield old
 
 
-def _is_unwanted(forward: Forward, function: FunctionFacts) -> bool:
-    """Whether nothing around a forward is there for gradients."""
-    return next(_wanted(forward, function), None) is None
+def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
+    """Whether a guard is made before a call, in a block around it, and not entered."""
+    statement, own = flow.statement_of(guard), flow.statement_of(call)
+    is_bare = isinstance(statement, ast.Expr) and statement.value is guard
+    return is_bare and flow.order[statement] < flow.order[own] and flow.blocks[statement] in flow.around(own)
 
 
-def _wanted(forward: Forward, function: FunctionFacts) -> Iterator[Answer]:
-    """What around a forward is there for gradients."""
-    if function.needs_grad or function.uses_autograd:
-        yield refuted(Question.BACKWARD, "this function asks for gradients by other means than backward")
-    if function.role.is_module_forward:
-        yield refuted(Question.REACHED, "it is part of a module's own forward, which trains as well")
-    if forward.mode.trains_nearby and not _is_measured(function, forward):
-        yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
-    if not forward.call.args and not forward.call.keywords:
-        yield refuted(Question.GRAPH, "a module without input makes parameters")
-    if function.function.name == "__init__" or (function.function.name == "<module>" and not forward.loops):
-        yield refuted(Question.MEANT, "a constructor looks for shapes, a script tries its module out")
-
-
-def _suspicion(facts: FileFacts, forward: Forward, function: FunctionFacts) -> str:
-    """What leaves it open whether a forward that nobody here needs grad for is an evaluation's; empty where that is a guess."""
-    from gpulint.analysis.file.differentiating import file_differentiates
-    from gpulint.analysis.questions.grad.doubts import Doubts
-
-    if forward.mode.grad is Grad.UNKNOWN and _wasted(forward, function, Grad.UNKNOWN):
-        chosen = facts.ask(Doubts).chooses_mode(forward.function)
-        return "" if chosen else "whether grad is on cannot be seen: something around it may switch it off"
-    if (
-        forward.mode.grad is not Grad.ENABLED
-        or forward.site is None
-        or forward.result.freed
-        or forward.module.weightless
-    ):
-        return ""
-    if forward.mode.in_handler or forward.result.by_choice:
-        return ""
-    if forward.mode.evaluating and _is_unwanted(forward, function):
-        if forward.result.used and not (forward.result.returned or forward.result.stored):
-            return "besides what reads it as a number, its result goes to a function that is not seen"
-    if forward.mode.evaluating and _comes_after_training(forward, function):
-        return "the same function trains before it, and what becomes of its result is not seen"
-    if not forward.mode.evaluating or facts.ask(file_differentiates) or not _is_unwanted(forward, function):
-        return ""
-    if forward.module.network is None and "." in forward.module.path.removeprefix("self."):
-        return ""  # a part of a network, which may be none itself: `model.tokenizer(text)`
-    return "its result goes to code that is not seen, which may want its gradient"
-
-
-def _comes_after_training(forward: Forward, function: FunctionFacts) -> bool:
-    """Whether a function trains in a loop, and then runs the network in eval mode."""
-    before = [backward for backward in function.backwards if backward.loops]
-    return (
-        not forward.loops
-        and not forward.mode.phased
-        and function.steps == 0
-        and len(before) == len(function.backwards) > 0
-        and not function.needs_grad
-        and not function.uses_autograd
-    )
-
-
-def _of_rounds(forward: Forward) -> Iterator[Answer]:
-    """What the loops around a forward leave open, where nothing else says that it evaluates."""
-    if not _in_rounds_over_things(forward):
-        why = "its rounds may be steps of an environment or a solver, one small state at a time"
-        yield left_open(Question.REPEATS, why)
-    if not (forward.result.used or forward.loops[-1].over_data):
-        yield left_open(Question.READS, "what its result is for is not seen")
-
-
-def _in_rounds_over_things(forward: Forward) -> bool:
-    """Whether one of the loops goes through data or things, and does not merely count."""
-    return any(loop.over_data or loop.counts_all or _has_items(loop) for loop in forward.loops)
-
-
-def _has_items(loop: Loop) -> bool:
-    """Whether a loop goes through things, and does not merely count."""
-    stmt = loop.stmt
-    return isinstance(stmt, ir.For) and not (
-        isinstance(stmt.iterable, ir.Call) and stmt.iterable.method in ("range", "trange", "count")
-    )
-
-
-def _in_rounds_over_data(forward: Forward) -> bool:
-    """Whether the innermost loop goes through data, those left out that run as often as the text says: a picture and its
-    mirror image."""
-    for loop in reversed(forward.loops):
-        if loop.over_data or not loop.is_fixed:
-            return loop.over_data
+def _is_told_below(asked: Asked, run: Run) -> bool:
+    """Whether a function on the way to the network is told of all its calls at once."""
+    at: tuple[Any, Frame] = (run.inner, run.where)
+    for outer in run.where.chain():
+        function = at[1].function
+        if not is_of_module(asked.evaluator, function):
+            for one in runs_of(asked.evaluator, at[0], asked.root(function)):
+                if confidence_of(until_refuted(_answers(asked, one))) is not None:
+                    return True
+        if outer[0] is run.call:
+            break
+        at = outer
     return False
 
 
-def _is_measured(function: FunctionFacts, forward: Forward) -> bool:
-    """Whether a forward beside the training only tells how good the network is: in eval mode, outside the loops that train
-    or after all that they do, and nothing of it is left but numbers."""
-    if not (forward.mode.evaluating and forward.result.read_only) or forward.mode.phased:
-        return False
-    if forward.mode.after_training:
-        return True
-    in_loops = function.steps == 0 and all(backward.loops for backward in function.backwards)
-    return in_loops and forward.result.used and not forward.loops
+def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Iterator[Answer]:
+    """Whether an evaluation is seen, and nothing of what it gives goes on with its graph."""
+    evaluator = asked.evaluator
+    loops = run.frame.flow.loops(run.call)
+    mode = module_mode(evaluator, run.named, run.where)
+    part = is_of_module(evaluator, run.frame.function)
+    if phase is not None:
+        if phase.frame is None and evaluator.callers(run.frame.function):
+            yield refuted(
+                Question.BACKWARD, "a backward goes through its graph in each phase that is seen", phase.by
+            )
+        if phase.frame is None:
+            yield left_open(
+                Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
+            )
+        return
+    inside = all(
+        use.frame.function is run.frame.function for use in (*what.read, *what.unseen, *what.returned)
+    )
+    if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
+        yield refuted(Question.REACHED, "it is part of what its network gives")
+    if _trains_beside(asked, run, mode):
+        yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
+    if mode.mode == "eval":
+        if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
+            yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
+        if what.unseen or not (what.is_read_only or loops):
+            yield left_open(
+                Question.READS, "its result goes to code that is not seen, which may want its gradient"
+            )
+        return
+    if not what.is_read_only:
+        yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
+    if all(use.name in _SHAPE for use in what.read):
+        yield refuted(Question.READS, "nothing reads its result, or no more than its shape")
+    found = weight(evaluator, run.network)
+    if found.whole and not found.least:
+        yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")
+    if run.network.assumptions and not through_batches(evaluator, run):
+        yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
 
 
-def _looked_up(facts: FileFacts, forward: Forward, function: FunctionFacts) -> bool:
-    """Whether a settled network is asked about a text or a picture, in a file that file_differentiates nothing: the result
-    goes to the caller with the graph of all the weights."""
-    from gpulint.analysis.file.differentiating import file_differentiates
+def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
+    """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
+    func = run.inner.func
+    if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
+        return False
+    return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
 
-    if (
-        forward.mode.grad is not Grad.ENABLED
-        or forward.site is None
-        or forward.result.freed
-        or not forward.given.fresh_inputs
-    ):
+
+def _called(run: Run) -> str:
+    return dotted(run.inner.func) or "the method"
+
+
+def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:
+    """Whether the function that evaluates hands its result to what is not seen, and no caller is seen to do so."""
+    here = all(use.frame is run.frame for use in (*what.unseen, *what.returned))
+    return (
+        here
+        and mode.by in run.frame.flow.parents
+        and not (what.returned and evaluator.callers(run.frame.function))
+    )
+
+
+def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
+    """Whether anything that a forward is given may be a tensor."""
+    given = [one.value for one in run.inner.keywords] + list(run.inner.args)
+    return any(
+        isinstance(one, ast.Starred)
+        or evaluator.value_of(one, run.where).kind not in ("text", "number", "none")
+        for one in given
+    )
+
+
+def _trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
+    """Whether a step of training runs in the innermost loop around a forward, or beside it where none is, and nothing ends it in
+    between by putting the network into eval mode."""
+    flow = run.frame.flow
+    loops = flow.loops(run.call)
+    events = [one for one in asked.steps.of(run.frame.function) if one.work == "train"]
+    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
+    now_and_then = {
+        test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)
+    }
+    if beside and not any(now_and_then <= {test for test, _ in flow.conditions(one.node)} for one in beside):
         return False
-    if (
-        function.uses_autograd
-        or forward.module.in_module_method
-        or not forward.module.proven
-        or forward.module.by_role
-    ):
-        return False
-    if not (forward.mode.evaluating or forward.module.pretrained) or function.function.name in (
-        "__init__",
-        "<module>",
-    ):
-        return False
-    return forward.result.returned and not facts.ask(file_differentiates)
+    if not beside or mode.mode != "eval" or mode.by not in flow.parents:
+        return bool(beside)
+    at = flow.order[flow.statement_of(mode.by)]
+    inside = not loops or loops[0] in flow.loops(mode.by)
+    return not (inside and all(flow.order[flow.statement_of(one.node)] < at for one in beside))
+
+
+def _piles_up(run: Run, what: Outcome) -> bool:
+    """Whether its graph is kept from round to round: however little it is, it is more with each."""
+    loops = run.frame.flow.loops(run.call)
+    return bool(loops) and any(use.frame is run.frame for use in what.stored)
 
 
 def _report(
-    facts: FileFacts,
-    function: FunctionFacts,
-    found: Sequence[tuple[Forward, tuple[str, ...]]],
-    doubts: tuple[str, ...],
+    asked: Asked, run: Run, answers: tuple[Answer, ...], told: list[tuple[Run, tuple[Answer, ...]]]
 ) -> Report:
-    forwards = [one for one, others in found if others == doubts]
-    forward = forwards[0]
-    path = forward.module.path or "the model"
-    if forward.result.freed:
-        reason = "the same loop trains and evaluates, and grad stays enabled when it evaluates"
-    elif forward.mode.evaluating and (
-        forward.loops or forward.result.read_only or forward.result.read_by_callers
-    ):
-        reason = "the model is in eval mode here, and no backward follows"
-    elif forward.mode.evaluating and (doubts or not forward.given.fresh_inputs):
-        reason = "the model is in eval mode here, and no backward is seen to follow"
-    elif not forward.result.read_only:
-        reason = "what it is given is made of numbers, its weights are not trained here, and its result goes to the caller"
-    else:
-        reason = "its results are only read as numbers or detached: no backward can follow"
-    where = " in an evaluation" if forward.mode.evaluating or forward.result.freed else ""
+    alike = [one for one, others in told if doubts_of(others) == doubts_of(answers)]
+    mode = module_mode(asked.evaluator, run.named, run.where)
+    what = outcome(asked.evaluator, run.inner, run.where)
+    evaluates = mode.mode == "eval" or bool(what.wanted)
+    where = " in an evaluation" if evaluates else ""
     return Report(
-        forward.call,
-        f"`{path}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
-        reason,
+        run.call,
+        f"`{_named(asked, run)}` runs with grad enabled{where}: every activation is saved for a backward that never comes",
+        _reason(mode, what),
         Cost(
             "every activation of this forward, for as long as its result is held",
             "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
         ),
-        unless_guarded=function.only_called_elsewhere,
-        repair=lambda: _repair(facts, function, forwards),
-        doubts=doubts,
-        subject=forward.module.path,
+        repair=lambda: _repair(asked, alike),
+        subject=_named(asked, run),
         related=tuple(
-            RelatedNode(_of_another(others, doubts), one.call) for one, others in found if one is not forward
+            RelatedNode(_of_another(doubts_of(others), doubts_of(answers)), one.call)
+            for one, others in told
+            if one is not run
         ),
     )
+
+
+def _reason(mode: ModuleMode, what: Outcome) -> str:
+    if what.wanted:
+        return "the same loop trains and evaluates, and grad stays enabled when it evaluates"
+    if mode.mode == "eval":
+        seen = "follows" if what.is_read_only else "is seen to follow"
+        return f"the model is in eval mode here, and no backward {seen}"
+    return "its results are only read as numbers or detached: no backward can follow"
 
 
 def _of_another(others: tuple[str, ...], doubts: tuple[str, ...]) -> str:
@@ -466,30 +406,29 @@ def _of_another(others: tuple[str, ...], doubts: tuple[str, ...]) -> str:
     return "and so does this" if others == doubts else f"so may this: {'; '.join(others)}"
 
 
-def _may_go_back_itself(facts: FileFacts, function: FunctionFacts, forward: Forward) -> bool:
-    """Whether the forward may take gradients by itself: under no_grad it would raise."""
-    from gpulint.analysis.questions.grad.doubts import Doubts
-
-    return any(answer.question is Question.BACKWARD for answer in facts.ask(Doubts).open(function, forward))
-
-
-def _repair(facts: FileFacts, function: FunctionFacts, forwards: Sequence[Forward]) -> Repair | None:
-    from gpulint.analysis.questions.grad.guarding import Guarding
+def _repair(asked: Asked, found: list[Run]) -> Repair | None:
     from gpulint.fix.nodes import no_grad_decorator, no_grad_with
-    from gpulint.rule import Decorate, Wrap
 
-    if any(forward.result.freed or _may_go_back_itself(facts, function, forward) for forward in forwards):
+    evaluator = asked.evaluator
+    if any(outcome(evaluator, one.inner, one.where).wanted for one in found):
         return None
-    cover = facts.ask(Guarding).cover(function, forwards)
-    spelled = no_grad(facts)
-    if cover is None or spelled is None:
+    if old_torch(evaluator, asked.file) is not None:
         return None
-    name, imports = spelled
-    if cover.whole:
-        node = function.function.node
+    chosen = cover(evaluator, asked.steps, found)
+    if chosen is None:
+        return None
+    name, missing = asked.no_grad()
+    imports = (AddImport(missing),) if missing else ()
+    function = found[0].frame.function
+    if chosen.whole:
+        node: Any = asked.node(function.node)
         change = Decorate(node, no_grad_decorator(name))
-        message = f"decorate `{function.function.name}` with `@{name}()`"
-        return Repair.unless(cover.doubt, message, (change, *imports))
-    changes = tuple(Wrap(tuple(one.node for one in run), no_grad_with(name)) for run in cover.runs)
-    what = "the loop" if cover.loop else "it"
-    return Repair.unless(cover.doubt, f"run {what} under `{name}()`", (*changes, *imports))
+        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *imports))
+    changes = tuple(Wrap((asked.line(one),), no_grad_with(name)) for one in chosen.statements)
+    what = "the loop" if isinstance(chosen.statements[0], LOOPS) else "it"
+    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", (*changes, *imports))
+
+
+def _named(asked: Asked, run: Run) -> str:
+    """The network as the code spells it."""
+    return dotted(run.named) or "the model"

@@ -10,7 +10,7 @@ from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.forwards import forwards
 from gpulint.analysis.queries.frozen import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
-from gpulint.analysis.queries.old_torch import old_torch
+from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted

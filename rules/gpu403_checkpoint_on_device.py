@@ -10,6 +10,7 @@ from gpulint.analysis.queries.loads import (
     Load,
     Loaded,
     Restored,
+    checkpoint_matters,
     files_around,
     loaded,
     loads,
@@ -20,7 +21,6 @@ from gpulint.analysis.queries.loads import (
 from gpulint.analysis.queries.placed import moved_anywhere, placed
 from gpulint.analysis.queries.processes import by_every_process
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.weight import checkpoint_matters
 from gpulint.answers import (
     Answer,
     Question,

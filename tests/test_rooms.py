@@ -116,7 +116,7 @@ BUDGETS = {
     f"{ANALYSIS}.models": 300,
     f"{ANALYSIS}.queries": 2_100,
 }
-MOVED = ("gpu204", "gpu403", "gpu404", "gpu501")  # the rules that ask the engine
+MOVED = ("gpu201", "gpu204", "gpu403", "gpu404", "gpu501")  # the rules that ask the engine
 MOST_OF_MOVED = 1_500
 OLD_ENGINE = 31_977  # lines of code of the rooms that the engine takes the place of
 

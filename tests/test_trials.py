@@ -12,16 +12,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
-from on_trial.amounts import amounts
-from on_trial.cover import Cover, cover
-from on_trial.outcome import Outcome, outcome, phase_of
-from on_trial.runs import Run, runs
-
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.project.program import Program
+from gpulint.analysis.queries.amounts import amounts
+from gpulint.analysis.queries.cover import Cover, cover
 from gpulint.analysis.queries.module_mode import module_mode
+from gpulint.analysis.queries.outcome import Outcome, outcome, phase_of
 from gpulint.analysis.queries.raises import raises_before
+from gpulint.analysis.queries.runs import Run, runs
 from gpulint.analysis.queries.steps import Steps
 from gpulint.answers import Verdict
 

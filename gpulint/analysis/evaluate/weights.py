@@ -14,6 +14,7 @@ from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword
 
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
+SMALL: Final = 1_000_000
 UNSEEN: Final = float("inf")  # layers
 _DEEPEST: Final = 8
 _LAYERS: Final = {

@@ -11,8 +11,10 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.syntax.nodes import children, key_of
+from gpulint.answers import Answer, Question, left_open, proven
 
 What = Literal["deepcopy", "clone", "network", "alias"]
 # What is done to a network that is not run by it; a moving average writes into its parameters.
@@ -280,3 +282,13 @@ def names_in(node: Any) -> Iterator[str]:
         if isinstance(one, ast.Name):
             yield one.id
         stack.extend(children(one))
+
+
+def copy_matters(evaluator: Evaluator, value: Value) -> Answer:
+    """Whether one more copy of a network's weights is much beside its training."""
+    found = weight(evaluator, value)
+    if found.least >= LARGE:
+        return proven(Question.SIZE, "the network is large")
+    if found.whole and found.least < SMALL:
+        return left_open(Question.SIZE, f"the network has about {found.least:,} weights")
+    return left_open(Question.SIZE, "how large it is, the code does not say")

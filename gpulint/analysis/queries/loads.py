@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from gpulint.analysis.domain.values import Device, Value
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, keyword
+from gpulint.answers import Answer, Question, left_open, proven, refuted, unweighed
+
+Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
 # Kinds whose states hold numbers.
 _OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
@@ -359,3 +363,30 @@ def own_loading(evaluator: Evaluator, what: Loaded) -> bool:
         isinstance(one.value.ref, Class) and evaluator.method(one.value.ref, "load_state_dict") is not None
         for one in what.restored
     )
+
+
+def checkpoint_matters(
+    evaluator: Evaluator,
+    networks: list[Value],
+    optimizer: Optimizer,
+    by_ranks: bool,
+    several: bool,
+    stays: bool,
+) -> Iterator[Answer]:
+    """Whether a checkpoint of networks is much beside what a training takes: an optimizer's state is twice their weights, be it restored
+    from there, or only saved by the program."""
+    found = [weight(evaluator, one) for one in networks]
+    together = sum(one.least for one in found)
+    small = bool(found) and all(one.whole for one in found)
+    if together * (3 if optimizer else 1) >= LARGE:
+        yield proven(Question.SIZE, "the network is large")
+    elif small and not by_ranks and not optimizer and (not stays or together < SMALL):
+        yield refuted(Question.SIZE, f"the networks have about {together:,} weights")
+    elif small:
+        yield left_open(Question.SIZE, f"the networks have about {together:,} weights")
+    elif by_ranks:
+        yield proven(Question.SIZE, "all processes load it onto one GPU")
+    elif optimizer or several:
+        yield unweighed(Question.SIZE, "how large the network is, the code does not say")
+    else:
+        yield left_open(Question.SIZE, "how large it is, the code does not say")

@@ -1,5 +1,5 @@
-"""What raises whenever it runs, so that what stands behind it never does: names that nothing binds, calls that do not fit what they
-call."""
+"""What certainly raises, so that what stands behind it is never reached: a name that nothing binds, a parameter that is not in a call, and
+code for a torch before `no_grad`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.requirements import newest_torch, told_torch
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.answers import Answer, Question, refuted
+from gpulint.analysis.syntax.nodes import constant_index
+from gpulint.answers import Answer, Question, left_open, refuted
 
 # What Python puts into every module, and who runs files among names of his own besides.
 _GIVEN: Final = frozenset(dir(builtins)) | frozenset(
@@ -114,3 +116,39 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     named = {one.arg for one in call.keywords}
     too_many = names.vararg is None and len(call.args) > len(positional)
     return not too_many and all(name in named for name in needed)
+
+
+_FIRST_WITH_NO_GRAD: Final = (0, 4)
+_NO_GUARD: Final = "`volatile=True` switches grad off and there is no `no_grad`"
+
+
+def old_torch(evaluator: Evaluator, file: File) -> Answer | None:
+    """What leaves it open whether a torch runs the file that has `no_grad`: what the project says of its versions, in what it requires
+    or in its README, or a number that is read by `loss.data[0]`, which raises in any torch that has it. None where nothing does."""
+    project = evaluator.program.sources
+    version = newest_torch(project, file.path) or told_torch(project, file.path)
+    if version is not None and version < _FIRST_WITH_NO_GRAD:
+        clause = f"the project is for torch {version[0]}.{version[1]}, in which {_NO_GUARD}"
+        return left_open(Question.REACHED, clause)
+    read = _read_as_before(evaluator, file)
+    if read is None:
+        return None
+    clause = f"`.data[0]` fails from torch 0.5 on, and before torch 0.4 {_NO_GUARD}"
+    return left_open(Question.REACHED, clause, read)
+
+
+def _read_as_before(evaluator: Evaluator, file: File) -> Any:
+    for function in (file.body, *file.functions):
+        if "data" not in function.words:
+            continue
+        for node in ast.walk(function.node):
+            if (
+                isinstance(node, ast.Subscript)
+                and constant_index(node.slice) == 0
+                and isinstance(node.value, ast.Attribute)
+                and node.value.attr == "data"
+                and node in function.flow.parents
+                and evaluator.value_of(node.value.value, evaluator.root(function)).size == "scalar"
+            ):
+                return node
+    return None

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
-from on_trial.runs import Run
-
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
@@ -15,6 +13,7 @@ from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.placed import moved_anywhere
+from gpulint.analysis.queries.runs import Run
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, unweighed
 

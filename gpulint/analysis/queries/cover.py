@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from on_trial.outcome import outcome
-from on_trial.runs import Run, runs
-
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import named_otherwise
+from gpulint.analysis.queries.runs import Run, runs
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import LOOPS
 
