@@ -1,5 +1,5 @@
-"""What certainly raises, so that what stands behind it is never reached: a name that nothing binds, a parameter that is not in a call, and
-code for a torch before `no_grad`."""
+"""What raises whenever it runs, so that what stands behind it never does: names that nothing binds, calls that do not fit what they
+call, and code that is written for a torch which has no `no_grad` yet."""
 
 from __future__ import annotations
 
