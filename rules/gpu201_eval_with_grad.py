@@ -256,15 +256,24 @@ def _is_told_below(asked: Asked, run: Run) -> bool:
     """Whether a function on the way to the network is told of all its calls at once."""
     at: tuple[Any, Frame] = (run.inner, run.where)
     for outer in run.where.chain():
-        function = at[1].function
-        if not is_of_module(asked.evaluator, function):
-            for one in runs_of(asked.evaluator, at[0], asked.root(function)):
-                if confidence_of(until_refuted(_answers(asked, one))) is not None:
-                    return True
+        if not is_of_module(asked.evaluator, at[1].function) and _is_told(asked, *at):
+            return True
         if outer[0] is run.call:
             break
         at = outer
     return False
+
+
+def _is_told(asked: Asked, call: Any, frame: Frame) -> bool:
+    """Whether a call is told in its function, whoever calls that."""
+    root = asked.root(frame.function)
+    key = ("told", call)
+    if key not in root.memo:
+        several = runs_of(asked.evaluator, call, root)
+        root.memo[key] = any(
+            confidence_of(until_refuted(_answers(asked, one))) is not None for one in several
+        )
+    return root.memo[key]  # type: ignore[no-any-return]
 
 
 def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Iterator[Answer]:

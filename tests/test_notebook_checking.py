@@ -146,7 +146,7 @@ def test_an_import_goes_among_the_imports(tmp_path: Path, first: str, expected: 
     save(
         tmp_path / "t.ipynb",
         first,
-        "from torch import nn\nmodel = nn.Linear(4096, 2048)",
+        "from torch import nn\nmodel = nn.Linear(4096, 2048).cuda()",
         EVALUATE,
         "evaluate(model, loader)",
     )

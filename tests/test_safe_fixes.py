@@ -394,11 +394,11 @@ def test_no_decorator_where_more_than_the_forward_could_be_meant(imports: str, u
 
 def test_no_decorator_where_another_file_reads_the_signature(tmp_path: Path) -> None:
     (tmp_path / "measuring.py").write_text(EVALUATION.format(imports="", use="total += y.argmax().item()"))
-    user = "from measuring import measure\nprint(measure.__code__.co_varnames)\n"
+    user = "from measuring import measure\nfrom parts import net, data\nprint(measure.__code__.co_varnames)\n"
     for text, decorated in (
         ("", True),
         (user, False),
-        (user.replace(".__code__.co_varnames", "(1, 2)"), True),
+        (user.replace(".__code__.co_varnames", "(net, data)"), True),
     ):
         (tmp_path / "using.py").write_text(text)
         (finding,) = check_paths(tmp_path, {"select": ["GPU201"]})
@@ -409,6 +409,7 @@ def test_no_decorator_where_another_file_reads_the_signature(tmp_path: Path) -> 
 
 def test_no_decorator_where_the_metaclass_reads_parameters(tmp_path: Path) -> None:
     meta = """
+import abc
 import inspect
 
 
@@ -416,11 +417,11 @@ class Meta(type):
     def __new__(cls, name, bases, space):
         for key, value in list(space.items()):
             if callable(value):
-                space[key] = by_name(value, inspect.{reader}(value).args)
+                space[key] = by_name(value, inspect.getfullargspec(value).args)
         return super().__new__(cls, name, bases, space)
 
 
-class Base(metaclass=Meta):
+class Base({metaclass}):
     pass
 """
     method = EVALUATION.format(imports="from bases import Base", use="total += y.argmax().item()")
@@ -430,8 +431,8 @@ class Base(metaclass=Meta):
     )
     text = f"{head}class Measuring(Base):\n{indented}".replace("def measure(", "def measure(self, ")
     (tmp_path / "measuring.py").write_text(text)
-    for reader, decorated in (("getfullargspec", False), ("getsource", True)):
-        (tmp_path / "bases.py").write_text(meta.replace("{reader}", reader))
+    for metaclass, decorated in (("metaclass=Meta", False), ("metaclass=abc.ABCMeta", True), ("", True)):
+        (tmp_path / "bases.py").write_text(meta.replace("{metaclass}", metaclass))
         (finding,) = check_paths(tmp_path, {"select": ["GPU201"]})
         assert finding.fix is not None
         assert finding.fix.applicability == "safe"

@@ -19,6 +19,7 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 
 MOST_STEPS: Final = 600  # places that one value is followed to
+MOST_FOLLOWED: Final = 60_000  # the same of all values of one file
 ANY: Final = "*"
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
@@ -83,10 +84,11 @@ class _Worklist:
 
     def run(self) -> list[Use]:
         for at in self.queue:  # grows while it is gone through
-            if len(self.queue) > MOST_STEPS:
+            if len(self.seen) > MOST_STEPS or self.evaluator.followed > MOST_FOLLOWED:
                 self.use("too much", *at)
                 break
             self.step(*at)
+        self.evaluator.followed += len(self.seen)
         return self.found
 
     def push(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
@@ -750,7 +752,7 @@ class _Worklist:
 
     def into(self, container: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         """Go on with the uses of a container, under all its names."""
-        if ("into", container, frame, path) in self.seen:
+        if ("into", container, frame, path) in self.seen or len(self.seen) > MOST_STEPS:
             return  # of a function that calls itself
         self.seen.add(("into", container, frame, path))
         flow = frame.flow

@@ -55,6 +55,7 @@ class Evaluator:
         self.modes = Modes(self)
         self.evaluated = 0
         self.entered = 0
+        self.followed = 0
         self.never: set[Function] = set()  # functions with calls that never run
         self._roots: dict[Function, Frame] = {}
         self._below: dict[Function, int] = {}

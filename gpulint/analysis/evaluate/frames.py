@@ -61,6 +61,7 @@ class Evaluating(Protocol):
 
     program: Program
     table: Table
+    followed: int  # places that values were followed to, to their uses
 
     def value_of(self, node: Any, frame: Frame) -> Value:
         """What an expression gives."""

@@ -219,15 +219,19 @@ class Names:
                     given = given.but(const=UNSET)
                 values.append(given)
         found = join(values) if values else UNKNOWN
-        if declared.is_known and (
-            not found.is_known or (found.kind == declared.kind == "module" and found.ref is None)
-        ):
-            found = declared if not found.is_known else found
-        if not found.is_known or (found.kind in ("none", "number", "text") and not values):
+        if declared.is_known and self._is_unseen(found):
+            found = declared
+        if self._is_unseen(found) or (found.kind in ("none", "number", "text") and not values):
             found = self._by_role(definition, frame, found)
         if not found.origins and found.kind in ("module", "list", "dict", "object", "optimizer", "unknown"):
             found = found.but(origins=frozenset({(definition.node, frame)}))
         return found
+
+    def _is_unseen(self, value: Value) -> bool:
+        """Whether nothing tells what a value is: what others import from where nobody sees is as good as unknown."""
+        return not value.is_known or (
+            value.kind == "library" and self._evaluator.table.function(str(value.ref)) is None
+        )
 
     def argument(self, function: Function, name: str, call: Any, frame: Frame) -> Value:
         """What one call gives a parameter."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import CallSite, Frame
 from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
@@ -18,7 +18,7 @@ from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, unweighed
 
 _FEW: Final = 16  # rounds
-_DEEPEST: Final = 4
+_MOST_ABOVE: Final = 60  # functions that lead to one
 NARROW: Final = 4_000_000  # weights
 TOY: Final = 250_000
 _KEEPS: Final = frozenset("to cuda float half double contiguous permute type clone detach long".split())
@@ -54,19 +54,15 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
 def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     flow, function = run.frame.flow, run.frame.function
     loops = flow.loops(run.call)
-    if (
-        loops
-        and all(_is_few(evaluator, one, run.frame) for one in loops)
-        and runs_once(evaluator, function, _DEEPEST)
-    ):
+    if loops and all(_is_few(evaluator, one, run.frame) for one in loops) and runs_once(evaluator, function):
         yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", loops[0])
     elif loops and _ends_at_once(loops[0]) and not loops[1:]:
         yield left_open(Question.REPEATS, "its loop ends with the first round", loops[0])
     elif loops or function.is_module:
         return
-    elif runs_once(evaluator, function, _DEEPEST):
+    elif runs_once(evaluator, function):
         yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
-    elif not repeats(evaluator, function, _DEEPEST):
+    elif not repeats(evaluator, function):
         yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
 
 
@@ -81,35 +77,54 @@ def _ends_at_once(loop: Any) -> bool:
     return isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return, ast.Raise))
 
 
-def runs_once(evaluator: Evaluator, function: Function, depth: int) -> bool:
+def runs_once(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function runs once where the script runs: only from where that starts, in no loop."""
-    if function.is_module:
-        return True
-    if function.cls is not None or not depth:
-        return False
-    sites = evaluator.callers(function)
-    return bool(sites) and all(
-        all(_ends_at_once(loop) for loop in site.frame.flow.loops(site.call))
-        and runs_once(evaluator, site.frame.function, depth - 1)
-        for site in sites
+    return all(
+        one.is_module
+        or (
+            one.cls is None
+            and bool(sites)
+            and all(_ends_at_once(loop) for site in sites for loop in site.frame.flow.loops(site.call))
+        )
+        for one, sites in _above(evaluator, function)
     )
 
 
-def repeats(evaluator: Evaluator, function: Function, depth: int) -> bool:
+def repeats(evaluator: Evaluator, function: Function) -> bool:
     """Whether a loop is seen to run a function, or whether somebody out of sight calls it, who may do so in one."""
-    if function.name in BATCH_HOOKS or not depth:
-        return True
-    sites = evaluator.callers(function)
-    return not sites or any(
-        site.frame.flow.loops(site.call)
-        or (not site.frame.function.is_module and repeats(evaluator, site.frame.function, depth - 1))
-        for site in sites
+    return any(
+        one.name in BATCH_HOOKS
+        or not (sites or one.is_module)
+        or any(site.frame.flow.loops(site.call) for site in sites)
+        for one, sites in _above(evaluator, function)
     )
+
+
+def _above(evaluator: Evaluator, function: Function) -> Iterator[tuple[Function, tuple[CallSite, ...]]]:
+    """A function and those that lead to it, nearest first, each once with the calls of it."""
+    found = {function: None}
+    queue = [function]
+    for one in queue:
+        sites = evaluator.callers(one)
+        yield one, sites
+        more = [site.frame.function for site in sites if site.frame.function not in found]
+        if len(found) < _MOST_ABOVE:
+            queue += dict.fromkeys(more)
+            found.update(dict.fromkeys(more))
 
 
 def through_batches(evaluator: Evaluator, run: Run) -> bool:
     """Whether batches go through a run, for all that is seen."""
-    return over_data(evaluator, run.call, run.frame, _DEEPEST)
+    at, function = run.frame.flow.loops(run.call), run.frame.function
+    return any(_is_over_loader(evaluator, loop, run.frame) for loop in at) or any(
+        one.name in BATCH_HOOKS
+        or any(
+            _is_over_loader(evaluator, loop, site.frame)
+            for site in sites
+            for loop in site.frame.flow.loops(site.call)
+        )
+        for one, sites in _above(evaluator, function)
+    )
 
 
 def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
@@ -157,18 +172,6 @@ def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bo
         one.kind == "assign" and not one.path and _is_made_up(evaluator, one.value, frame, depth - 1)
         for one in made_by
     )
-
-
-def over_data(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
-    """Whether batches go through a call for all that is seen: of a loader, in a loop around it or around a call of its function."""
-    if any(_is_over_loader(evaluator, loop, frame) for loop in frame.flow.loops(node)):
-        return True
-    function = frame.function
-    if function.name in BATCH_HOOKS:
-        return True
-    if function.is_module or not depth:
-        return False
-    return any(over_data(evaluator, site.call, site.frame, depth - 1) for site in evaluator.callers(function))
 
 
 def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import named_otherwise
 from gpulint.analysis.queries.runs import Run, runs
 from gpulint.analysis.queries.steps import Steps
-from gpulint.analysis.syntax.nodes import LOOPS
+from gpulint.analysis.syntax.nodes import LOOPS, last_name
 
 _SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _PLAIN_DECORATORS: Final = frozenset(
@@ -41,8 +43,6 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
     function, flow = frame.function, frame.flow
     trains = [one.node for one in steps.of(function) if one.work == "train"]
     doubt = next((why for one in found if (why := _wanted(evaluator, one))), "")
-    if not doubt and named_otherwise(evaluator, function):
-        doubt = f"`{function.name}` is handed to others, who may differentiate what it does"
     if not trains and not function.is_module and _may_be_decorated(evaluator, frame, found):
         strange = _stranger(evaluator, frame, function.node)
         if not strange:
@@ -88,17 +88,30 @@ def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: An
 def _wanted(evaluator: Evaluator, run: Run) -> str:
     """Who may go backward through what a run gives, in one clause."""
     what = outcome(evaluator, run.inner, run.where)
-    if what.unseen:
+    function = run.frame.function
+    if what.handed:
         return "what the network gives goes to code that is not seen, which may differentiate it"
-    if what.returned and not run.frame.flow.loops(run.call):
-        return (
-            f"`{run.frame.function.name}` returns what the network gives, and a caller may differentiate it"
-        )
+    if any(_is_had_by_others(one) for one in what.stored):
+        return "what the network gives is stored where others may differentiate it"
+    if what.returned:
+        return f"`{function.name}` returns what the network gives, and a caller may differentiate it"
+    outside = (use for use in what.read if use.frame.caller is None and use.frame is not run.frame)
+    if any(outside) and named_otherwise(evaluator, function):
+        return f"`{function.name}` is handed to others, who may differentiate what it gives"
     return ""
 
 
+def _is_had_by_others(use: Use) -> bool:
+    """Whether what something is stored in is more than a local container: an attribute, a parameter, something of the module."""
+    base = use.name.partition("[")[0]
+    if "." in base:
+        return True
+    made = use.frame.flow.definitions.get(base, ())
+    return not made or (use.frame.caller is None and any(one.kind == "parameter" for one in made))
+
+
 def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
-    """A call in a piece of code that is not seen, and is given a network or an optimizer: it may train."""
+    """A call in a piece of code that is not seen, and is given a tensor, a network or an optimizer: it may go backward itself."""
     flow = frame.flow
     for call in ast.walk(inside):
         if not isinstance(call, ast.Call) or call not in flow.parents:
@@ -116,14 +129,20 @@ def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
             evaluator.table.function(target.ref) is not None
             or evaluator.table.own("builtins", target.ref) is not None
         )
-        given = [
-            one
-            for one in (*call.args, *(each.value for each in call.keywords))
-            if not isinstance(one, ast.Starred)
-        ]
-        if not known and any(evaluator.value_of(one, frame).kind in ("module", "optimizer") for one in given):
+        given = (*call.args, *(each.value for each in call.keywords))
+        if not known and any(_may_be_differentiated(evaluator, one, frame) for one in given):
             return ast.unparse(call.func)
     return ""
+
+
+def _may_be_differentiated(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether an argument is something that a backward may begin with or lead to."""
+    if isinstance(node, ast.Starred):
+        return False
+    value = evaluator.value_of(node, frame)
+    if value.kind in ("list", "dict"):
+        value = evaluator.element(value)
+    return value.kind in ("tensor", "parameter", "module", "optimizer")
 
 
 def _suspends(node: Any) -> bool:
@@ -140,7 +159,19 @@ def _may_be_decorated(evaluator: Evaluator, frame: Frame, found: Sequence[Run]) 
         return False
     if _others(evaluator, frame, found, node) or named_otherwise(evaluator, function):
         return False
+    if function.cls is not None and _has_metaclass(evaluator, function.cls):
+        return False
     return not any(_has_given_graph(evaluator, one, frame) for one in _returned(frame))
+
+
+def _has_metaclass(evaluator: Evaluator, cls: Class) -> bool:
+    """Whether a metaclass of the project, or one that is not seen, makes a class: it may read the parameters of its methods."""
+    return any(
+        named.arg == "metaclass" and last_name(named.value) != "ABCMeta"
+        for one in evaluator.program.lineage(cls)
+        if isinstance(one, Class)
+        for named in one.node.keywords
+    )
 
 
 def _returned(frame: Frame) -> Iterator[Any]:

@@ -19,11 +19,13 @@ _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The uses that decide: backwards through it; those that only read or cut it; those out of sight; what is returned to callers that
-    nobody sees; where it is stored. `undetached` is one that torch refuses for what has a graph."""
+    nobody sees; where it is stored. `handed` is all that goes out of sight, for what comes back too; `undetached` is one that torch
+    refuses for what has a graph."""
 
     wanted: tuple[Use, ...]
     read: tuple[Use, ...]
     unseen: tuple[Use, ...]
+    handed: tuple[Use, ...]
     returned: tuple[Use, ...]
     stored: tuple[Use, ...]
     undetached: Use | None
@@ -64,15 +66,17 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
         return tuple(one for one in found if one.role in roles)
 
     steps = tuple(one for one in of("given") if _steps(evaluator, one))
+    handed = tuple(
+        one
+        for one in found
+        if one.role in ("given", "too much", "optimized", "copied") or (one.role == "method" and one.path)
+        if one not in steps
+    )
     return Outcome(
         of("backward") + steps,
         of(*_DECIDING),
-        tuple(
-            one
-            for one in found
-            if one.role in ("given", "too much", "optimized", "copied") or (one.role == "method" and one.path)
-            if one not in steps and not _is_for_its_value(one)
-        ),
+        tuple(one for one in handed if not _is_for_its_value(one)),
+        handed,
         of("returned"),
         of("stored", "computed"),
         next((one for one in found if one.row is not None and one.row.does == "refuses graphs"), None),

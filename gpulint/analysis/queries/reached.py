@@ -109,6 +109,10 @@ def named_otherwise(evaluator: Evaluator, function: Function) -> bool:
                         above = flow.parents.get(use)
                         if getattr(above, "func", None) is not use:
                             return True
+                elif key.startswith(f"{name}.") and any(
+                    evaluator.value_of(_root(use), evaluator.root(one)).ref is function for use in uses
+                ):
+                    return True  # what it is like: `measure.__code__`
             if (
                 any(found.kind == "import" and found.key == name for found in flow.definitions.get(name, ()))
                 and file is not function.file
@@ -116,3 +120,10 @@ def named_otherwise(evaluator: Evaluator, function: Function) -> bool:
                 if not flow.calls.get(name) and file.path.endswith("__init__.py"):
                     return True
     return False
+
+
+def _root(node: Any) -> Any:
+    """The name that an attribute's path begins with."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node
