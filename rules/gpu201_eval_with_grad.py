@@ -20,6 +20,7 @@ from gpulint.analysis.queries.runs import Run, is_of_module, modes_within, runs,
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
 from gpulint.answers import (
+    NO_FURTHER,
     Answer,
     Question,
     confidence_of,
@@ -226,6 +227,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         )
     if not run.is_direct and _is_told_below(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called")
+    if any(use.role == "too much" for use in what.unseen):
+        yield left_open(Question.READS, NO_FURTHER)
     yield from _wanted(asked, run, what, phase)
     if not what.wanted and what.is_read_only:
         yield proven(Question.BACKWARD, "no backward can go through what it gives")

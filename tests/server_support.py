@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -281,4 +281,5 @@ async def editing(
     finally:
         if editor.exit_code is None and editor._server is not None:
             editor._server.kill()
-        await editor.stop()
+        with suppress(TimeoutError):  # after a failure nothing may be left to stop
+            await asyncio.wait_for(editor.stop(), 30)

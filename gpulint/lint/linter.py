@@ -163,6 +163,9 @@ def _asked_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[R
     for claim in claimed(looked, rule, rules.options.get(rule.code, {})):
         if not any(answer.verdict is Verdict.REFUTED for answer in claim.answers):
             yield reported(claim, rule)
+    if looked.asked.evaluator.is_spent:
+        where = looked.asked.file.tree.body[0]
+        yield Report(where, f"{rule.name} was not looked for to the end", doubts=(NO_FURTHER,))
 
 
 def reported(claim: Claimed, rule: type[Rule]) -> Report:

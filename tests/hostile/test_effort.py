@@ -10,6 +10,10 @@ import pytest
 
 from gpulint import Config, check_source
 from gpulint.analysis.code import ir
+from gpulint.analysis.evaluate import consumers, evaluator
+from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED
+from gpulint.analysis.evaluate.evaluator import MOST_EVALUATED
+from gpulint.analysis.evaluate.evaluator import Evaluator as Asking
 from gpulint.analysis.file.calls import effort
 from gpulint.analysis.flow.evaluate import Evaluator
 from gpulint.analysis.values.values import Val
@@ -46,39 +50,49 @@ def backwards(count: int) -> str:
     return "import torch\ndef f(m, xs, opt):\n    for x in xs:\n" + step * count
 
 
-def spent(source: str) -> int:
-    """What is gone through to lint a text."""
+def spent(source: str) -> tuple[int, int]:
+    """What is gone through to lint a text, by the questions of each of the two engines."""
     began: list[effort.Effort] = []
-    settle = effort.Effort.settle
+    asked: list[int] = []
+    settle, release = effort.Effort.settle, Asking.release
 
     def noted(self: effort.Effort) -> None:
         began.append(self)
         settle(self)
 
+    def counted(self: Asking) -> None:
+        asked.append(self.evaluated + self.followed)
+        release(self)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(effort.Effort, "settle", noted)
+        patch.setattr(Asking, "release", counted)
         check_source(source, "/clone/program.py")
-    return began[0].spent
+    return began[0].spent, asked[0]
 
 
 @pytest.mark.parametrize(
     "source", [fan(200, 8), among_all(40), backwards(120)], ids=["fan", "all", "backwards"]
 )
 def test_no_program_takes_more_than_there_is(source: str) -> None:
-    assert spent(source) < 1.1 * effort.FOR_A_FILE
+    before, asked = spent(source)
+    assert before < 1.1 * effort.FOR_A_FILE
+    assert asked < 1.1 * (MOST_EVALUATED + MOST_FOLLOWED)
 
 
 @pytest.mark.parametrize(
     ("made", "small"), [(lambda n: fan(n, 4), 30), (lambda n: fan(n, 2), 50)], ids=["wide", "long"]
 )
 def test_what_is_gone_through_grows_with_the_file(made: Callable[[int], str], small: int) -> None:
-    assert spent(made(3 * small)) < 5 * spent(made(small))
+    (_, large), (_, little) = spent(made(3 * small)), spent(made(small))
+    assert 1_000 < large < 5 * little
 
 
 def test_programs_of_every_day_are_far_from_the_limits() -> None:
     fixtures = sorted((Path(__file__).parents[2] / "fixtures").glob("*.py"))
-    most = max(spent(path.read_text()) for path in fixtures)
-    assert 0 < most < effort.FOR_A_FUNCTION / 10
+    found = [spent(path.read_text()) for path in fixtures]
+    assert 0 < max(before for before, _ in found) < effort.FOR_A_FUNCTION / 10
+    assert 0 < max(asked for _, asked in found) < MOST_EVALUATED / 10
 
 
 def test_calls_chained_by_the_thousand_are_followed_once_each() -> None:
@@ -98,10 +112,10 @@ def test_calls_chained_by_the_thousand_are_followed_once_each() -> None:
 
 
 def test_where_a_question_ends_for_its_length_is_a_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "FOR_A_FUNCTION", 100)
+    monkeypatch.setattr(consumers, "MOST_STEPS", 5)
     found = check_source(fan(20, 8), "/clone/program.py", config=EVERYTHING)
     ended = [finding for finding in found if NO_FURTHER in finding.doubts]
-    assert ended
+    assert {"GPU201"} == {finding.code for finding in ended}
     assert {finding.confidence.value for finding in ended} == {"low"}
     assert not check_source(fan(20, 8), "/clone/program.py"), (
         "with high confidence nothing is told of what was not looked into"
@@ -114,6 +128,9 @@ def test_what_a_rule_looks_for_without_questions_ends_with_a_doubt_too(
     monkeypatch.setattr(effort, "FOR_A_FUNCTION", 100)
     found = check_source(backwards(30), "/clone/program.py", config=EVERYTHING)
     assert "needless-retain-graph was not looked for to the end" in {finding.message for finding in found}
+    monkeypatch.setattr(evaluator, "MOST_EVALUATED", 100)
+    found = check_source(fan(20, 8), "/clone/program.py", config=EVERYTHING)
+    assert "eval-with-grad was not looked for to the end" in {finding.message for finding in found}
 
 
 def test_one_function_does_not_take_the_effort_of_another(monkeypatch: pytest.MonkeyPatch) -> None:

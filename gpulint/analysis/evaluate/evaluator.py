@@ -24,7 +24,7 @@ from gpulint.analysis.domain.values import (
     join,
 )
 from gpulint.analysis.evaluate.calling import Calling
-from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
 from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
@@ -76,6 +76,11 @@ class Evaluator:
             one.memo.clear()
             one.entered = {}
         self.__dict__.clear()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether as much of the file was gone through as is: from then on nothing is known."""
+        return self.evaluated >= MOST_EVALUATED or self.followed > MOST_FOLLOWED
 
     # -- the one question
 

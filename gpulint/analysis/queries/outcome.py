@@ -86,7 +86,8 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
 
 def _is_for_its_value(use: Use) -> bool:
     """Whether what is not seen is called for what it gives, whose uses tell then: `loss = self.criterion(out, y)`."""
-    return isinstance(use.node, ast.Call) and not isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
+    above = use.frame.flow.parents.get(use.node)
+    return use.role != "too much" and isinstance(use.node, ast.Call) and not isinstance(above, ast.Expr)
 
 
 def _steps(evaluator: Evaluator, use: Use) -> bool:
