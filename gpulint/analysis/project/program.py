@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import dotted
@@ -145,7 +146,7 @@ class Program:
                 found = self.imported(file, prefix + name)
                 if not isinstance(found, str):
                     return found
-                if prefix.startswith("torch"):
+                if prefix.startswith("torch") and _has(prefix[:-1], name):
                     return found
         return name
 
@@ -238,3 +239,9 @@ class Program:
         if name not in self._calls:
             self._calls[name] = tuple(call for file in self.searched(name) for call in file.calls_named(name))
         return self._calls[name]
+
+
+def _has(module: str, name: str) -> bool:
+    """Whether a module of torch may define a name: one of classes has no `np`."""
+    known, row = table().knows(module), table().function(f"{module}.{name}")
+    return name in known or name[:1].isupper() or (row is not None and row.gives == "tensor")
