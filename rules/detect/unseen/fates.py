@@ -99,11 +99,6 @@ def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
     return follower.fate
 
 
-def fate_of_place(file: FileAnalysis, function: ir.Function, path: str) -> Fate:
-    """What the function does with what it finds under a name, or in an attribute."""
-    return _of_name(file, function, path, _DEEPEST)
-
-
 @kept
 def _of_name(file: FileAnalysis, function: ir.Function, path: str, deeper: int) -> Fate:
     follower = _Follower(file, function, deeper)

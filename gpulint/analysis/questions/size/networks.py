@@ -28,7 +28,6 @@ FILTER = 1_000
 TOY = 250_000  # 1 MB
 LARGE = 40_000_000  # 160 MB; with an optimizer's state, and gradients, four times as much
 _MOST_MAKERS = 12
-_MOST_LAYERS_OF_HEAD = 4
 _DEPTH = 4
 
 
@@ -75,23 +74,6 @@ class Size:
     def looks_narrow(self) -> bool:
         """The same of a network that may take pictures."""
         return self.most.seen and self.most.layers > 0 and self.most.about < NARROW
-
-    @property
-    def is_head(self) -> bool:
-        """Whether it is a few linear layers, as they stand behind a network: each sample is a row."""
-        return self.is_of_rows and self.most.layers <= _MOST_LAYERS_OF_HEAD
-
-    @property
-    def hands_on_rows(self) -> bool:
-        """Whether all that is seen are linear layers, of which it is not known at most how often they are repeated, and no class
-        does more than to hand rows from one to the next."""
-        most = self.most
-        return most.known and most.rows and most.layers > 0 and most.about < NARROW and not most.mixes
-
-    @property
-    def is_of_tables(self) -> bool:
-        """Whether no layer computes: rows are looked up, and brought together."""
-        return self.most.seen and self.most.looks_up and self.most.layers > 0 and not self.most.mixes
 
     @property
     def is_toy_of_rows(self) -> bool:
