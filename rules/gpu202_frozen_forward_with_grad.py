@@ -278,13 +278,13 @@ def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
     from gpulint.analysis.questions.grad.guarding import Guarding
     from gpulint.fix.nodes import no_grad_with
 
-    cover = facts.ask(Guarding).statement(wasted.facts.function, wasted.forward.stmt)
+    doubt = facts.ask(Guarding).doubt(wasted.facts.function, wasted.forward.stmt)
     spelled = no_grad(facts)
-    if not wasted.alone or cover is None or spelled is None:
+    if not wasted.alone or doubt is None or spelled is None:
         return None
     name, imports = spelled
     change = Wrap((wasted.forward.stmt.node,), no_grad_with(name))
-    why = "an optimizer in another file may train it" if wasted.untrained else cover.doubt
+    why = "an optimizer in another file may train it" if wasted.untrained else doubt
     if not why and wasted.facts.differentiated:
         why = "gradients are taken here by other means than a backward in sight"
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

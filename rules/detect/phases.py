@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class PhaseEnd:
     """The last statement of a validation or of a checkpoint in an epoch, after which training goes on."""
 
-    function: ir.Function
     stmt: ir.Stmt
     what: str
 
@@ -54,9 +53,9 @@ class _Epochs:
             if self.trains(statement):
                 trained, last = True, None
             elif trained and self.validates(statement):
-                last = PhaseEnd(self.function, statement, "validation")
+                last = PhaseEnd(statement, "validation")
             elif trained and self.saves(statement):
-                last = PhaseEnd(self.function, statement, "checkpoint")
+                last = PhaseEnd(statement, "checkpoint")
             if any(call.method in ("empty_cache", "clear") for _, call in ir.calls([statement])):
                 return None
             if any(self.cleans(call) for _, call in ir.calls([statement])):

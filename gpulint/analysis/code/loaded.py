@@ -24,6 +24,3 @@ def chain_of(expr: ir.Expr, parents: dict[int, ir.Expr]) -> Chain:
         found.append(current)
         current = parents.get(id(current))
     return tuple(found)
-
-
-# --- where the file comes from -----------------------------------------------------------------------------------

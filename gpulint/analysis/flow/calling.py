@@ -407,7 +407,7 @@ class Calling(Keeping):
 
     def oom_event(self, statement: ir.Try, handler: ir.Handler, found: Recovery) -> None:
         self.events.handlers[id(handler.origin)] = OomHandler(
-            self.function, statement, handler, found.stmt, found.why, tuple(self.loops), found.needs_memory
+            statement, handler, found.stmt, found.why, found.needs_memory
         )
 
     def recovers(self, call: ir.Call) -> str | None:

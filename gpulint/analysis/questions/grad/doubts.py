@@ -17,7 +17,6 @@ from gpulint.analysis.questions.backward.differentiating_networks import (
     differentiating_networks,
     may_be,
 )
-from gpulint.analysis.questions.backward.under_calls import BackwardUnderCalls
 from gpulint.analysis.questions.device.made_on_cpu import is_made_on_cpu
 from gpulint.analysis.questions.device.origins import Origins, bindings, device_of_move, is_cpu
 from gpulint.analysis.questions.grad.no_graph import (
@@ -58,7 +57,6 @@ class Doubts:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._origins: dict[ir.Function, Origins] = {}
-        self._backward = BackwardUnderCalls()
 
     def about_graph(self, facts: FunctionFacts, forward: Forward) -> bool:
         """Whether the forward may make no graph after all, or none on a GPU: for a claim about what keeps its result."""

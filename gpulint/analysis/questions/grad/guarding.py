@@ -1,12 +1,7 @@
-"""Where grad can be switched off for some forwards without touching anything else.
-
-A decorator covers all that a function does, and changes what the function is for whoever looks at it; a `with` around a
-loop covers whatever the loop calls. Both are for code that is seen to need no grad. Else only the forwards' own statements.
-"""
+"""Whether grad can be switched off for a statement without touching anything else."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
@@ -19,39 +14,22 @@ if TYPE_CHECKING:
 _SIMPLE = (ir.Assign, ir.AugAssign, ir.ExprStmt, ir.Return)
 
 
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """What to put under no_grad: the function (`whole`), or runs of statements that follow one another in a block.
-    `doubt` says in one clause what may want grad all the same: unseen code that runs under it or gets what it gives."""
-
-    whole: bool
-    runs: tuple[tuple[ir.Stmt, ...], ...] = ()
-    loop: bool = False
-    doubt: str = ""
-
-
 class Guarding:
-    """Chooses covers in one file."""
+    """Asks the statements of one file."""
 
     def __init__(self, file: FileAnalysis) -> None:
-        self._file = file
-        self._strangers = Strangers(file, file.function_facts)
+        self._strangers = Strangers(file.function_facts)
         self._backward = BackwardUnderCalls()
 
-    def statement(self, function: ir.Function, statement: ir.Stmt) -> Cover | None:
-        """The cover of one statement."""
-        if not isinstance(statement, _SIMPLE) or _suspends([statement]):
+    def doubt(self, function: ir.Function, statement: ir.Stmt) -> str | None:
+        """In one clause, what may want grad in a statement under no_grad all the same: unseen code that runs there; empty where
+        nothing does, None where the statement cannot be put under a `with`, or a backward may run in it."""
+        if not isinstance(statement, _SIMPLE) or _suspends(statement):
             return None
         if any(self._backward.of_call(function, call) for call in ir.own_calls(statement)):
             return None
-        return Cover(False, ((statement,),), doubt=self._strange(function, [statement]))
-
-    def _strange(self, function: ir.Function, block: list[ir.Stmt]) -> str:
-        """What speaks against grad being off for some statements; empty where all that they call is harmless."""
-        stranger = self._strangers.among(function, block)
+        stranger = self._strangers.among(function, [statement])
         return f"`{stranger}` is not seen, and may need grad" if stranger is not None else ""
-
-    # --- the decorator -------------------------------------------------------------------------------------------
 
 
 def uses_as_value(root: ir.Expr, function: ir.Function) -> bool:
@@ -67,10 +45,9 @@ def uses_as_value(root: ir.Expr, function: ir.Function) -> bool:
     )
 
 
-def _suspends(block: list[ir.Stmt]) -> bool:
-    """Whether the function may be left in the middle of the statements, so that others run with grad off."""
+def _suspends(statement: ir.Stmt) -> bool:
+    """Whether the function may be left in the middle of a statement, so that others run with grad off."""
     return any(
         isinstance(part, ir.Wrapper) and part.kind in ("yield", "yield from", "await")
-        for statement in ir.statements(block)
         for part in ir.own_parts(statement)
     )

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
-from gpulint.analysis.code.uses import COMPARISONS
 from gpulint.analysis.file.facts import Forward
-from gpulint.analysis.torch.names import HOST_ATTRS, PAIRS, TO_DEVICE, TO_HOST
+from gpulint.analysis.torch.names import HOST_ATTRS
 
 _SHAPES = frozenset("size dim numel nelement ndimension".split())
 _TO_CPU = frozenset("cpu to tolist item".split())
@@ -32,9 +31,7 @@ class Result:
     def __init__(self, forward: Forward) -> None:
         self._forward = forward
         self._statements = list(ir.statements(forward.function.body))
-        self.names = self._reached(lambda value: True)
         self.left_there = self._reached(self._stays) - self._bound_otherwise(self._stays)
-        self.uncut = self._reached(_keeps_graph)
 
     def _reached(self, keeps: Callable[[ir.Expr], bool]) -> frozenset[str]:
         """The names bound to the result or to what is made of it, as long as `keeps` says so of each value."""
@@ -115,13 +112,3 @@ class Result:
                 expr = expr.base
             else:
                 return self._stays(expr) and self._has(expr, self.left_there)
-
-
-def _keeps_graph(value: ir.Expr) -> bool:
-    """Whether nothing in a value is known to leave the graph behind, `x.detach()`, `x.argmax(1)`."""
-    return not any(
-        (isinstance(part, ir.Call) and part.method in TO_DEVICE | TO_HOST | PAIRS)
-        or (isinstance(part, ir.Attr) and part.attr == "data")
-        or (isinstance(part, ir.Op) and part.op in COMPARISONS)
-        for part in ir.walk(value)
-    )

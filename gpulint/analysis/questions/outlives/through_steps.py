@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A caller that binds what a function returns: `name` is the thing asked for there, `others` are what comes with it."""
+    """A caller that binds what a function returns: `name` is the thing asked for there."""
 
     function: ir.Function
     stmt: ir.Stmt
     name: str
-    others: tuple[str, ...]
 
 
 def receivers(function: ir.Function, name: str) -> Iterator[Receiver]:
@@ -60,9 +59,8 @@ def _bound(
     items = target.items if isinstance(target, ir.Seq) else ()
     for place in places:
         if place is None and isinstance(target, ir.Name):
-            yield Receiver(caller, statement, target.id, ())
+            yield Receiver(caller, statement, target.id)
         elif place is not None and len(items) == place[1]:
             mine = items[place[0]].path
-            rest = tuple(item.path for k, item in enumerate(items) if k != place[0] and item.path is not None)
             if mine is not None:
-                yield Receiver(caller, statement, mine, rest)
+                yield Receiver(caller, statement, mine)

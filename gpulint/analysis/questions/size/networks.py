@@ -111,7 +111,6 @@ class NetworkSizes:
     """The sizes of the networks of one file, each worked out when it is first asked for."""
 
     def __init__(self, file: FileAnalysis) -> None:
-        self._file = file
         self._known: dict[tuple[ir.Function, str], Size | None] = {}
 
     def of(self, function: ir.Function, path: str, network: object = None) -> Size | None:
