@@ -258,13 +258,6 @@ class ForwardModule:
 
 
 @dataclass(slots=True)
-class ForwardInputs:
-    """What goes into it."""
-
-    inputs: Tokens = frozenset()  # the graphs that go into it
-
-
-@dataclass(slots=True)
 class Forward:
     """A call of a model or criterion that made a graph, or would have with grad enabled."""
 
@@ -276,7 +269,7 @@ class Forward:
     mode: ForwardMode
     result: ForwardResult
     module: ForwardModule
-    given: ForwardInputs
+    inputs: Tokens = frozenset()  # the graphs that go into it
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ from gpulint.analysis.file.entry import note_handed
 from gpulint.analysis.file.facts import (
     Carried,
     Forward,
-    ForwardInputs,
     ForwardMode,
     ForwardModule,
     ForwardResult,
@@ -238,7 +237,7 @@ class Calling(Keeping):
             self.events.forwards[id(expr.origin)] = Forward(
                 self.function, self.stmt, expr, site, tuple(self.loops),
                 ForwardMode(self.state.grad, True, guarded=bool(self.guards)), ForwardResult(),
-                ForwardModule(expr.func.path or "", True), ForwardInputs(),
+                ForwardModule(expr.func.path or "", True),
             )  # fmt: skip
 
     def _forget_stores(self, summary: Summary, owner_path: str | None) -> None:

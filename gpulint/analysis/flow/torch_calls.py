@@ -12,7 +12,6 @@ from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import (
     Backward,
     Forward,
-    ForwardInputs,
     ForwardMode,
     ForwardModule,
     ForwardResult,
@@ -306,7 +305,7 @@ class TorchCalls(Evaluator):
         site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         event = self.forward_event(expr, module, site)
         if event is not None:
-            event.given.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
+            event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
         dense = DENSE if _is_dense(module) else 0
         large = LARGE if args.all() else 0  # without input it makes parameters
         flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
@@ -347,7 +346,7 @@ class TorchCalls(Evaluator):
         event = Forward(
             self.function, self.stmt, expr, site, tuple(self.loops),
             ForwardMode(self.state.grad, module.has(EVAL), guarded=bool(self.guards), phased=module.has(PHASED)),
-            ForwardResult(), ForwardModule(expr.func.path or "", not module.has(MAYBE)), ForwardInputs(),
+            ForwardResult(), ForwardModule(expr.func.path or "", not module.has(MAYBE)),
         )  # fmt: skip
         event.result.dense = _is_dense(module)
         event.module.by_role = module.has(ROLE)
