@@ -62,7 +62,6 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
     for function in facts:
         evidence = file.evidence[function.function]
         function.role.is_foreign = function.function in foreign
-        function.evaluates = function.calls_eval
         function.differentiated = function.function in wanted
         function.uses_autograd = (
             bool(evidence.words & WANTS_GRAD)

@@ -84,7 +84,7 @@ class _Epochs:
                 return True
         return any(
             facts.forwards and not facts.has_backward and any(f.loops for f in facts.forwards)
-            and (facts.evaluates or facts.grad_at_entry is Grad.DISABLED or facts.all_evaluation)
+            and (facts.calls_eval or facts.grad_at_entry is Grad.DISABLED or facts.all_evaluation)
             for facts in self.callees(statement)
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What becomes of what `torch.load` returns: entries taken out, keys renamed, copied into a model or adopted as it is."""
+"""What stands around an expression in its statement."""
 
 from __future__ import annotations
 

@@ -400,7 +400,6 @@ class FunctionRole:
 class FunctionFacts:
     function: ir.Function
     grad_at_entry: Grad
-    evaluates: bool = False
     has_backward: bool = False
     steps: int = 0  # optimizer steps outside loops
     needs_grad: bool = False

@@ -1,8 +1,5 @@
-"""What speaks against reporting an evaluation with grad: signs that it never meets a GPU, that it is a try-out or a
-probe, that grad is off where nobody can see it, or that the caller may want gradients after all.
-
-A rule asks here last, of the few forwards that everything else has let pass. What refutes the claim, or nearly so, is
-enough for silence alone; what only leaves it open is told with a report of low confidence.
+"""What speaks against what is said of a forward and its graph: signs that it never meets a GPU, or that grad is off where
+nobody can see it. A rule asks here last, of the few forwards that everything else has let pass.
 """
 
 from __future__ import annotations
@@ -72,8 +69,6 @@ class Doubts:
                 and bool(self._differentiating(forward))
             )
         )
-
-    # --- probes and try-outs -------------------------------------------------------------------------------------
 
     def _origins_of(self, function: ir.Function) -> Origins:
         found = self._origins.get(function)
@@ -248,8 +243,6 @@ class Doubts:
                     if may_guard(value.ref, "forward", 2):
                         return True
         return False
-
-    # --- the caller's choice -------------------------------------------------------------------------------------
 
     def _unseen_base(self, function: ir.Function) -> str:
         """A base of the function's class that cannot be seen: it may call the function, under a guard maybe."""

@@ -1,6 +1,4 @@
-"""Networks out of sight that may switch grad off by themselves, by what is known of them: how they are called, what they
-are given, and what the project's methods of that name do.
-"""
+"""Networks that may switch grad off by themselves, by what is known of them: their class, what they are given."""
 
 from __future__ import annotations
 

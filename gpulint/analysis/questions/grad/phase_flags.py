@@ -1,6 +1,4 @@
-"""Functions that train or evaluate by a flag: one that their callers give as a constant, `self.run(loader, train=False)`, or one
-that they ask themselves.
-"""
+"""Functions that train or evaluate by a flag that their callers give as a constant: `self.run(loader, train=False)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of one forward's result within its function: which names hold it, and what is done with them."""
+"""Whether one forward's result is read on the CPU within its function, by the names that hold it."""
 
 from __future__ import annotations
 

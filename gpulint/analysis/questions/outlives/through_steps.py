@@ -1,4 +1,4 @@
-"""Whether a name keeps what it is bound to while steps run: in its function, in what that calls, or in a caller that is given it."""
+"""The callers of a function that bind what it returns."""
 
 from __future__ import annotations
 

@@ -72,9 +72,6 @@ def _names_batches(roots: Iterable[ir.Expr]) -> bool:
     return any(_OF_BATCHES.search(part.path or "") for root in roots for part in ir.walk(root))
 
 
-# --- rounds ----------------------------------------------------------------------------------------------------------
-
-
 def is_few(loop: ir.For | ir.While) -> bool:
     """Whether a loop has as few rounds as the text says: `for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
     if not isinstance(loop, ir.For):
@@ -125,9 +122,6 @@ def _callers(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fun
     """The calls of a function by its name in one file."""
     for site in home.calls_named(function.name):
         yield site.caller, site.call
-
-
-# --- samples ---------------------------------------------------------------------------------------------------------
 
 
 def is_one_sample(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
