@@ -110,7 +110,7 @@ def _bytes(number: int) -> str:
 class NetworkSizes:
     """The sizes of the networks of one file, each worked out when it is first asked for."""
 
-    def __init__(self, file: FileAnalysis) -> None:
+    def __init__(self, _: FileAnalysis) -> None:  # a question is asked of a file
         self._known: dict[tuple[ir.Function, str], Size | None] = {}
 
     def of(self, function: ir.Function, path: str, network: object = None) -> Size | None:
