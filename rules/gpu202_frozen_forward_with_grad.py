@@ -11,8 +11,8 @@ from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
-    from gpulint.rules.detect.unseen.evaluations import Evaluation
     from gpulint.rules.detect.unseen.loss_networks import LossNetwork
+    from gpulint.rules.detect.unseen.side_networks import SideNetwork
     from gpulint.rules.detect.unseen.unstepped import Unstepped
     from gpulint.rules.detect.wasted import WastedForward
 
@@ -136,7 +136,7 @@ class FrozenForwardWithGrad(Rule):
         from gpulint.rules.detect.unseen.unstepped import unstepped_networks
 
         for one in facts.ask(SideNetworks).found:
-            yield Considered(one.run.call, one.run.path, one.answers)
+            yield Considered(one.call, one.path, one.answers)
         for other in facts.ask(LossNetworks).found:
             yield Considered(other.call, other.path, other.answers)
         for third in facts.ask(unstepped_networks):
@@ -224,11 +224,10 @@ def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:
     )
 
 
-def _beside(one: Evaluation) -> Report:
-    path = one.run.path
+def _beside(one: SideNetwork) -> Report:
     return Report(
-        one.run.call,
-        f"`{path}` runs with grad enabled in a training step, beside the network that is trained",
+        one.call,
+        f"`{one.path}` runs with grad enabled in a training step, beside the network that is trained",
         "what it is given is data: its activations are saved for gradients that nobody is seen to use",
         Cost(
             "every activation of this forward, at the step's peak",
@@ -236,7 +235,7 @@ def _beside(one: Evaluation) -> Report:
         ),
         unless_guarded=(one.function,),
         doubts=one.doubts,
-        subject=path,
+        subject=one.path,
         claim=Claim("forward"),
     )
 
@@ -279,13 +278,13 @@ def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
     from gpulint.analysis.questions.grad.guarding import Guarding
     from gpulint.fix.nodes import no_grad_with
 
-    cover = facts.ask(Guarding).statement(wasted.facts.function, wasted.forward.stmt)
+    doubt = facts.ask(Guarding).doubt(wasted.facts.function, wasted.forward.stmt)
     spelled = no_grad(facts)
-    if not wasted.alone or cover is None or spelled is None:
+    if not wasted.alone or doubt is None or spelled is None:
         return None
     name, imports = spelled
     change = Wrap((wasted.forward.stmt.node,), no_grad_with(name))
-    why = "an optimizer in another file may train it" if wasted.untrained else cover.doubt
+    why = "an optimizer in another file may train it" if wasted.untrained else doubt
     if not why and wasted.facts.differentiated:
         why = "gradients are taken here by other means than a backward in sight"
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

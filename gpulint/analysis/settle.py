@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import cuts, targets
+from gpulint.analysis.code.assignments import cuts
 from gpulint.analysis.code.slots import only_fills, treats_as_table
 from gpulint.analysis.code.uses import Uses
 from gpulint.analysis.file.classes import ClassInfo
@@ -25,12 +25,11 @@ from gpulint.analysis.file.test_code import imports_runner, is_test_class
 from gpulint.analysis.flow.peaks import deferred_backwards, late_releases
 from gpulint.analysis.questions.backward.far_backward import freed_far_away
 from gpulint.analysis.questions.backward.perturbing import perturbed
-from gpulint.analysis.questions.backward.read_by_callers import only_read_by_callers
 from gpulint.analysis.questions.backward.shared_graphs import share_unseen
 from gpulint.analysis.questions.backward.toward_backward import feeds_backward, rounds_depend
 from gpulint.analysis.questions.device.on_host import is_on_host
 from gpulint.analysis.questions.grad.foreign import foreign_functions
-from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag, is_of_training
+from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag
 from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
 from gpulint.analysis.questions.outlives.handed import goes_through_fields
 from gpulint.analysis.questions.outlives.piles import judge
@@ -38,7 +37,6 @@ from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, in_
 from gpulint.analysis.questions.repeats.hot import settle_call
 from gpulint.analysis.torch.backward import WANTS_GRAD
 from gpulint.analysis.torch.frameworks import LIGHTNING_WINDOWS
-from gpulint.analysis.torch.methods import GIVES_ITSELF
 from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import (
     LARGE,
@@ -64,7 +62,6 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
     for function in facts:
         evidence = file.evidence[function.function]
         function.role.is_foreign = function.function in foreign
-        function.evaluates = function.calls_eval
         function.differentiated = function.function in wanted
         function.uses_autograd = (
             bool(evidence.words & WANTS_GRAD)
@@ -305,8 +302,6 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     if forward.site is None:
         return
     single = frozenset({forward.site})
-    owner = file.class_of(forward.function)
-    forward.module.in_module_method = owner is not None and owner.is_module
     if single & file.impossible:
         forward.site = None
         return
@@ -314,70 +309,13 @@ def _finish_forward(file: FileAnalysis, forward: Forward) -> None:
     forward.result.returned = bool(single & file.returned)
     forward.result.escaped = bool(single & file.escaped)
     forward.result.stored = bool(single & file.stored)
-    forward.result.used = bool(single & file.read)
-    forward.result.assigned = not isinstance(forward.stmt, ir.ExprStmt)
-    forward.result.by_choice = _detached_by_choice(forward)
-    forward.module.weightless = _is_weightless(forward)
     forward.result.read_only = (
         not forward.result.returned and not forward.result.escaped and not forward.result.stored
     )
     forward.mode.phased = forward.mode.phased or (forward.result.freed and evaluates_by_flag(file, forward))
-    if forward.mode.evaluating and not forward.loops:
-        forward.result.read_by_callers = only_read_by_callers(file, forward)
-
-
-def _is_weightless(forward: Forward) -> bool:
-    """`blur = Blur(3); y = blur(x)`: made where it is run, with nothing done to it but moving it: a filter, no network."""
-    name = forward.module.path
-    made: list[ir.Stmt] = []
-    for statement in ir.statements(forward.function.body):
-        if isinstance(statement, ir.Assign) and any(target.path == name for target in statement.targets):
-            value = statement.value
-            while (
-                isinstance(value, ir.Call)
-                and value.method in GIVES_ITSELF
-                and isinstance(value.func, ir.Attr)
-            ):
-                value = value.func.base
-            if not isinstance(value, ir.Call) or not value.method[:1].isupper():
-                return False
-            made.append(statement)
-        for call in ir.own_calls(statement):
-            if any(part.path == name for part in (*call.args, *(value for _, value in call.keywords))):
-                return False  # whoever is given it may load weights into it
-            owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
-            if owner is not None and call.method not in GIVES_ITSELF and f"{owner}.".startswith(f"{name}."):
-                return False
-    each_time = not forward.loops or any(s in made for s in ir.statements(forward.loops[-1].stmt.body))
-    return bool(made) and each_time and "." not in name
-
-
-def _detached_by_choice(forward: Forward) -> bool:
-    """`out.detach() if not differentiable else out`: whoever calls may want the graph."""
-    names = {target.path for target in targets(forward.stmt)} - {None}
-    for statement in ir.statements(forward.function.body) if names else ():
-        for part in ir.own_parts(statement):
-            if isinstance(part, ir.Op) and part.op == "if":
-                plain = any(branch.path in names for branch in part.operands[1:])
-                cut = any(
-                    isinstance(branch, ir.Call)
-                    and branch.method == "detach"
-                    and isinstance(branch.func, ir.Attr)
-                    and branch.func.base.path in names
-                    for branch in part.operands[1:]
-                )
-                if plain and cut:
-                    return True
-    return False
 
 
 def _finish_training(facts: FunctionFacts, forward: Forward) -> None:
-    through = [b for b in facts.backwards if forward.site in b.tokens]
-    forward.mode.train_only_backward = (
-        bool(through)
-        and all(one.training_only for one in through)
-        and not any(is_of_training(forward, one) for one in through)
-    )
     forward.mode.after_training = _comes_last(facts, forward)
     # In eval mode, and with results that are only read, zeroing the gradients is left over from the training loop.
     idle = forward.mode.evaluating and forward.result.read_only
@@ -604,8 +542,7 @@ def _whole_function(facts: FunctionFacts) -> None:
     )
     if any(forward.result.returned and not forward.mode.evaluating for forward in facts.forwards):
         facts.all_evaluation = False
-    for order, forward in enumerate(facts.forwards, start=1):
-        forward.order = order
+    for forward in facts.forwards:
         forward.mode.loop_is_evaluation = bool(forward.loops) and (
             not needs or _evaluates_alone(facts, forward)
         )

@@ -54,9 +54,7 @@ def untrained_forwards(
     while True:  # a target actor may feed a target critic, a trained actor may not
         sites = {forward.site for _, forward in found}
         kept = [
-            item
-            for item in found
-            if item[1].given.inputs <= sites and _has_graphs_beside(item[0], item[1], sites)
+            item for item in found if item[1].inputs <= sites and _has_graphs_beside(item[0], item[1], sites)
         ]
         if len(kept) == len(found):
             return kept

@@ -37,7 +37,6 @@ class IdleCleanup:
     stmt: ir.Stmt
     name: str
     emptied: ir.ExprStmt | None = None
-    direct: bool = True  # the cache is emptied by a plain call, not through a helper
     unproven: str = ""  # in a clause, what between the two sees that the cache is emptied later
 
 
@@ -195,8 +194,10 @@ def _too_early(
         for position, statement in enumerate(block):
             if not isinstance(statement, ir.ExprStmt) or not isinstance(statement.value, ir.Call):
                 continue
-            direct = _empties(file, function, statement.value)
-            if not direct and called(file, function, statement.value) not in helpers:
+            if (
+                not _empties(file, function, statement.value)
+                and called(file, function, statement.value) not in helpers
+            ):
                 continue
             rest = block[position + 1 :]
             released = _released_next(file, function, rest, helpers)
@@ -210,7 +211,7 @@ def _too_early(
                 what, name = "collector", "gc.collect()"
             if name is not None:
                 unproven = _sees_cache(file, function, rest[: rest.index(released)])
-                yield IdleCleanup(what, function, released, name, statement, direct, unproven)
+                yield IdleCleanup(what, function, released, name, statement, unproven)
 
 
 def _sees_cache(file: FileAnalysis, function: ir.Function, between: list[ir.Stmt]) -> str:

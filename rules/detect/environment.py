@@ -34,10 +34,9 @@ _FOR_CHILDREN = frozenset(
 
 @dataclass(slots=True)
 class LateSetting:
-    """A variable set too late. `what` is "cuda" after `since` has started CUDA, or "import" after `import torch`."""
+    """A variable set too late: after `since` has started CUDA, or after `import torch` where that is None."""
 
     setting: Setting
-    what: str
     since: ir.Expr | None
 
 
@@ -104,9 +103,9 @@ def _late(setting: Setting, started: _Started) -> LateSetting | None:
     if setting.variable == VISIBLE and since is None:
         since = started.driver
     if since is not None:
-        return LateSetting(setting, "cuda", since)
+        return LateSetting(setting, since)
     if started.torch and setting.variable != VISIBLE and "backend:cudaMallocAsync" in (setting.text or ""):
-        return LateSetting(setting, "import", None)
+        return LateSetting(setting, None)
     return None
 
 

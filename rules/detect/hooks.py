@@ -56,7 +56,6 @@ class RepeatedHook:
     """A hook registered in every step on a module that lives on, and never removed. `why` is "loop", "call" or
     "forward"."""
 
-    function: ir.Function
     registration: ir.Call
     why: str
 
@@ -417,7 +416,7 @@ def repeated_hooks(file: FileAnalysis) -> list[RepeatedHook]:
             continue
         why = _why_repeated(file, registration)
         if why is not None:
-            found.append(RepeatedHook(registration.function, registration.call, why))
+            found.append(RepeatedHook(registration.call, why))
     return found
 
 

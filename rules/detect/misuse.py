@@ -36,7 +36,6 @@ class CreateGraph:
 class KeptGradients:
     """`zero_grad(set_to_none=False)`."""
 
-    function: ir.Function
     call: ir.Call
 
     @property
@@ -142,7 +141,7 @@ def kept_gradients(file: FileAnalysis) -> list[KeptGradients]:
             for statement, call in ir.calls(function.body):
                 if call.method == "zero_grad" and isinstance(call.func, ir.Attr) and _keeps(call):
                     if id(statement) not in rare:
-                        found.append(KeptGradients(function, call))
+                        found.append(KeptGradients(call))
     return found
 
 

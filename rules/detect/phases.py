@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class PhaseEnd:
     """The last statement of a validation or of a checkpoint in an epoch, after which training goes on."""
 
-    function: ir.Function
     stmt: ir.Stmt
     what: str
 
@@ -54,9 +53,9 @@ class _Epochs:
             if self.trains(statement):
                 trained, last = True, None
             elif trained and self.validates(statement):
-                last = PhaseEnd(self.function, statement, "validation")
+                last = PhaseEnd(statement, "validation")
             elif trained and self.saves(statement):
-                last = PhaseEnd(self.function, statement, "checkpoint")
+                last = PhaseEnd(statement, "checkpoint")
             if any(call.method in ("empty_cache", "clear") for _, call in ir.calls([statement])):
                 return None
             if any(self.cleans(call) for _, call in ir.calls([statement])):
@@ -85,7 +84,7 @@ class _Epochs:
                 return True
         return any(
             facts.forwards and not facts.has_backward and any(f.loops for f in facts.forwards)
-            and (facts.evaluates or facts.grad_at_entry is Grad.DISABLED or facts.all_evaluation)
+            and (facts.calls_eval or facts.grad_at_entry is Grad.DISABLED or facts.all_evaluation)
             for facts in self.callees(statement)
         )  # fmt: skip
 

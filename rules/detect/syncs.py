@@ -52,8 +52,6 @@ _NEEDED = "something here measures time, works beside this stream, or waits for 
 class ElementSync:
     """A loop inside a step that reads a tensor element by element; `reads` are the calls that wait, in order."""
 
-    function: ir.Function
-    stmt: ir.Stmt
     tensor: ir.Expr
     reads: list[ir.Call]
 
@@ -199,7 +197,6 @@ class _Step:
 
     def __init__(self, file: FileAnalysis, function: ir.Function, forwards: set[int]) -> None:
         self.file = file
-        self.function = function
         self.forwards = forwards
         self.names: dict[str, str] = {}
         self.proven = _proven(function)
@@ -213,7 +210,7 @@ class _Step:
         for statement in block:
             for part in ir.own_parts(statement):
                 if isinstance(part, ir.Comp):
-                    self.comprehension(statement, part)
+                    self.comprehension(part)
             if isinstance(statement, ir.Assign) and statement.value is not None:
                 for target in statement.targets:
                     self.bind(target, statement.value)
@@ -343,11 +340,9 @@ class _Step:
                     if isinstance(target, ir.Name):
                         (elements.add if taken is not None else elements.discard)(target.id)
         if reads and tensor is not None:
-            self.found.append(
-                ElementSync(self.function, _statement_of(loop.body, reads[0]) or loop, tensor, reads)
-            )
+            self.found.append(ElementSync(tensor, reads))
 
-    def comprehension(self, statement: ir.Stmt, comp: ir.Comp) -> None:
+    def comprehension(self, comp: ir.Comp) -> None:
         target, iterable, _ = comp.clauses[0]
         elements, tensor = self.elements(target, iterable)
         variables = _names(target)
@@ -358,7 +353,7 @@ class _Step:
                     reads.append(part)
                     tensor = tensor or read
         if reads and tensor is not None:
-            self.found.append(ElementSync(self.function, statement, tensor, reads))
+            self.found.append(ElementSync(tensor, reads))
 
     def elements(self, target: ir.Expr, iterable: ir.Expr) -> tuple[set[str], ir.Expr | None]:
         """The names that are bound to elements of a tensor by iterating over it, and the tensor."""
@@ -441,10 +436,3 @@ def _proven(function: ir.Function) -> frozenset[str]:
             ):
                 compared[loss] = prediction
     return frozenset(found)
-
-
-def _statement_of(block: list[ir.Stmt], call: ir.Call) -> ir.Stmt | None:
-    for statement, other in ir.calls(block):
-        if other is call:
-            return statement
-    return None

@@ -147,7 +147,7 @@ def _through_generator(
             continue
         if not all(_discards(functions, facts, key, name, start, order) for key in theirs):
             continue
-        if any(other.site in generator.given.inputs and other is not generator for other in facts.forwards):
+        if any(other.site in generator.inputs and other is not generator for other in facts.forwards):
             continue  # what it is given comes from a network as well, which may want its gradient
         for discriminator in facts.forwards:
             if last(discriminator.module.path) in own and discriminator.site in backward.tokens:

@@ -14,7 +14,6 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.facts import (
     Forward,
-    ForwardInputs,
     ForwardMode,
     ForwardModule,
     ForwardResult,
@@ -140,9 +139,7 @@ def _behind_calls(file: FileAnalysis, facts: FunctionFacts, networks: Networks) 
             module = ForwardModule(path, True, network=made[0] if made else None)
             mode = ForwardMode(Grad.ENABLED, False, trains_nearby=True)
             site = Site(call, "call", function, path)
-            yield Forward(
-                function, statement, call, site, loops, mode, ForwardResult(), module, ForwardInputs()
-            )
+            yield Forward(function, statement, call, site, loops, mode, ForwardResult(), module)
 
 
 def _behind(

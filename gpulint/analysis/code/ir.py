@@ -540,7 +540,6 @@ class Function(Part):
         "cls",
         "decorators",
         "home",
-        "is_async",
         "is_generator",
         "name",
         "params",
@@ -567,7 +566,6 @@ class Function(Part):
         self.decorators = decorators
         self.cls = cls
         self.parent = parent
-        self.is_async = False
         self.is_generator = False
         self.home: Any = None  # the analysis of the file it stands in
 

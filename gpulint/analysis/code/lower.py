@@ -330,7 +330,6 @@ class _Lowering:
             outer_cls,
             outer,
         )
-        function.is_async = node.__class__ is ast.AsyncFunctionDef
         self.module.functions.append(function)
         self.function, self.cls, self.prefix = function, None, f"{outer_prefix}{name}.<locals>."
         function.body = self.block(node.body)

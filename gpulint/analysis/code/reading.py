@@ -282,11 +282,3 @@ def asked_for_eval_mode(test: ir.Expr) -> ir.Expr | None:
     elif test.op != "not":
         return None
     return asked.base if isinstance(asked, ir.Attr) and asked.attr == "training" else None
-
-
-def asks_for_training(test: ir.Expr) -> bool:
-    """`if phase == "train":`, `if training:`, `if self.training:`."""
-    if isinstance(test, ir.Op) and test.op == "==":
-        return any(isinstance(part, ir.Const) and "train" in str(part.value) for part in test.operands)
-    last = test.attr if isinstance(test, ir.Attr) else test.path or ""
-    return "train" in last

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import FunctionFacts, Hold, HotCall
 from gpulint.analysis.file.program import FileAnalysis
-from gpulint.analysis.file.runners import started_by
-from gpulint.analysis.torch.names import Names
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -115,24 +113,6 @@ class FileFacts:
                 return f"{local}.{name}"
         return None
 
-    @cached_property
-    def handed_out(self) -> frozenset[str]:
-        """Names of functions that the file also uses as values: callbacks, of whose callers nothing is known."""
-        names = {function.function.name for function in self.followed}
-        found: set[str] = set()
-        imports = Names(self.imports)
-        for function in self.module.functions:
-            local = _bound_in(function)
-            for statement in ir.statements(function.body):
-                for root in statement.expressions():
-                    found |= _as_values(root, names, local, imports)
-        return frozenset(found)
-
-    def function_at(self, place: Any) -> ir.Function | None:
-        """The innermost function that a piece of the lowered form stands in; None for what is no such piece."""
-        function, _ = self.place_of(place)
-        return function
-
     def place_of(self, place: Any) -> tuple[ir.Function | None, ir.Stmt | None]:
         """The same with the statement that it stands in; None for that of a decorator."""
         nowhere = (None, None)
@@ -183,34 +163,3 @@ class FileFacts:
     def holds(self) -> Iterator[Hold]:
         for function in self.functions:
             yield from function.holds
-
-
-def _bound_in(function: ir.Function) -> set[str]:
-    """The plain names that a function binds: its parameters, and what it assigns."""
-    found = {param.name for param in function.params}
-    for statement in ir.statements(function.body):
-        if isinstance(statement, (ir.Assign, ir.AugAssign)):
-            targets = statement.targets if isinstance(statement, ir.Assign) else (statement.target,)
-            found |= {part.id for target in targets for part in ir.walk(target) if isinstance(part, ir.Name)}
-        elif isinstance(statement, ir.For):
-            found |= {part.id for part in ir.walk(statement.target) if isinstance(part, ir.Name)}
-    return found
-
-
-def _as_values(root: ir.Expr, names: set[str], local: set[str], imports: Names) -> set[str]:
-    """Those of the names that an expression uses without calling them: `f`, if it is no local variable, or `self.f`."""
-    called: set[int] = set()
-    for part in ir.walk(root):
-        if isinstance(part, ir.Call):
-            called.add(id(part.func))
-            called |= {id(given) for given in started_by(part, imports)}
-    found: set[str] = set()
-    for part in ir.walk(root):
-        if id(part) in called:
-            continue
-        if isinstance(part, ir.Name):
-            if part.id not in local:
-                found.add(part.id)
-        elif isinstance(part, ir.Attr) and isinstance(part.base, ir.Name) and part.base.id in ("self", "cls"):
-            found.add(part.attr)
-    return found & names

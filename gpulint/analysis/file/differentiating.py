@@ -8,10 +8,8 @@ from gpulint.analysis.code import ir
 from gpulint.analysis.file import lookup
 from gpulint.analysis.torch.backward import (
     REMOTE,
-    WANTS_GRAD,
     api_of,
     asks_for_gradients,
-    libraries,
     takes_functions,
 )
 
@@ -57,19 +55,3 @@ def _called_by(file: FileAnalysis, callers: set[ir.Function]) -> set[ir.Function
                 found.add(callee)
                 queue.append(callee)
     return found
-
-
-_TRAINING_WORDS = WANTS_GRAD | frozenset(
-    "backward autograd zero_grad manual_backward training_step requires_grad optim optimizer optimizers grad Trainer".split()
-)
-
-
-def file_differentiates(file: FileAnalysis) -> bool:
-    """Whether anything in the file trains or wants gradients: a backward, an optimizer, an attribution."""
-    words = {word for evidence in file.evidence.values() for word in evidence.words}
-    imported = file.module.imports.values()
-    return (
-        bool(words & _TRAINING_WORDS)
-        or any(full.startswith(("torch.optim", "torch.autograd")) for full in imported)
-        or bool(libraries(imported))
-    )

@@ -165,7 +165,6 @@ class HoldGraph:
     returned: bool = False
     escaped: bool = False
     inference: bool = False  # nothing in reach ever calls backward on it
-    guarded: bool = False
     under_no_grad_fix: bool = False  # switching grad off around it is offered, and is enough
     fed_back: bool = False  # the holder is state that goes into the next forward
     wholly_freed: bool = False  # backward went through all the graphs behind it
@@ -227,12 +226,9 @@ class ForwardMode:
 
     grad: Grad
     evaluating: bool
-    grad_set_by: ir.Expr | None = None  # what in the function set the grad mode, if anything there did
     guarded: bool = False
     phased: bool = False  # training or evaluating, by what a variable says
     loop_is_evaluation: bool = False  # nothing in its outermost loop needs grad
-    train_only_backward: bool = False
-    in_handler: bool = False  # what is done where something else failed
     after_training: bool = False  # it stands after every backward of its function, and beside them
     trains_nearby: bool = False  # its loop, or without one its function, has a backward or an optimizer
 
@@ -241,14 +237,10 @@ class ForwardMode:
 class ForwardResult:
     """What becomes of a forward's result."""
 
-    used: bool = False
-    read_by_callers: bool = False  # it is returned, and each caller only reads numbers of it
-    by_choice: bool = False  # its result is detached under a condition only
     freed: bool = False
     escaped: bool = False
     returned: bool = False
     stored: bool = False
-    assigned: bool = False  # its result gets a name
     read_only: bool = False  # what leaves of its results are numbers or detached
     dense: bool = False  # gives scores over a vocabulary or over every pixel
 
@@ -259,25 +251,10 @@ class ForwardModule:
 
     path: str
     proven: bool
-    frozen: bool = False  # no parameter of the network requires grad
-    weightless: bool = False  # the module is made in the function that runs it, and nothing gives it weights
     by_role: bool = False  # taken for a module's only by its name
-    in_module_method: bool = False
-    pretrained: bool = False  # a library has loaded it, in eval mode
     network: Any = (
         None  # the network's class in the project, or its maker's name; None where neither is known
     )
-
-
-@dataclass(slots=True)
-class ForwardInputs:
-    """What goes into it."""
-
-    inputs: Tokens = frozenset()  # the graphs that go into it
-    fresh_inputs: bool = (
-        False  # what goes into it was made of numbers, texts or pictures: nobody wants its gradient
-    )
-    given_host: bool = False  # given nothing but texts, paths, arrays and numbers
 
 
 @dataclass(slots=True)
@@ -292,8 +269,7 @@ class Forward:
     mode: ForwardMode
     result: ForwardResult
     module: ForwardModule
-    given: ForwardInputs
-    order: int = 0  # place in the source
+    inputs: Tokens = frozenset()  # the graphs that go into it
 
 
 @dataclass(slots=True)
@@ -311,7 +287,6 @@ class Backward:
     autograd_grad: bool = False
     guarded: bool = False  # under a condition
     every_k: bool = False  # under an `if` that lets it run every k iterations
-    training_only: bool = False  # under an `if` that asks whether this is the training phase
     again: bool = False  # a later backward goes through part of the same graph
     models_known: bool = False  # every module in its graph is torch's own or a class of this file
     may_come_again: str = ""  # in a clause, what else may go through the graph, where `again` is not shown
@@ -383,12 +358,10 @@ class HotCall:
 class OomHandler:
     """An `except` that recovers from running out of memory. `recovery` is the first statement that does so."""
 
-    function: ir.Function
     stmt: ir.Try
     handler: ir.Handler
     recovery: ir.Stmt
     why: str
-    loops: tuple[Loop, ...]
     needs_memory: bool = True  # it does more than to clean up
 
 
@@ -396,12 +369,9 @@ class OomHandler:
 class LateRelease:
     """A large value dead before a peak but kept until its name is rebound, or `freed` by a `del` behind the peak."""
 
-    function: ir.Function
     name: str
     last_use: ir.Stmt
-    peak: ir.Stmt
     what: str  # "backward" or "forward"
-    loop: Loop
     freed: ir.Stmt | None
     unproven: str = ""  # in a clause, who else may read the name
 
@@ -411,7 +381,6 @@ class DeferredBackward:
     """Losses of several batches summed in a loop, one backward after it."""
 
     hold: Hold
-    forward: Forward
     backward: Backward
     doubt: str = ""  # in a clause, why a backward in each round may not be the same
 
@@ -431,7 +400,6 @@ class FunctionRole:
 class FunctionFacts:
     function: ir.Function
     grad_at_entry: Grad
-    evaluates: bool = False
     has_backward: bool = False
     steps: int = 0  # optimizer steps outside loops
     needs_grad: bool = False

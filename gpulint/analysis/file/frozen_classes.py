@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.classes import ClassInfo
 
 
-_SWITCHES = frozenset({"requires_grad", "requires_grad_"})
-
-
 def is_made_frozen(info: ClassInfo, call: ir.Call | None, depth: int = 2) -> bool:
     """Whether the constructor freezes every parameter of a module, as it is called here; without a call, as its defaults
     say. A method of the class that thaws them leaves that to who calls it."""
@@ -74,34 +71,6 @@ def freezes_itself(info: ClassInfo, call: ir.Call) -> bool:
     return bool(modes) and all(_is_off(mode, method, call) for mode in modes)
 
 
-def switched_by(info: ClassInfo, name: str, call: ir.Call) -> tuple[bool, frozenset[str]] | None:
-    """Whether a method of a class, called so, switches off all grad that it speaks of, with the attributes of which it takes all
-    parameters, `""` for the object itself. None where it takes all parameters of none."""
-    method = info.method(name)
-    if method is None or not method.params or not method.home.evidence[method].words & _SWITCHES:
-        return None
-    known = _known(method, call)
-    own = method.params[0].name
-    parts: set[str] = set()
-    modes: list[bool | None] = []
-    for statement in _reached(method.body, known, unknown=True):
-        modes += [truth(mode, known) for mode in _set_to([statement])]
-        head, _, attr = (_owner_of(statement) or "").partition(".")
-        if head == own and "." not in attr:
-            parts.add(attr)
-    return (all(mode is False for mode in modes), frozenset(parts)) if modes and parts else None
-
-
-def _owner_of(statement: ir.Stmt) -> str | None:
-    """`self.net` of `for p in self.net.parameters(): p.requires_grad = mode` and of `self.net.requires_grad_(mode)`."""
-    if isinstance(statement, ir.For) and (switched := switched_by_loop(statement)) is not None:
-        return switched[0]
-    call = statement.value if isinstance(statement, ir.ExprStmt) else None
-    if isinstance(call, ir.Call) and call.method == "requires_grad_" and isinstance(call.func, ir.Attr):
-        return call.func.base.path
-    return None
-
-
 def _settles(info: ClassInfo, part: str, call: ir.Call | None) -> bool | None:
     """Whether the constructor freezes the object, or that part of it, for good; None where it says nothing about that."""
     init = info.cls.methods.get("__init__")
@@ -133,19 +102,6 @@ def decided_by_argument(info: ClassInfo) -> str:
             values = (value for method in one.cls.methods.values() for value in _requirements(method))
             if any(value.path in places for value in values):
                 return param.name
-    return ""
-
-
-def freezing_flag(cls: ir.Class, attr: str) -> str:
-    """`freeze` of `if self.settings.freeze: self.net.requires_grad_(False)`: by the last name, what the constructor of a class
-    asks before it freezes the network that it stores under a name; empty where it asks nothing, or never does."""
-    init = cls.methods.get("__init__")
-    own = f"{init.params[0].name}.{attr}" if init is not None and init.params else ""
-    for statement in ir.statements(init.body) if init is not None and own else ():
-        if isinstance(statement, ir.If) and statement.test.path is not None:
-            modes = [mode for inner in statement.body for mode in required_of(inner, own)]
-            if modes and all(isinstance(mode, ir.Const) and mode.value is False for mode in modes):
-                return statement.test.path.rpartition(".")[2]
     return ""
 
 

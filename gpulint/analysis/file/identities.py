@@ -32,12 +32,11 @@ class Identities:
             found = self.sites[id(at.origin)] = Site(at, what, function, path)
         return found
 
-    def holder(self, scope: str, name: str, path: str) -> Holder:
-        """The name of a function's, or the attribute of a class's, whose qualified name is `scope`; `path` as it is written
-        where it was met first."""
+    def holder(self, scope: str, name: str) -> Holder:
+        """The name of a function's, or the attribute of a class's, whose qualified name is `scope`."""
         found = self.holders.get((scope, name))
         if found is None:
-            found = self.holders[(scope, name)] = Holder(path)
+            found = self.holders[(scope, name)] = Holder()
         return found
 
     def loop(self, statement: ir.For | ir.While, function: ir.Function, parent: Loop | None) -> Loop:

@@ -36,7 +36,6 @@ from gpulint.analysis.values.values import (
 class Summary:
     """`forwards`, `steps` and `direct_backwards` count what a call does outside loops; `backwards` counts all."""
 
-    function: ir.Function
     returns: Val | None = None
     keeps: list[Keep] = field(default_factory=list)
     frees: set[str] = field(default_factory=set)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Protocol, TypeVar
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.mentions import Mentions
@@ -19,7 +19,6 @@ class Surroundings(Protocol[File]):
     """The files of a project, each as a `File` once it was read."""
 
     effort: Effort
-    follow: Callable[[ir.Module, str, Any], File] | None
 
     def value(self, origin: str, qualified: str) -> Val | None:
         """The function or class that `qualified` denotes in the file `origin`, through re-exports; else None."""

@@ -13,7 +13,6 @@ from gpulint.analysis.file.entry import note_handed
 from gpulint.analysis.file.facts import (
     Carried,
     Forward,
-    ForwardInputs,
     ForwardMode,
     ForwardModule,
     ForwardResult,
@@ -238,7 +237,7 @@ class Calling(Keeping):
             self.events.forwards[id(expr.origin)] = Forward(
                 self.function, self.stmt, expr, site, tuple(self.loops),
                 ForwardMode(self.state.grad, True, guarded=bool(self.guards)), ForwardResult(),
-                ForwardModule(expr.func.path or "", True), ForwardInputs(),
+                ForwardModule(expr.func.path or "", True),
             )  # fmt: skip
 
     def _forget_stores(self, summary: Summary, owner_path: str | None) -> None:
@@ -407,7 +406,7 @@ class Calling(Keeping):
 
     def oom_event(self, statement: ir.Try, handler: ir.Handler, found: Recovery) -> None:
         self.events.handlers[id(handler.origin)] = OomHandler(
-            self.function, statement, handler, found.stmt, found.why, tuple(self.loops), found.needs_memory
+            statement, handler, found.stmt, found.why, found.needs_memory
         )
 
     def recovers(self, call: ir.Call) -> str | None:

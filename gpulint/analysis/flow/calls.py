@@ -23,7 +23,6 @@ from gpulint.analysis.values.values import (
     FRESH,
     FROZEN,
     HOST,
-    LOADED,
     MAYBE,
     NUMBER,
     PLAIN,
@@ -103,11 +102,11 @@ class Calls(Methods):
     def enter_context(self, expr: ir.Expr, value: Val) -> None:
         """What entering a context does to grad: by `with`, or by a stack of contexts."""
         if value.kind is Kind.CONTEXT:
-            self.state.set_grad(value.ref, expr)
+            self.state.grad = value.ref
         elif not self.is_neutral(expr, value):
             mode = self.context_mode(expr, value)
             if mode is not None:
-                self.state.set_grad(mode, expr)
+                self.state.grad = mode
 
     def is_neutral(self, expr: ir.Expr, value: Val) -> bool:
         return is_neutral_context(expr) or value.kind in (Kind.HOST, Kind.MODULE, Kind.LOADER, Kind.CONTAINER)
@@ -133,7 +132,7 @@ class Calls(Methods):
             if mode is Grad.UNKNOWN:
                 self.summary.grad_in_training = _asked_for_its_mode(expr)
             if qualified.endswith("set_grad_enabled") and acts_at_once(self.stmt, expr):
-                self.state.set_grad(mode, expr)
+                self.state.grad = mode
             if args.positional and args.positional[0].kind is Kind.FUNCTION:
                 return args.positional[0]
             return Val(Kind.CONTEXT, ref=mode)
@@ -158,10 +157,9 @@ class Calls(Methods):
                 if qualified.endswith(("from_pretrained", "from_config"))
                 else qualified
             )
-            flags = LOADED if qualified.endswith("from_pretrained") else 0
             thawing = frameworks.FROZEN_MAKERS.get(qualified)
             frozen = thawing is not None and expr.keyword(thawing) is None
-            return Val(Kind.MODULE, flags=flags | (FROZEN if frozen else 0), ref=owner)
+            return Val(Kind.MODULE, flags=FROZEN if frozen else 0, ref=owner)
         if made is not None:
             return self.constructed(made, args)
         last = qualified.rsplit(".", 1)[-1]

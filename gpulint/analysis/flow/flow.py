@@ -80,9 +80,7 @@ class Flow(Loops):
                 handler(self, statement)
 
     def expression(self, statement: ir.ExprStmt) -> None:
-        value = self.eval(statement.value)
-        if value.kind is Kind.CONTEXT:
-            self.bare_contexts.append(statement)
+        self.eval(statement.value)
 
     def return_(self, statement: ir.Return) -> None:
         value = self.eval(statement.value) if statement.value is not None else NUMBER
@@ -216,14 +214,14 @@ class Flow(Loops):
         self.state = merged
 
     def with_(self, statement: ir.With) -> None:
-        before = (self.state.grad, self.state.grad_set_by)
+        before = self.state.grad
         for expr, target in statement.items:
             value = self.eval(expr)
             self.enter_context(expr, value)
             if target is not None:
                 self.bind(target, UNKNOWN if value.kind is Kind.CONTEXT else value, None)
         self.block(statement.body)
-        self.state.grad, self.state.grad_set_by = before
+        self.state.grad = before
 
     def try_(self, statement: ir.Try) -> None:
         before = self.state.copy()
@@ -241,7 +239,7 @@ class Flow(Loops):
         merged = self.state
         for handler in statement.handlers:
             self.state = interrupted.copy()
-            self.state.grad, self.state.grad_set_by = before.grad, before.grad_set_by
+            self.state.grad = before.grad
             if handler.name is not None:
                 self.state.assign(handler.name, UNKNOWN, len(self.loops))
             self.handler(statement, handler)

@@ -38,7 +38,7 @@ class Keeping(Calls):
     ) -> None:
         super().__init__(file, function, evidence, state)
         self.record = record
-        self.summary = Summary(function)
+        self.summary = Summary()
         self.facts = FunctionFacts(function, state.grad)
         self.events = Events()
         self.guards: list[ir.Stmt] = []
@@ -46,7 +46,6 @@ class Keeping(Calls):
         self.raises: list[State] = []
         self.broken: list[State] = []
         self.jumps: list[dict[str, list[State]]] = []
-        self.bare_contexts: list[ir.Stmt] = []
         self.handlers_open = 0
         self.tried: frozenset[str] = frozenset()
         self.given: dict[str, Val] = {}  # what one caller gives, where the function is followed for it alone
@@ -105,7 +104,6 @@ class Keeping(Calls):
                 HoldGraph(self.state.grad, any(site in self.file.evaluating for site in part.sites)),
             )  # fmt: skip
             hold.rounds.birth_loop = self.loops[born - 1] if 0 < born <= len(self.loops) else None
-            hold.graph.guarded = bool(self.guards)
             hold.are_tensors = all(self.eval_quietly(leaf).is_surely_tensor for leaf in hold.leaves)
             hold.unshown = self._unshown(hold.leaves)
             hold.given = leaves[0] if leaves else None
@@ -201,11 +199,11 @@ class Keeping(Calls):
     def _holder_of(self, path: str) -> Holder:
         root, _, rest = path.partition(".")
         if rest and root == self.self_name and self.cls is not None:
-            return self.file.holder(self.cls.cls.qualname, rest, path)
+            return self.file.holder(self.cls.cls.qualname, rest)
         owner = self.state.vars.get(root) if rest else None
         if owner is not None and owner.ref.__class__ is ClassInfo:
-            return self.file.holder(owner.ref.cls.qualname, rest, path)
-        return self.file.holder("" if self.default_born(path) < 0 else self.function.qualname, path, path)
+            return self.file.holder(owner.ref.cls.qualname, rest)
+        return self.file.holder("" if self.default_born(path) < 0 else self.function.qualname, path)
 
     def _holder_kind(self, path: str, born: int) -> str:
         if "." in path:

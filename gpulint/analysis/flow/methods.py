@@ -59,7 +59,7 @@ class Methods(TorchCalls):
             if found is not None:
                 return found
         if kind is Kind.CONTEXT and name in ("__enter__", "__exit__"):
-            self.state.set_grad(base.ref if name == "__enter__" else self.facts.grad_at_entry, expr)
+            self.state.grad = base.ref if name == "__enter__" else self.facts.grad_at_entry
             return UNKNOWN
         if kind is Kind.CONTAINER:
             return self.container_method(expr, func, base)

@@ -47,9 +47,12 @@ def deferred_backwards(facts: FunctionFacts) -> list[DeferredBackward]:
         if _goes_at_once(facts, hold):
             continue
         backward = _backward_of(facts, hold)
-        forward = _forward_of(facts, hold, loop)
-        if backward is not None and forward is not None and not _walks(backward, hold.place.holder):
-            found.append(DeferredBackward(hold, forward, backward))
+        if (
+            backward is not None
+            and _forward_of(facts, hold, loop) is not None
+            and not _walks(backward, hold.place.holder)
+        ):
+            found.append(DeferredBackward(hold, backward))
     return found
 
 
@@ -175,13 +178,13 @@ def _late(facts: FunctionFacts, forward: Forward, loop: Loop) -> LateRelease | N
     if forward.mode.grad is Grad.ENABLED and peak is not None:
         if not _is_large_for_loss(forward, evidence, name):
             return None
-        return LateRelease(facts.function, name, last, peak, "backward", loop, freed)
+        return LateRelease(name, last, "backward", freed)
     if forward.mode.grad is Grad.DISABLED and loop.over_data and freed is None and not goes_backward(block):
         if not forward.result.dense or _in_loss(evidence, name):
             return (
                 None  # a cross-entropy makes a second tensor of that size: releasing the first gains nothing
             )
-        return LateRelease(facts.function, name, last, stmt, "forward", loop, None)
+        return LateRelease(name, last, "forward", None)
     return None
 
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_periodic
 from gpulint.analysis.code.pooling import is_pooling
-from gpulint.analysis.code.reading import asks_for_training, may_give_number
+from gpulint.analysis.code.reading import may_give_number
 from gpulint.analysis.file.evidence import LOSSY
 from gpulint.analysis.file.facts import (
     Backward,
     Forward,
-    ForwardInputs,
     ForwardMode,
     ForwardModule,
     ForwardResult,
@@ -36,12 +35,10 @@ from gpulint.analysis.values.values import (
     DENSE,
     DEVICE,
     EVAL,
-    FRESH,
     FROZEN,
     GUARDED,
     HOST,
     LARGE,
-    LOADED,
     LOADER,
     LOSS,
     MAYBE,
@@ -72,7 +69,6 @@ from gpulint.analysis.values.values import (
 )
 
 CONVERTED = Val(Kind.HOST, flags=Flag.CONVERTED.value)
-_NOT_TENSORS = frozenset({Kind.HOST, Kind.NUMBER})
 # What a tensor can be computed with.
 _OPERANDS = frozenset({Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER, Kind.UNKNOWN, Kind.SYMBOL})
 _RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
@@ -309,10 +305,7 @@ class TorchCalls(Evaluator):
         site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         event = self.forward_event(expr, module, site)
         if event is not None:
-            event.given.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
-            event.given.fresh_inputs = _are_fresh(args, self.function)
-            event.module.pretrained = module.has(LOADED)
-            event.given.given_host = args.all() != [] and all(v.kind in _NOT_TENSORS for v in args.all())
+            event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))
         dense = DENSE if _is_dense(module) else 0
         large = LARGE if args.all() else 0  # without input it makes parameters
         flags = large | OUTPUT | dense | maybe | (UNSURE_GRAD if self.state.grad is Grad.UNKNOWN else 0)
@@ -353,14 +346,11 @@ class TorchCalls(Evaluator):
         event = Forward(
             self.function, self.stmt, expr, site, tuple(self.loops),
             ForwardMode(self.state.grad, module.has(EVAL), guarded=bool(self.guards), phased=module.has(PHASED)),
-            ForwardResult(), ForwardModule(expr.func.path or "", not module.has(MAYBE)), ForwardInputs(),
+            ForwardResult(), ForwardModule(expr.func.path or "", not module.has(MAYBE)),
         )  # fmt: skip
-        event.mode.grad_set_by = self.state.grad_set_by
         event.result.dense = _is_dense(module)
-        event.mode.in_handler = self.handlers_open > 0
         event.module.by_role = module.has(ROLE)
         event.module.network = module.ref
-        event.module.frozen = module.has(FROZEN)
         self.events.forwards[id(expr.origin)] = event
         return event
 
@@ -405,7 +395,6 @@ class TorchCalls(Evaluator):
             self.events.backwards[id(expr.origin)] = Backward(
                 self.function, self.stmt, expr, tuple(self.loops), value.tokens, retain, create,
                 expr.keyword("retain_graph") is not None, path, value, grad_only,
-                training_only=any(isinstance(guard, ir.If) and asks_for_training(guard.test) for guard in self.guards),
                 every_k=any(isinstance(guard, ir.If) and is_periodic(guard.test) for guard in self.guards), guarded=bool(self.guards),
             )  # fmt: skip
         for token in value.tokens:
@@ -480,25 +469,6 @@ def _used(forward: ir.Function) -> frozenset[str] | None:
         return None
     params = frozenset(token.name for token in result.tokens if isinstance(token, ParamToken))
     return params if len(params) == len(result.tokens) else None
-
-
-def _are_fresh(args: Args, function: ir.Function) -> bool:
-    """Whether what is given is tensors without a graph, beside numbers and what the constructor was given."""
-    kinds: set[Kind] = set()
-    for value in args.all():
-        inner = value.elem if value.kind is Kind.CONTAINER else value
-        settled = (
-            inner is not None
-            and inner.kind is Kind.SYMBOL
-            and all(
-                isinstance(token, ParamToken) and token.function is not function for token in inner.tokens
-            )
-        )
-        fresh = inner is not None and inner.has(FRESH)
-        kinds.add(
-            Kind.DEVICE if fresh else Kind.HOST if settled else Kind.UNKNOWN if inner is None else inner.kind
-        )
-    return Kind.DEVICE in kinds and kinds <= {Kind.DEVICE, Kind.HOST, Kind.NUMBER}
 
 
 def _is_dense(module: Val) -> bool:

@@ -6,7 +6,6 @@ Whatever says that no backward follows, that a fix may cut a graph, or that grad
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -169,11 +168,6 @@ def takes_functions(qualified: str | None, method: str) -> bool:
     """Whether gradients may be asked of what a function gives that this call is given."""
     found = api_of(qualified) or _BY_METHOD.get(method)
     return found is not None and found.through in (Through.FUNCTION, Through.RERUN, Through.TRAINING)
-
-
-def libraries(imported: Iterable[str]) -> tuple[str, ...]:
-    """Those of the imported names that go backward through any function or module that they are given."""
-    return tuple(name for name in imported if asks_for_gradients(api_of(name) or api_of(f"{name}.")))
 
 
 def asks_for_gradients(api: Api | None) -> bool:

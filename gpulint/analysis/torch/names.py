@@ -159,13 +159,12 @@ NEUTRAL_CONTEXTS = frozenset(
 class Names:
     """What the names a module imports stand for."""
 
-    __slots__ = ("imports", "package")
+    __slots__ = ("imports",)
 
-    def __init__(self, imports: Mapping[str, str], package: str = "") -> None:
+    def __init__(self, imports: Mapping[str, str]) -> None:
         # `from fastai.vision.all import *` brings `torch` along.
         starred = "torch" not in imports and any(name.startswith("*") for name in imports)
         self.imports = {**imports, "torch": "torch"} if starred else imports
-        self.package = package
 
     def qualify(self, path: str) -> str | None:
         """The qualified name of a dotted path whose first part is imported, else None.

@@ -40,10 +40,6 @@ RUNS_NOT: Final = re.compile(
 EVALUATES: Final = re.compile(
     r"(?i)(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer|inference|predict\w*|dev|transcribe|demo|evaluation)(?:_|$)"
 )
-PRODUCES: Final = re.compile(
-    r"(?i)(?:^|_)(?:generate|generation|sampl(?:e|es|ing)|extract\w*|embed\w*|encod\w*|synth\w*|prototypes?|reconstruct\w*|"
-    r"visuali[sz]e\w*|precompute\w*|allocate\w*|translate|render\w*|score|scores)(?:_|$)"
-)
 TRAINS: Final = re.compile(
     r"(?i)(?:^|_)(?:train\w*|fit|learn|optimi[sz]e\w*|loss\w*|objective|criterion|pretrain\w*|finetune\w*|attack|adapt)(?:_|$)"
 )

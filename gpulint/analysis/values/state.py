@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpulint.analysis.code import ir
 from gpulint.analysis.values.values import NO_TOKENS, Grad, Token, Val, join
 
 
@@ -10,11 +9,10 @@ class State:
     """Mutable while a path is followed, copied where control splits.
 
     vars: path → value. born: path → how many loops were open when it was last assigned afresh (-1: outside the
-    function). collections: parameter → whether, on this path, it is a list, tuple or dict. freed/retained: graphs that a backward went through, on some path. grad: grad mode; grad_set_by: what in this
-    function set it last, None where it is as the function found it, or paths that differ have met.
+    function). collections: parameter → whether, on this path, it is a list, tuple or dict. freed/retained: graphs that a backward went through, on some path. grad: grad mode.
     """
 
-    __slots__ = ("alive", "born", "collections", "dotted", "freed", "grad", "grad_set_by", "retained", "vars")
+    __slots__ = ("alive", "born", "collections", "dotted", "freed", "grad", "retained", "vars")
 
     def __init__(self, grad: Grad) -> None:
         self.vars: dict[str, Val] = {}
@@ -24,12 +22,10 @@ class State:
         self.freed: frozenset[Token] = NO_TOKENS
         self.retained: frozenset[Token] = NO_TOKENS
         self.grad = grad
-        self.grad_set_by: ir.Expr | None = None
         self.alive = True
 
     def copy(self) -> State:
         other = State(self.grad)
-        other.grad_set_by = self.grad_set_by
         other.vars = self.vars.copy()
         other.born = self.born.copy()
         other.dotted = self.dotted.copy()
@@ -38,10 +34,6 @@ class State:
         other.retained = self.retained
         other.alive = self.alive
         return other
-
-    def set_grad(self, mode: Grad, by: ir.Expr) -> None:
-        """From here on grad is on, off or unknown, and `by` is what says so."""
-        self.grad, self.grad_set_by = mode, by
 
     def assign(self, path: str, value: Val, depth: int) -> None:
         """Bind a path afresh; what was known of its attributes and items is gone."""
@@ -92,7 +84,6 @@ def merge(a: State, b: State) -> State:
         return a
     result = State(a.grad if a.grad is b.grad else Grad.UNKNOWN)
     result.collections = {k: v for k, v in a.collections.items() if b.collections.get(k) is v}
-    result.grad_set_by = a.grad_set_by if a.grad_set_by is b.grad_set_by else None
     for path, value in a.vars.items():
         other = b.vars.get(path)
         if other is None:

@@ -78,7 +78,6 @@ class Flag(Flags):
     )  # a record of which only some fields are known; a parameter that is computed with what is unknown
     PLAIN = auto()  # a module without parameters: it makes a graph only of what has one
     ON_HOST = auto()  # moved to the CPU: without its graph it holds nothing on the device
-    LOADED = auto()  # a module that a library has loaded with its weights, which leaves it in eval mode
     FRESH = (
         auto()
     )  # what a tokenizer or an image processor gives: tensors, on whatever device, without a graph
@@ -110,7 +109,6 @@ SLOTS: Final = Flag.SLOTS.value
 OPEN: Final = Flag.OPEN.value
 PLAIN: Final = Flag.PLAIN.value
 ON_HOST: Final = Flag.ON_HOST.value
-LOADED: Final = Flag.LOADED.value
 FRESH: Final = Flag.FRESH.value
 FIRST: Final = Flag.FIRST.value
 UNSURE_GRAD: Final = Flag.UNSURE_GRAD.value
@@ -156,10 +154,7 @@ def with_inner(tokens: Iterable[Token]) -> frozenset[Token]:
 class Holder(Token):
     """A name that accumulates values across iterations."""
 
-    __slots__ = ("path",)
-
-    def __init__(self, path: str) -> None:
-        self.path = path
+    __slots__ = ()
 
 
 class ParamToken(Token):

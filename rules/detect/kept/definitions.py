@@ -28,7 +28,6 @@ class Definitions:
     """The definitions in one function."""
 
     def __init__(self, function: ir.Function) -> None:
-        self._function = function
         self._places: dict[int, tuple[tuple[list[ir.Stmt], int, ir.Stmt | None], ...]] = {}
         self._note(function.body, (), None)
 

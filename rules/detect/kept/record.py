@@ -44,7 +44,6 @@ class Kept:
     freed: bool = False
     device: bool = False
     scalar: bool = False
-    number: bool = False  # the siblings are numbers: `.item()` is what the author does elsewhere
     others: tuple[ir.Expr, ...] = ()  # more of the same cause, in the same display
 
 

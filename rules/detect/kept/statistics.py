@@ -60,7 +60,6 @@ class Group:
     path: str
     entries: tuple[Entry, ...]
     display: ir.Expr | None
-    stmt: ir.Stmt
 
 
 def statistics(file: FileAnalysis) -> list[Kept]:
@@ -94,29 +93,29 @@ def _is_returned(function: ir.Function, group: Group) -> bool:
 def groups(function: ir.Function) -> Iterator[Group]:
     """The dicts that a function fills by their names, and the displays that it hands on or returns."""
     named: dict[str, list[Entry]] = defaultdict(list)
-    begun: dict[str, tuple[ir.Expr | None, ir.Stmt]] = {}
+    begun: dict[str, ir.Expr | None] = {}
     for statement in ir.statements(function.body):
         displays = {id(found): found for root in statement.expressions() for found in _displays(root)}
         if isinstance(statement, ir.Assign) and statement.value is not None and len(statement.targets) == 1:
             target = statement.targets[0]
             if isinstance(target, ir.Sub) and target.base.path is not None:
                 named[target.base.path].append(Entry(target.index, statement.value, statement))
-                begun.setdefault(target.base.path, (None, statement))
+                begun.setdefault(target.base.path, None)
             elif target.path is not None and id(statement.value) in displays:
                 display = displays.pop(id(statement.value))
                 named[target.path] += _entries(display, statement)
-                begun.setdefault(target.path, (display, statement))
+                begun.setdefault(target.path, display)
         elif isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
             call = statement.value
             if call.method == "update" and isinstance(call.func, ir.Attr) and call.func.base.path is not None:
                 for arg in call.args:
                     if id(arg) in displays:
                         named[call.func.base.path] += _entries(displays.pop(id(arg)), statement)
-                        begun.setdefault(call.func.base.path, (None, statement))
+                        begun.setdefault(call.func.base.path, None)
         for display in displays.values():
-            yield Group("", tuple(_entries(display, statement)), display, statement)
+            yield Group("", tuple(_entries(display, statement)), display)
     for path, entries in named.items():
-        yield Group(path, tuple(entries), *begun[path])
+        yield Group(path, tuple(entries), begun[path])
 
 
 def _displays(root: ir.Expr) -> Iterator[ir.Expr]:
@@ -186,7 +185,6 @@ def _of_group(graphs: Graphs, group: Group) -> Iterator[Kept]:
             tuple(_answers(graphs, group, entry, traced)),
             freed=traced.freed,
             scalar=traced.scalar,
-            number=any(_is_number(other.value) for other in group.entries),
         )
 
 
@@ -257,10 +255,6 @@ def _as_term(traced: Traced, entry: Entry, apart: dict[str, bool]) -> Traced:
         graph=PROVEN,
         why=f"`{name.path}` is a term of the loss that is returned beside it",
     )
-
-
-def _is_number(value: ir.Expr) -> bool:
-    return isinstance(value, ir.Call) and (value.method == "item" or value.func.path == "float")
 
 
 def _is_statistic(entry: Entry, traced: Traced) -> bool:

@@ -35,7 +35,6 @@ class Made:
     """A trainer that is made. `own` are the program's classes that it may be of, where they are not the library's."""
 
     function: ir.Function
-    stmt: ir.Stmt
     call: ir.Call
     base: str
     own: tuple[ClassInfo, ...]
@@ -48,7 +47,7 @@ def gathering_trainers(file: FileAnalysis) -> list[tuple[Made, Suspicion]]:
 
 def _made(file: FileAnalysis) -> Iterator[Made]:
     for function in file.module.functions:
-        for statement, call in ir.calls(function.body):
+        for _, call in ir.calls(function.body):
             if not any(name == "compute_metrics" for name, _ in call.keywords):
                 continue
             classes = list(_classes_of(file, function, call.func))
@@ -58,7 +57,7 @@ def _made(file: FileAnalysis) -> Iterator[Made]:
                 full for scope, one in classes if (full := qualified(file, scope, one.path)) in TRAINERS
             ]
             if bases:
-                yield Made(function, statement, call, bases[0], own)
+                yield Made(function, call, bases[0], own)
 
 
 def _classes_of(

@@ -25,10 +25,7 @@ from gpulint.analysis.torch.methods import ADDING
 from gpulint.analysis.torch.names import (
     HOST_ATTRS,
     JOINS,
-    KEEPS_GRAPH,
     NUMERIC_SINKS,
-    PAIRS,
-    REDUCTIONS,
     SINK_METHODS,
     TO_DEVICE,
     TO_HOST,
@@ -43,7 +40,6 @@ _READ = (TO_HOST | TO_DEVICE | {"detach_", "cpu", "to_cpu", "to_numpy", "asnumpy
     "size",
     "dim",
 }
-_TENSOR = KEEPS_GRAPH | REDUCTIONS | PAIRS | JOINS
 _CUTS = frozenset("detach detach_ cpu numpy to to_cpu to_numpy".split())
 _THROUGH = frozenset(
     "list tuple sorted reversed dict set iter next sum zip enumerate map filter tqdm min max abs".split()
@@ -66,17 +62,14 @@ class Fate:
     read: ir.Expr | None = None  # as a number, an array, indices, or a tensor without its graph
     shown: ir.Expr | None = None  # drawn, logged, written
     measured: ir.Expr | None = None  # by a metric
-    tensor: ir.Expr | None = None  # something that only a tensor allows
     given: ir.Expr | None = None  # to a function that may do anything with it
     kept: ir.Expr | None = None  # in a container of the function's
     by_name: ir.Expr | None = None  # what shows or measures it does so by its name alone
     lossy: ir.Expr | None = None  # a loss is made of it
     stored: bool = False  # on an object
-    places: set[str] = field(default_factory=set)  # the attributes among that; empty for what is no attribute
     returned: bool = False
     backward: bool = False
     any: bool = False
-    handed: list[ir.Call] = field(default_factory=list)  # to all such functions
     names: set[str] = field(default_factory=set)
 
     @property
@@ -97,11 +90,6 @@ def fate(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Fate:
     follower = _Follower(file, function, _DEEPEST)
     follower.follow(call)
     return follower.fate
-
-
-def fate_of_place(file: FileAnalysis, function: ir.Function, path: str) -> Fate:
-    """What the function does with what it finds under a name, or in an attribute."""
-    return _of_name(file, function, path, _DEEPEST)
 
 
 @kept
@@ -220,16 +208,8 @@ class _Follower:
             return False
         if name in _READ:
             self._read(call)
-            self.fate.tensor = self.fate.tensor or call
             return False
-        if name in ("size", "dim"):
-            return False
-        if name in _TENSOR:
-            self.fate.tensor = self.fate.tensor or call
-        elif name == "to" and any(isinstance(arg, ir.Const) and arg.value == "cpu" for arg in call.args):
-            self._read(call)
-            return False
-        return True
+        return name not in ("size", "dim")
 
     def _is_read_inside(self, current: ir.Expr, call: ir.Call) -> bool:
         """Whether a function in sight that is given it only makes numbers and pictures of it, wherever it goes there."""
@@ -294,7 +274,6 @@ class _Follower:
         else:
             self.fate.any = True
             self.fate.given = self.fate.given or call
-            self.fate.handed.append(call)
             return True
         return False
 
@@ -310,7 +289,6 @@ class _Follower:
             self._name(owner.id, self._at)
         else:
             self.fate.stored = True
-            self.fate.places.add("")
 
     def _comprehension(self, current: ir.Expr, around: ir.Comp) -> bool:
         for target, iterable, _ in around.clauses:
@@ -345,7 +323,6 @@ class _Follower:
             self._name(target.id, self._at)
         elif isinstance(target, ir.Attr):
             self.fate.stored = self.fate.any = True
-            self.fate.places.add(target.path or "")
         elif isinstance(target, ir.Sub):
             self.fate.any = True
             self._into(target)

@@ -50,8 +50,6 @@ class Run:
     call: ir.Call
     path: str
     answers: tuple[Answer, ...]
-    callee: ir.Function | None = None
-    direct: bool = False  # the network itself is called
     of_name: bool = False  # a method whose class is not seen: `Networks.by_name` asks its namesakes
 
 
@@ -136,7 +134,7 @@ class Networks:
                 proven(Question.GRAPH, f"`{name}` runs a network"),
                 proven(Question.GRAD, f"nothing in `{name}` switches grad off"),
             )
-        return Run(call, name, answers, callee)
+        return Run(call, name, answers)
 
     def _given_frozen(self, function: ir.Function, call: ir.Call) -> str:
         """The network that a call is given, where it is frozen, and no other is given; else empty."""
@@ -248,10 +246,6 @@ class Networks:
             found = any(self._is_run(function, call, depth) for _, call in ir.calls(function.body))
             self._runs[function] = found
         return self._runs[function]
-
-    def runs_in(self, function: ir.Function) -> list[ir.Call]:
-        """The calls of a function that run a network."""
-        return [call for _, call in ir.calls(function.body) if self._is_run(function, call, _DEPTH)]
 
     def _is_run(self, function: ir.Function, call: ir.Call, depth: int) -> bool:
         home: FileAnalysis = function.home

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.kept.definitions import Definitions
-from gpulint.rules.detect.unseen.evaluations import Evaluation
 from gpulint.rules.detect.unseen.fates import Fate, fate
-from gpulint.rules.detect.unseen.networks import Networks, Run, auxiliary
+from gpulint.rules.detect.unseen.networks import Networks, auxiliary
 from gpulint.rules.detect.unseen.sights import Sight, sights
 
 from gpulint.analysis.code import ir
@@ -25,7 +25,7 @@ from gpulint.analysis.questions.grad.freezing import switching_words
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.torch.roles import AUXILIARY, NETWORK, RUNS_NOT
 from gpulint.analysis.values.values import Grad
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted
+from gpulint.answers import Answer, Question, Verdict, doubts_of, left_open, proven, refuted
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -37,6 +37,26 @@ _TEXTS = re.compile(
 )
 _BOOKKEEPING = frozenset("eval train to parameters state_dict load_state_dict cuda half modules".split())
 _TRAINERS = ("training_step", "compute_loss", "train_step")
+_MOST = 3  # open questions: of a claim that leaves more, nothing is said
+
+
+@dataclass(frozen=True, slots=True)
+class SideNetwork:
+    """A call of such a network, by its path or that of the function that runs it, with what is known of it."""
+
+    function: ir.Function
+    call: ir.Call
+    path: str
+    answers: tuple[Answer, ...]
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        return doubts_of(self.answers)
+
+    @property
+    def holds(self) -> bool:
+        refuting = any(answer.verdict is Verdict.REFUTED for answer in self.answers)
+        return not refuting and len(self.doubts) <= _MOST
 
 
 class SideNetworks:
@@ -47,17 +67,17 @@ class SideNetworks:
         self._networks = Networks(file)
 
     @cached_property
-    def found(self) -> list[Evaluation]:
+    def found(self) -> list[SideNetwork]:
         """Every call that may be one, told or not."""
         if not self._file.uses_torch:
             return []
-        found: list[Evaluation] = []
+        found: list[SideNetwork] = []
         for function in self._file.module.functions:
             if self._trains(function):
                 ones = list(self._of(function))
-                through = {one.run.path for one in ones if any(map(_wants_gradient, one.answers))}
+                through = {one.path for one in ones if any(map(_wants_gradient, one.answers))}
                 # Where a gradient goes through it somewhere, as in a perceptual loss, it is there for that.
-                found += [one for one in ones if one.run.path not in through]
+                found += [one for one in ones if one.path not in through]
         return found
 
     def _trains(self, function: ir.Function) -> bool:
@@ -66,7 +86,7 @@ class SideNetworks:
             return True
         return function.name in _TRAINERS and function.cls is not None
 
-    def _of(self, function: ir.Function) -> Iterator[Evaluation]:
+    def _of(self, function: ir.Function) -> Iterator[SideNetwork]:
         around: list[Sight] = []
         looped = {t.path for s in ir.statements(function.body) if isinstance(s, ir.For) for t in targets(s)}
         for statement, call in ir.calls(function.body):
@@ -79,10 +99,10 @@ class SideNetworks:
             sight = next((one for one in around if one.statement is statement), None)
             if sight is None or sight.grad is Grad.DISABLED:
                 continue
-            run = self._run(function, call, path)
-            if run is not None:
-                answers = tuple(self._asked(function, sight, run, path))
-                yield Evaluation(function, sight, run, answers, beside_training=True)
+            known = self._known(function, call, path)
+            if known is not None:
+                answers = (*known, *self._asked(function, sight, call, path))
+                yield SideNetwork(function, call, path, answers)
 
     def _aside(self, function: ir.Function, call: ir.Call) -> str | None:
         """The network that is called, where the function puts it into eval mode and another into training mode."""
@@ -93,26 +113,24 @@ class SideNetworks:
         parts = any(one.startswith(f"{path}.") or path.startswith(f"{one}.") for one in trained)
         return path if trained and not parts else None
 
-    def _run(self, function: ir.Function, call: ir.Call, path: str) -> Run | None:
+    def _known(self, function: ir.Function, call: ir.Call, path: str) -> tuple[Answer, ...] | None:
+        """What is known of its being a network that runs; None where nothing says so."""
         if call.func.path == path or call.func.path == f"{path}.forward":
             known = self._file.treated_as_module(function, path)
             answer = proven if known else left_open
             clause = f"`{path}` is {'treated' if known else 'only named'} like a network"
-            return Run(call, path, (answer(Question.GRAPH, clause),), direct=True)
+            return (answer(Question.GRAPH, clause),)
         run = self._networks.run(function, call)
-        if run is None:
-            return None
-        return Run(call, path, (*run.answers, *self._networks.by_name(run)), run.callee)
+        return (*run.answers, *self._networks.by_name(run)) if run is not None else None
 
     # --- the questions -------------------------------------------------------------------------------------------
 
-    def _asked(self, function: ir.Function, sight: Sight, run: Run, path: str) -> Iterator[Answer]:
-        yield from run.answers
+    def _asked(self, function: ir.Function, sight: Sight, call: ir.Call, path: str) -> Iterator[Answer]:
         if sight.grad is not Grad.ENABLED:
             yield left_open(
                 Question.GRAD, "whether grad is on cannot be seen: something around it may switch it off"
             )
-        becomes = fate(self._file, function, run.call)
+        becomes = fate(self._file, function, call)
         hooked = "register_forward_hook" in self._file.evidence[function].words
         if not becomes.any and becomes.lossy is None:
             if hooked:
@@ -120,7 +138,7 @@ class SideNetworks:
             else:
                 yield refuted(Question.READS, "nothing reads its result")
         yield from self._trained(function, path)
-        yield self._fed(function, run, becomes)
+        yield self._fed(function, call, becomes)
 
     def _trained(self, function: ir.Function, path: str) -> Iterator[Answer]:
         attr = path.rpartition(".")[2]
@@ -157,19 +175,17 @@ class SideNetworks:
                 return True
         return False
 
-    def _fed(self, function: ir.Function, run: Run, becomes: Fate) -> Answer:
+    def _fed(self, function: ir.Function, call: ir.Call, becomes: Fate) -> Answer:
         """Whether what goes into it wants a gradient: what another network has made, where grad is on, does."""
         if becomes.only_read:
             return proven(Question.BACKWARD, "only numbers are made of what it gives")
-        given = [
-            part for arg in (*run.call.args, *(v for _, v in run.call.keywords)) for part in ir.walk(arg)
-        ]
+        given = [part for arg in (*call.args, *(v for _, v in call.keywords)) for part in ir.walk(arg)]
         if any(isinstance(part, ir.Call) and self._is_network(function, part) for part in given):
             return refuted(Question.BACKWARD, "it is given what another network makes")
         names = {part.id for part in given if isinstance(part, ir.Name)}
         names -= {param.name for param in function.params}
         texts = {name for name in names if _TEXTS.search(name)}
-        made = self._made_by_networks(function, names - texts, run.call)
+        made = self._made_by_networks(function, names - texts, call)
         if made is not None:
             return refuted(
                 Question.BACKWARD, f"`{made}` is made by a network, and may want a gradient through it"

@@ -29,7 +29,6 @@ class Sight:
     """A statement, and what is around it: the outermost loop and branch first."""
 
     statement: ir.Stmt
-    order: int
     grad: Grad
     loops: tuple[ir.For | ir.While, ...] = ()
     branches: tuple[tuple[ir.If, bool], ...] = ()  # with whether it is the branch of the test's being true
@@ -38,11 +37,10 @@ class Sight:
 
 def sights(file: FileAnalysis, function: ir.Function) -> list[Sight]:
     """The statements of a function in the order of the text."""
-    start = Sight(function.body[0], 0, file.grad_at_entry(function)) if function.body else None
+    start = Sight(function.body[0], file.grad_at_entry(function)) if function.body else None
     if start is None:
         return []
-    found = list(_Walk(file, function).block(function.body, start))
-    return [replace(one, order=order) for order, one in enumerate(found)]
+    return list(_Walk(file, function).block(function.body, start))
 
 
 class _Walk:

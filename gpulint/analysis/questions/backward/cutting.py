@@ -185,7 +185,7 @@ def against_cutting(file: FileAnalysis, hold: Hold) -> str:
         return f"`{beside}` keeps {value} with its graph as well: without both of them nothing is freed"
     if own and (method := _unseen_method(file, hold.function)):
         return f"`{method}` is not seen, and may train on `{hold.place.holder}`"
-    if hold.graph.state == "live" and (stranger := Strangers(file, functions).given(hold)):
+    if hold.graph.state == "live" and (stranger := Strangers(functions).given(hold)):
         return f"`{stranger}` is not seen, and may run a backward"
     if hold.graph.state == "live" or may_be_left_to_others(functions, hold):
         if hold.graph.returned:

@@ -14,8 +14,6 @@ from gpulint.analysis.values.values import Kind, held_parts
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward, FunctionFacts
     from gpulint.analysis.file.program import FileAnalysis
-
-_GAUGES = frozenset("memory_allocated max_memory_allocated memory_reserved max_memory_reserved".split())
 _JOINING = frozenset("cat stack concat concatenate vstack hstack".split())
 _FILLING = frozenset("append extend".split())
 # What leaves a tensor one that requires grad, if it was one.
@@ -37,22 +35,6 @@ def is_weightless(network: object) -> bool:
     return isinstance(network, ClassInfo) and weights_of(network) is Weights.NONE
 
 
-def is_gauged(forward: Forward) -> bool:
-    """Whether a function reads the memory just before and just after a forward: what is saved for a backward counts."""
-    for block in ir.every_block(forward.function.body):
-        if forward.stmt in block:
-            at = block.index(forward.stmt)
-            return any(map(_gauges, block[:at])) and any(map(_gauges, block[at + 1 :]))
-    return False
-
-
-def _gauges(statement: ir.Stmt) -> bool:
-    value = statement.value if isinstance(statement, ir.Assign) else None
-    return value is not None and any(
-        isinstance(part, ir.Call) and part.method in _GAUGES for part in ir.walk(value)
-    )
-
-
 def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:
     """Whether another result of the same network, or a container of its results, becomes an array as it is: on a GPU that
     fails."""
@@ -62,20 +44,6 @@ def is_read_on_cpu(facts: FunctionFacts, forward: Forward) -> bool:
         return True
     containers = _containers(forward.function, Result(forward).left_there, forward.call)
     return bool(containers) and elements_become_arrays(forward.function, containers)
-
-
-def array_of_uncut(forward: Forward) -> str:
-    """The list of a forward's results, `shots` of `torch.cat(shots).cpu().numpy()`, that becomes an array undetached: torch
-    refuses that for what has a graph. Empty where there is none."""
-    names = Result(forward).uncut
-    for _, call in ir.calls(forward.function.body):
-        owner = call.func.base.path if isinstance(call.func, ir.Attr) else None
-        if call.method in _FILLING and owner is not None and len(call.args) == 1:
-            added = _kept(call.args[0])
-            if added is forward.call or added.path in names:
-                if becomes_array_undetached(forward.function, owner):
-                    return owner
-    return ""
 
 
 def _containers(function: ir.Function, names: frozenset[str], made: ir.Call) -> set[str]:

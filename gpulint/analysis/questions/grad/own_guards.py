@@ -1,6 +1,4 @@
-"""Networks out of sight that may switch grad off by themselves, by what is known of them: how they are called, what they
-are given, and what the project's methods of that name do.
-"""
+"""Networks that may switch grad off by themselves, by what is known of them: their class, what they are given."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import targets
-from gpulint.analysis.file.reaching import fits
 from gpulint.analysis.questions.reached.dispatch import classes_of
 from gpulint.analysis.torch.names import GRAD_SWITCHES
 from gpulint.analysis.values.values import Kind
@@ -20,45 +17,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
 _DEPTH = 3  # methods that a method calls
-_COMMON = 8  # files that define a method of one name: no one knows which is meant
-
-
-def knows_another_way(forward: Forward) -> bool:
-    """`self.q.no_grad(x)` in a method beside the one that calls `self.q(x)`: the object offers both, and its user chose."""
-    own = forward.function.cls
-    methods = own.methods.values() if own is not None else (forward.function,)
-    path = forward.module.path.removesuffix(".forward")
-    return any(
-        call.method in ("no_grad", "inference_mode")
-        and (call.args or call.keywords)
-        and isinstance(call.func, ir.Attr)
-        and call.func.base.path == path
-        for method in methods
-        for _, call in ir.calls(method.body)
-    )
-
-
-def guards_by_name(file: FileAnalysis, forward: Forward) -> bool:
-    """Whether a method of a network out of sight can only be one with a guard in it: so are all methods of the project that
-    the call fits, those left out that hand on to another of their own name."""
-    call, project = forward.call, file.project
-    if forward.module.network is not None or project is None or not isinstance(call.func, ir.Attr):
-        return False
-    if call.method in ("forward", "__call__") or call.func.base.path is None:
-        return False
-    if call.func.base.path.partition(".")[0] in file.module.imports:
-        return False
-    if not project.files_defining(file.filename, call.method, b"no_grad"):
-        return False  # the common case, without a look at all the others
-    others = project.files_defining(file.filename, call.method, b"")
-    found = [
-        function
-        for other in others
-        for function in other.module.functions
-        if function.name == call.method and function.cls is not None and fits(function, call)
-        if call.method not in other.evidence[function].called
-    ]
-    return len(found) > 0 and len(others) < _COMMON and all(f.home.guards_itself(f) for f in found)
 
 
 def handed_over(file: FileAnalysis, forward: Forward) -> Answer | None:

@@ -1,6 +1,4 @@
-"""Functions that train or evaluate by a flag: one that their callers give as a constant, `self.run(loader, train=False)`, or one
-that they ask themselves.
-"""
+"""Functions that train or evaluate by a flag that their callers give as a constant: `self.run(loader, train=False)`."""
 
 from __future__ import annotations
 
@@ -8,12 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.following import conditions
-from gpulint.analysis.code.reading import asks_for_training, goes_backward
+from gpulint.analysis.code.reading import goes_backward
 from gpulint.analysis.values.arguments import bind_sources
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.facts import Backward, Forward
+    from gpulint.analysis.file.facts import Forward
     from gpulint.analysis.file.program import FileAnalysis
 
 
@@ -38,25 +35,6 @@ def evaluates_by_flag(file: FileAnalysis, forward: Forward) -> bool:
                     if _given(function, call, forward.module.path) in settled:
                         return True
     return False
-
-
-def is_of_training(forward: Forward, backward: Backward) -> bool:
-    """Whether only the training phase gets to a forward, by a test of its own or by that which decides about the backward: the
-    other phase has a forward of its own. A test around both, be it about training, may stand around either phase."""
-    own, of_backward = _training_tests(forward), _training_tests(backward)
-    return any(test not in of_backward for test in own) or of_backward[-1:] == own[-1:] != []
-
-
-def _training_tests(event: Forward | Backward) -> list[ir.Expr]:
-    """The tests on the way to an event that hold in the training phase alone, outermost first."""
-    found: list[ir.Expr] = []
-    for test, holds in conditions(event.function.body, event.stmt):
-        asked = test
-        while isinstance(asked, ir.Op) and asked.op == "not":
-            asked, holds = asked.operands[0], not holds
-        if holds and asks_for_training(asked):
-            found.append(test)
-    return found
 
 
 def _flags_of_backwards(function: ir.Function) -> Iterator[tuple[str, bool]]:

@@ -61,8 +61,7 @@ _DEPTH = 4
 class Strangers:
     """Looks for unseen code in the functions of one file, and of those that they call."""
 
-    def __init__(self, file: FileAnalysis, functions: Sequence[FunctionFacts]) -> None:
-        self._file = file
+    def __init__(self, functions: Sequence[FunctionFacts]) -> None:
         self._known: dict[ir.Function, bool] = {}
         self._backward = BackwardUnderCalls()
         self._forwards = {

@@ -7,13 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.following import ends_at_once
 from gpulint.analysis.file.calls.effort import kept
-from gpulint.analysis.questions.device.placement import calls_of
 from gpulint.analysis.questions.repeats.batches import gives_one_at_a_time
-from gpulint.analysis.questions.repeats.watching import is_watched, waits_for_somebody
 from gpulint.analysis.torch import frameworks
-from gpulint.answers import Answer, Question, left_open
 
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
@@ -25,30 +21,6 @@ _COUNTED = frozenset({"range", "trange", "linspace"})
 _FROM_HOST = frozenset({"from_numpy", "tensor", "as_tensor", "FloatTensor", "LongTensor", "Tensor"})
 _ADDS_BATCH = frozenset({"unsqueeze", "unsqueeze_"})
 _KEEPS = frozenset("to cuda float half double contiguous permute type clone detach long".split())
-
-
-def amounts(file: FileAnalysis, function: ir.Function, call: ir.Call) -> Iterator[Answer]:
-    """What leaves it open whether enough goes through the call of a network to matter, each in a clause."""
-    around = ir.loops_around(function.body, call) or ()
-    if around and all(is_few(loop) for loop in around) and _runs_once(file, function, _DEPTH):
-        yield left_open(Question.REPEATS, "its loop has as few rounds as the text says", around[0])
-    elif around and ends_at_once(around[-1]) and not any(map(_goes_on, around[:-1])):
-        yield left_open(Question.REPEATS, "its loop ends with the first round", around[-1])
-    elif around and waits_for_somebody(file, around[-1]) and gives_one_at_a_time(file, function, around[-1]):
-        clause = "each round takes one sample, and waits until somebody closes a window"
-        yield left_open(Question.REPEATS, clause, around[-1])
-    elif around or function is file.module.body or _is_in_a_loop(function, call):
-        return
-    elif _runs_once(file, function, _DEPTH):
-        yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
-    elif not _is_repeated(file, function, _DEPTH):
-        yield left_open(Question.REPEATS, f"no loop is seen to run `{function.name}`")
-
-
-def goes_through_data(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
-    """Whether a loop around a call, in its own function, goes through batches."""
-    known = (file.loops.get(id(loop)) for loop in ir.loops_around(function.body, call) or ())
-    return any(loop is not None and loop.over_data for loop in known)
 
 
 def goes_through_loader(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
@@ -100,24 +72,6 @@ def _names_batches(roots: Iterable[ir.Expr]) -> bool:
     return any(_OF_BATCHES.search(part.path or "") for root in roots for part in ir.walk(root))
 
 
-def is_shown_at_once(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:
-    """Whether a loop around a call draws, in each round, what it has found, for somebody who looks on."""
-    for loop in reversed(ir.loops_around(function.body, call) or ()):
-        if is_watched(file, loop):
-            return True
-        known = file.loops.get(id(loop))
-        if known is not None and known.over_loader:
-            return False  # what is drawn between two passes over the data
-    return False
-
-
-# --- rounds ----------------------------------------------------------------------------------------------------------
-
-
-def _goes_on(loop: ir.For | ir.While) -> bool:
-    return not ends_at_once(loop)
-
-
 def is_few(loop: ir.For | ir.While) -> bool:
     """Whether a loop has as few rounds as the text says: `for i in range(8)`, `for x in (a, b)`, `for t in np.linspace(0, 1, 8)`."""
     if not isinstance(loop, ir.For):
@@ -132,24 +86,6 @@ def is_few(loop: ir.For | ir.While) -> bool:
     counts = through.args[2:3] if through.method == "linspace" else through.args
     return bool(counts) and all(
         isinstance(arg, ir.Const) and isinstance(arg.value, int) and arg.value <= _FEW for arg in counts
-    )
-
-
-@kept
-def _is_repeated(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
-    """Whether a loop is seen to run a function, through its callers here and in other files, or whether somebody out of sight
-    calls it, who may do so in one."""
-    if function.name in frameworks.PER_BATCH_HOOKS or function in file.started:
-        return True
-    others = file.project.files_calling(file.filename, function) if file.project is not None else ()
-    sites = [site for home in (file, *(others or ())) for site in _callers(home, function)]
-    if not sites or not depth or others is None:  # None: too many to look into
-        return True
-    return any(
-        caller is not function
-        and (_is_in_a_loop(caller, call) or _is_repeated(caller.home, caller, depth - 1))
-        for caller, call in sites
-        if caller is not caller.home.module.body or _is_in_a_loop(caller, call)
     )
 
 
@@ -186,26 +122,6 @@ def _callers(home: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fun
     """The calls of a function by its name in one file."""
     for site in home.calls_named(function.name):
         yield site.caller, site.call
-
-
-@kept
-def _runs_once(file: FileAnalysis, function: ir.Function, depth: int) -> bool:
-    """Whether a function runs once where the script runs: only from where that starts, in no loop."""
-    if function is file.module.body:
-        return True
-    if function.cls is not None or not depth or function.parent is not file.module.body:
-        return False
-    calls = list(calls_of(file, function))
-    return bool(calls) and all(
-        caller is not function
-        and (around := ir.loops_around(caller.body, call)) is not None
-        and all(map(ends_at_once, around))
-        and _runs_once(file, caller, depth - 1)
-        for caller, _, call in calls
-    )
-
-
-# --- samples ---------------------------------------------------------------------------------------------------------
 
 
 def is_one_sample(file: FileAnalysis, function: ir.Function, call: ir.Call) -> bool:

@@ -6,15 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.questions.device.left_on_host import left_on_host
 from gpulint.analysis.questions.repeats.acting import acts
 from gpulint.analysis.questions.repeats.amounts import (
-    amounts,
     goes_through_batches,
-    goes_through_data,
-    goes_through_loader,
     is_one_sample,
-    is_shown_at_once,
 )
 from gpulint.analysis.questions.size.networks import NARROW, SMALL, NetworkSizes, Size
 from gpulint.analysis.torch import frameworks
@@ -24,8 +19,6 @@ from gpulint.answers import Answer, Question, left_open, refuted, unweighed
 if TYPE_CHECKING:
     from gpulint.analysis.file.facts import Forward
     from gpulint.analysis.file.program import FileAnalysis
-
-_UNSHOWN = "neither how large the network is, nor that batches go through it, is seen"
 _OF_ONE = "one sample at a time goes through it, and what is seen of the network is small"
 _FEW_LAYERS = 16  # of a freed graph each leaves some nodes of half a kilobyte, in each step
 _UNKNOWN = "how large the network is, the code does not say"
@@ -43,36 +36,6 @@ class ForwardSizes:
     def __init__(self, file: FileAnalysis) -> None:
         self._file = file
         self._sizes = NetworkSizes(file)
-
-    def doubts(
-        self,
-        function: ir.Function,
-        call: ir.Call,
-        path: str,
-        network: object = None,
-        helper: ir.Function | None = None,
-    ) -> Iterator[Answer]:
-        """What leaves it open whether a forward saves enough to matter. `helper` is the function that the call is of, where
-        it is none of the network itself."""
-        if helper is None or not any(
-            isinstance(one, (ir.For, ir.While)) for one in ir.statements(helper.body)
-        ):
-            yield from amounts(self._file, function, call)
-        yield from self.of_network(function, path, network)
-        yield from left_on_host(self._file, function, path, network)
-        path, size = self._of_call(function, call, path, network)
-        little = self._why_little(function, call, path, size) if size is not None else ""
-        if size is not None and little:
-            yield left_open(Question.SIZE, little, *size.made_in(self._file))
-            return
-        acting = tuple(self._of_acting(function, call, path, size))
-        yield from acting
-        if acting:
-            return
-        if self._is_little_of_one(function, call, path, size):
-            yield unweighed(Question.SIZE, _OF_ONE)
-        elif not self._is_much(function, call, path, size):
-            yield unweighed(Question.SIZE, _UNSHOWN)
 
     def _is_much(self, function: ir.Function, call: ir.Call, path: str, size: Size | None) -> bool:
         """Whether something shows that what one call saves is worth speaking of: pictures go through convolutions, or the
@@ -98,31 +61,6 @@ class ForwardSizes:
             found = self._sizes.of(function, owner)
             return (owner, found) if found is not None else (path, None)
         return path, size
-
-    def _why_little(self, function: ir.Function, call: ir.Call, path: str, size: Size) -> str:
-        """In a clause, why what one call saves may be too little to matter; empty where nothing says so."""
-        known = size.in_words(path)
-        small = (size.is_small or size.looks_small) and not size.most.convolutions
-        if small and is_one_sample(self._file, function, call):
-            return f"one sample at a time, and {known}"
-        if size.is_toy:
-            return ""  # said already
-        if size.is_head or (size.hands_on_rows and goes_through_loader(self._file, function, call)):
-            seen = known if size.most.seen else f"as far as it can be seen, {known}"
-            return f"{seen}, in nothing but linear layers"
-        if size.is_of_tables:
-            return f"`{path}` does nothing but look up rows"
-        if size.looks_narrow and is_shown_at_once(self._file, function, call):
-            return f"what it gives is drawn at once for somebody who looks on, and {known}"
-        if size.is_narrow and not goes_through_data(self._file, function, call):
-            return f"what one call is given goes through it, and {known}"
-        return ""
-
-    def of_network(self, function: ir.Function, path: str, network: object = None) -> Iterator[Answer]:
-        """The part of that which the network alone says, whatever goes through it."""
-        size = self._sizes.of(function, path, network) if path else None
-        if size is not None and size.is_toy:
-            yield left_open(Question.SIZE, size.in_words(path), *size.made_in(self._file))
 
     def _of_acting(
         self, function: ir.Function, call: ir.Call, path: str, size: Size | None

@@ -28,7 +28,6 @@ FILTER = 1_000
 TOY = 250_000  # 1 MB
 LARGE = 40_000_000  # 160 MB; with an optimizer's state, and gradients, four times as much
 _MOST_MAKERS = 12
-_MOST_LAYERS_OF_HEAD = 4
 _DEPTH = 4
 
 
@@ -77,23 +76,6 @@ class Size:
         return self.most.seen and self.most.layers > 0 and self.most.about < NARROW
 
     @property
-    def is_head(self) -> bool:
-        """Whether it is a few linear layers, as they stand behind a network: each sample is a row."""
-        return self.is_of_rows and self.most.layers <= _MOST_LAYERS_OF_HEAD
-
-    @property
-    def hands_on_rows(self) -> bool:
-        """Whether all that is seen are linear layers, of which it is not known at most how often they are repeated, and no class
-        does more than to hand rows from one to the next."""
-        most = self.most
-        return most.known and most.rows and most.layers > 0 and most.about < NARROW and not most.mixes
-
-    @property
-    def is_of_tables(self) -> bool:
-        """Whether no layer computes: rows are looked up, and brought together."""
-        return self.most.seen and self.most.looks_up and self.most.layers > 0 and not self.most.mixes
-
-    @property
     def is_toy_of_rows(self) -> bool:
         """The same, with all its widths in sight, and next to none."""
         return self.is_of_rows and self.most.complete and self.most.weights < TOY
@@ -128,8 +110,7 @@ def _bytes(number: int) -> str:
 class NetworkSizes:
     """The sizes of the networks of one file, each worked out when it is first asked for."""
 
-    def __init__(self, file: FileAnalysis) -> None:
-        self._file = file
+    def __init__(self, _: FileAnalysis) -> None:  # a question is asked of a file
         self._known: dict[tuple[ir.Function, str], Size | None] = {}
 
     def of(self, function: ir.Function, path: str, network: object = None) -> Size | None:
