@@ -88,7 +88,18 @@ def claims_no_backward(text: str) -> list[Finding]:
     ]
 
 
-@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+# What a tensor does not have: the program that is made for it raises there.
+NOT_OF_TENSORS = (
+    ".register_full_backward_hook",
+    ".register_full_backward_pre_hook",
+    ".register_backward_hook",
+    ".register_multi_grad_hook",
+)
+
+
+@pytest.mark.parametrize(
+    "api", [api for api in APIS if api.name not in NOT_OF_TENSORS], ids=lambda api: api.name
+)
 def test_no_safe_fix_cuts_what_it_goes_through(api: Api) -> None:
     assert claims_no_backward(program(api)) == []
 

@@ -211,7 +211,7 @@ class Names:
             if default is not None and not (
                 isinstance(default, ast.Constant) and default.value is None and values
             ):
-                given = self._evaluator.value_of(default, frame)
+                given = self._evaluator.value_of(default, self._evaluator.root(_around(function)))
                 # whoever is not seen may switch it
                 if not values and given.kind == "none":
                     given = UNKNOWN
@@ -547,3 +547,8 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> 
 
 
 _WORDS = {"module": "network", "optimizer": "optimizer", "tensor": "tensor"}
+
+
+def _around(function: Function) -> Function:
+    """What the defaults of a function's parameters are worked out in."""
+    return function.parent or (function.cls.body if function.cls is not None else function.file.body)

@@ -16,7 +16,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.outcome import outcome
-from gpulint.analysis.queries.reached import named_otherwise
+from gpulint.analysis.queries.reached import handed_on, named_otherwise
 from gpulint.analysis.queries.runs import Run, runs
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
@@ -95,9 +95,8 @@ def _wanted(evaluator: Evaluator, run: Run) -> str:
         return "what the network gives is stored where others may differentiate it"
     if what.returned:
         return f"`{function.name}` returns what the network gives, and a caller may differentiate it"
-    outside = (use for use in what.read if use.frame.caller is None and use.frame is not run.frame)
-    if any(outside) and named_otherwise(evaluator, function):
-        return f"`{function.name}` is handed to others, who may differentiate what it gives"
+    if handed_on(evaluator, function):
+        return f"`{function.name}` is handed to others, who may differentiate what it does"
     return ""
 
 

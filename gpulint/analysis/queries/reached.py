@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, Final
@@ -97,6 +98,23 @@ def _tries_out(evaluator: Evaluator, site: CallSite) -> bool:
 
 def named_otherwise(evaluator: Evaluator, function: Function) -> bool:
     """Whether the program names the function other than by defining and calling it: who reads it may run it."""
+    return any(True for _ in _named(evaluator, function)) or _is_exported(evaluator, function)
+
+
+def handed_on(evaluator: Evaluator, function: Function) -> bool:
+    """Whether the function is an argument of what is not Python's own, which may run it and differentiate what it does."""
+    for use, inside in _named(evaluator, function):
+        call = inside.flow.parents.get(use)
+        call = inside.flow.parents.get(call) if isinstance(call, ast.keyword) else call
+        if isinstance(call, ast.Call):
+            made = evaluator.value_of(call.func, evaluator.root(inside))
+            if not isinstance(made.ref, str) or made.ref.partition(".")[0] not in sys.stdlib_module_names:
+                return True
+    return False
+
+
+def _named(evaluator: Evaluator, function: Function) -> Iterator[tuple[Any, Function]]:
+    """The uses of a function's name that are no calls of it, each with the function that it stands in."""
     name = function.name
     for file in evaluator.program.searched(name):
         for one in (file.body, *(cls.body for cls in file.classes), *file.functions):
@@ -106,20 +124,25 @@ def named_otherwise(evaluator: Evaluator, function: Function) -> bool:
             for key, uses in flow.uses.items():
                 if key == name or key.endswith(f".{name}"):
                     for use in uses:
-                        above = flow.parents.get(use)
-                        if getattr(above, "func", None) is not use:
-                            return True
-                elif key.startswith(f"{name}.") and any(
-                    evaluator.value_of(_root(use), evaluator.root(one)).ref is function for use in uses
-                ):
-                    return True  # what it is like: `measure.__code__`
-            if (
-                any(found.kind == "import" and found.key == name for found in flow.definitions.get(name, ()))
-                and file is not function.file
-            ):
-                if not flow.calls.get(name) and file.path.endswith("__init__.py"):
-                    return True
-    return False
+                        if getattr(flow.parents.get(use), "func", None) is not use:
+                            yield use, one
+                elif key.startswith(f"{name}."):  # what it is like: `measure.__code__`
+                    for use in uses:
+                        if evaluator.value_of(_root(use), evaluator.root(one)).ref is function:
+                            yield use, one
+
+
+def _is_exported(evaluator: Evaluator, function: Function) -> bool:
+    """Whether a package's `__init__.py` imports it and does not call it."""
+    name = function.name
+    return any(
+        found.kind == "import" and found.key == name and not one.flow.calls.get(name)
+        for file in evaluator.program.searched(name)
+        if file is not function.file and file.path.endswith("__init__.py")
+        for one in (file.body, *(cls.body for cls in file.classes), *file.functions)
+        if name in one.words
+        for found in one.flow.definitions.get(name, ())
+    )
 
 
 def _root(node: Any) -> Any:
