@@ -149,12 +149,12 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A claim of a rule that asks: what it is about, where, what its questions were answered, and what is reported of it unless one of
-    them refutes it. The report's doubts and its severity are the answers'."""
+    them refutes it: nothing where another claim of the same cause is. The report's doubts and its severity are the answers'."""
 
     at: Place
     subject: str
     answers: tuple[Answer, ...]
-    report: Callable[[], Report]
+    report: Callable[[], Report] | None
 
 
 def node_of(place: Place) -> cst.CSTNode:

@@ -11,7 +11,7 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.frozen import frozen, of_unseen_package
-from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.grad_mode import grad_mode, unseen_base
 from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
@@ -134,12 +134,10 @@ class EvalWithGrad(Rule):
             ]
             told = [one for one in found if confidence_of(one[1]) is not None]
             first = min(told, key=lambda one: weight_of(doubts_of(one[1])), default=None)
-            for one in found:
-                if one is first or one not in told:  # one report a function: of what is least in doubt
-                    run, answers = one
-                    yield Claimed(
-                        run.call, _named(asked, run), answers, partial(_report, asked, run, answers, told)
-                    )
+            for one in found:  # one report a function: of what is least in doubt
+                run, answers = one
+                report = partial(_report, asked, run, answers, told) if one is first else None
+                yield Claimed(run.call, _named(asked, run), answers, report)
 
 
 def _may_evaluate(asked: Asked, function: Function) -> bool:
@@ -175,7 +173,10 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     flow = run.frame.flow
     grad = grad_mode(evaluator, run.inner, run.where)
     if grad.mode not in ("on", "mixed"):
-        yield refuted(Question.GRAD, _GRAD[grad.mode], grad.by if asked.is_here(run.where) else None)
+        clause = _GRAD[grad.mode]
+        if grad.mode == "off" and evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
+            clause = "whoever is seen to call it switches grad off"
+        yield refuted(Question.GRAD, clause, grad.by if asked.is_here(run.where) else None)
     if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
         yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
@@ -232,8 +233,14 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from _wanted(asked, run, what, phase)
     if not what.wanted and what.is_read_only:
         yield proven(Question.BACKWARD, "no backward can go through what it gives")
-    if grad.mode == "on" and not grad.called and is_of_module(evaluator, run.frame.function):
-        yield left_open(Question.GRAD, "who runs the network is not seen, and may switch grad off")
+    if grad.mode == "on" and not grad.called:
+        base = unseen_base(evaluator, run.frame.function)
+        if is_of_module(evaluator, run.frame.function):
+            yield left_open(Question.GRAD, "who runs the network is not seen, and may switch grad off")
+        elif base:
+            yield left_open(
+                Question.GRAD, f"`{base}` is not seen, and may call `{run.frame.function.name}` with grad off"
+            )
     if grad.mode == "mixed":
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)

@@ -12,16 +12,17 @@ from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
 RULES = RuleSet(all_rules(), confidence=Confidence.MEDIUM)  # how large the networks are, nothing says
+DOUBTS = RuleSet(all_rules(), confidence=Confidence.LOW)
 
 
-def codes(folder: Path, checked: str, **files: str) -> list[str]:
+def codes(folder: Path, checked: str, rules: RuleSet = RULES, **files: str) -> list[str]:
     """What is found in `checked.py`, a package's file among these."""
     package = folder / "package"
-    package.mkdir()
+    package.mkdir(exist_ok=True)
     for name, text in {"__init__": "", **files}.items():
         (package / f"{name}.py").write_text(text)
     path = package / f"{checked}.py"
-    return [finding.code for finding in lint_text(path.read_text(), str(path), RULES)]
+    return [finding.code for finding in lint_text(path.read_text(), str(path), rules)]
 
 
 PIPELINE = """
@@ -133,9 +134,10 @@ class Teacher:
         ({"data": DATA.format(guard=GUARD)}, []),
         ({"data": DATA.format(guard=BARE)}, ["GPU201"]),
         ({"data": DATA.format(guard=GUARD), "other": OTHER}, []),
-        ({"data": DATA.format(guard=GUARD), "other": OTHER.replace("self.teacher, ", "")}, ["GPU201"]),
+        # What has the same name elsewhere is not seen to be the same.
+        ({"data": DATA.format(guard=GUARD), "other": OTHER.replace("self.teacher, ", "")}, []),
     ],
-    ids=["guarded", "bare", "other arguments", "another caller"],
+    ids=["guarded", "bare", "other arguments", "same name"],
 )
 def test_object_handed_to_a_data_set(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
     assert codes(tmp_path, "labeler", labeler=LABELER, setup=SETUP, **files) == expected
@@ -299,10 +301,11 @@ def validate(scorer, batches):
 
 
 def test_one_careful_user_of_an_evaluation_without_torch(tmp_path: Path) -> None:
-    """What knows nothing of torch hands everything on: its other callers count as much as the one with a guard."""
+    """What knows nothing of torch hands everything on: some of its callers switch grad off, which is a doubt."""
     scorer = SCORER.replace("from .evaluation import rate", "from .rated import Rated")
     files = {"rated": RATED, "evaluation": EVALUATION, "careful": CAREFUL}
-    assert codes(tmp_path, "scorer", scorer=scorer, **files) == ["GPU201"]
+    assert codes(tmp_path, "scorer", scorer=scorer, **files) == []
+    assert codes(tmp_path, "scorer", DOUBTS) == ["GPU201"]
 
 
 ENCODING = """
@@ -347,5 +350,6 @@ OTHER_NET = NET.replace("Net(", "Other(").format(guard="if self.deep:")
     ids=["guarded", "bare", "one of two"],
 )
 def test_method_that_guards_itself(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
-    """The class of the network is out of sight; the project has methods of that name."""
-    assert codes(tmp_path, "encoding", encoding=ENCODING, **files) == expected
+    """The class of the network is out of sight, so that what its method does is a doubt; the project has methods of that name."""
+    assert codes(tmp_path, "encoding", encoding=ENCODING, **files) == []
+    assert set(codes(tmp_path, "encoding", DOUBTS)) >= set(expected)

@@ -53,7 +53,7 @@ FLOORS: dict[str, set[str]] = {
     f"{ANALYSIS}.flow": below(ANALYSIS, "torch code values file"),
     QUESTIONS: below(ANALYSIS, "torch code values file flow project") | of_ours("answers"),
     f"{ANALYSIS}.syntax": set(),
-    f"{ANALYSIS}.project": below(ANALYSIS, "syntax models") | of_ours("source"),
+    f"{ANALYSIS}.project": below(ANALYSIS, "syntax models") | of_ours("source config"),
     f"{ANALYSIS}.domain": set(),
     f"{ANALYSIS}.models": set(),
     f"{ANALYSIS}.evaluate": below(ANALYSIS, "syntax project domain models"),

@@ -197,7 +197,7 @@ def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explaine
     if rule.asks:
         for claim in claimed(file.looked, rule, options):
             considered = Considered(claim.at, claim.subject, claim.answers)
-            report = reported(claim, rule) if considered.confidence is not None else None
+            report = reported(claim, rule)
             skipped = file.looked.asked.is_test and not rule.in_tests
             more = (refuted(Question.REACHED, "it is test code"),) if skipped else ()
             yield _explained(rule, considered, report, more, file)

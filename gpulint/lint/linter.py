@@ -161,15 +161,18 @@ def _rank(claim: Claimed) -> tuple[bool, int, bool]:
 
 def _asked_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
     for claim in claimed(looked, rule, rules.options.get(rule.code, {})):
-        if not any(answer.verdict is Verdict.REFUTED for answer in claim.answers):
-            yield reported(claim, rule)
+        report = reported(claim, rule)
+        if report is not None:
+            yield report
     if looked.asked.evaluator.is_spent:
         where = looked.asked.file.tree.body[0]
         yield Report(where, f"{rule.name} was not looked for to the end", doubts=(NO_FURTHER,))
 
 
-def reported(claim: Claimed, rule: type[Rule]) -> Report:
-    """The report of a claim, with the doubts and the severity that its answers leave."""
+def reported(claim: Claimed, rule: type[Rule]) -> Report | None:
+    """The report of a claim, with the doubts and the severity that its answers leave; None where they refute it, or another is told."""
+    if claim.report is None or any(answer.verdict is Verdict.REFUTED for answer in claim.answers):
+        return None
     report = claim.report()
     worst = report.severity or rule.severity
     doubts = (*report.doubts, *doubts_of(claim.answers))

@@ -645,7 +645,7 @@ class Evaluator:
             if by_use is not None and found.kind == by_use.kind:
                 return found.but(assumptions=by_use.assumptions)
             if by_use is not None and (not found.is_known or not by_use.assumptions):
-                return by_use.but(origins=found.origins or by_use.origins)
+                return by_use.but(origins=found.origins or by_use.origins, device=found.device)
             if found.kind == "none":
                 return UNKNOWN
         if found.const is not UNSET and (len(values) > 1 or self.names.is_set_by_others(cls, name)):

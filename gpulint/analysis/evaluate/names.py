@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,7 +115,10 @@ class Names:
                     caller = caller.caller
                 return join(self._evaluator.definition(one, where) for one in found if one.kind != "delete")
             around = around.parent
-        return self.named(self._evaluator.program.top_level(function.file, name))
+        program, table = self._evaluator.program, self._evaluator.table
+        if not program.binds(function.file, name) and not hasattr(builtins, name) and not table.knows(name):
+            return UNKNOWN
+        return self.named(program.top_level(function.file, name))
 
     def named(self, found: Any) -> Value:
         """The value of what a name of a module leads to."""
@@ -311,7 +315,8 @@ class Names:
         found = self.role(definition.key, frame.function)
         if found is None:
             return otherwise
-        return found.but(origins=otherwise.origins or found.origins or frozenset({(definition.node, frame)}))
+        origins = otherwise.origins or found.origins or frozenset({(definition.node, frame)})
+        return found.but(origins=origins, device=otherwise.device)
 
     def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
         """The role that a key plays in a function: a network is what is asked for its parameters."""

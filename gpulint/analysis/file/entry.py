@@ -11,7 +11,8 @@ from gpulint.analysis.code.outside import switched
 from gpulint.analysis.file import gradmode
 from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.identities import Identities
-from gpulint.analysis.file.runners import STARTING, console_scripts, is_command, started_by
+from gpulint.analysis.file.runners import STARTING, is_command, started_by
+from gpulint.analysis.project.scripts import console_scripts
 from gpulint.analysis.torch import frameworks
 from gpulint.analysis.torch.backward import runs_backward
 from gpulint.analysis.values.values import Grad, Kind, Val

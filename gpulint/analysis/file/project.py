@@ -22,9 +22,9 @@ from gpulint.analysis.code.missing import BUILDS, Asked
 from gpulint.analysis.code.outside import FileCalls, OutsideCall, outside_calls
 from gpulint.analysis.file.calls.effort import Effort
 from gpulint.analysis.file.reaching import Reach, Reaching, may_import
-from gpulint.analysis.file.runners import PROJECT_FILES
 from gpulint.analysis.file.sources import Sources
 from gpulint.analysis.file.test_code import IMPORTS_RUNNER, by_place, is_test_file
+from gpulint.analysis.project.scripts import PROJECT_FILES
 from gpulint.analysis.values.values import Kind, Val
 from gpulint.bounds import is_project_root
 from gpulint.source.files import (

@@ -63,6 +63,7 @@ class Program:
         self._kept = kept
         self._files: dict[str, File | None] = {os.path.abspath(file.path): file}
         self._named: dict[tuple[str, str], Named | str] = {}
+        self._stars: dict[tuple[str, str], Named | str | None] = {}
         self._calls: dict[str, tuple[tuple[Function, ast.Call], ...]] = {}
         self._searched: dict[str, tuple[File, ...]] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
@@ -131,7 +132,7 @@ class Program:
         """What a module binds a name to, whichever way of several: the last."""
         definitions = file.body.flow.definitions.get(name)
         if not definitions:
-            return self._from_star(file, name)
+            return self._from_star(file, name) or name
         last = definitions[-1]
         if last.kind in ("function", "class"):
             return file.by_node[last.node]
@@ -139,16 +140,29 @@ class Program:
             return self.imported(file, last.value)
         return Bound(file, tuple(definitions))
 
-    def _from_star(self, file: File, name: str) -> Named | str:
+    def binds(self, file: File, name: str) -> bool:
+        """Whether a module is seen to have a name, its own or by a `*`."""
+        return name in file.body.flow.definitions or self._from_star(file, name) is not None
+
+    def _from_star(self, file: File, name: str) -> Named | str | None:
+        """What a name leads to that some `*` brings; None where none is seen to."""
+        key = (file.path, name)
+        if key not in self._stars:
+            self._stars[key] = None  # while it is looked for
+            self._stars[key] = self._brought(file, name)
+        return self._stars[key]
+
+    def _brought(self, file: File, name: str) -> Named | str | None:
         for statement in file.tree.body:
             if isinstance(statement, ast.ImportFrom) and any(one.name == "*" for one in statement.names):
-                prefix = "." * statement.level + (f"{statement.module}." if statement.module else "")
-                found = self.imported(file, prefix + name)
-                if not isinstance(found, str):
+                module = "." * statement.level + (statement.module or "")
+                found = self.imported(file, f"{module}{'.' if statement.module else ''}{name}")
+                if not isinstance(found, str) or (module.startswith("torch") and _has(module, name)):
                     return found
-                if prefix.startswith("torch") and _has(prefix[:-1], name):
+                other = self.imported(file, module)
+                if isinstance(other, File) and self.binds(other, name):
                     return found
-        return name
+        return None
 
     # -- classes
 

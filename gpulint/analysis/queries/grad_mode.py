@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import sys
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.scripts import console_scripts
 from gpulint.analysis.syntax.nodes import key_of
 
 _DEEPEST: Final = 6
@@ -68,6 +71,8 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
             one = _at_entry(evaluator, site.frame.function, depth - 1)
         if one is not None:
             found.append(one)
+    if function.qualname in console_scripts(evaluator.program.sources, function.file.path):
+        found.append(GradMode("on", called=True))
     by = _switched_by_constructor(evaluator, function)
     if by is not None:
         return GradMode("off", by, called=bool(found))
@@ -143,4 +148,20 @@ def _switched_at_the_top(evaluator: Evaluator, function: Function) -> Any:
             if _is_alone(body, call) and evaluator.modes.of_context(call, evaluator.root(body)) == "off"
         ),
         None,
+    )
+
+
+def unseen_base(evaluator: Evaluator, function: Function) -> str:
+    """A class that a method's class derives from and that nobody sees, which may call the method; empty where there is none."""
+    cls = function.cls
+    if cls is None or not function.takes_self:
+        return ""
+    known = {*sys.stdlib_module_names, "torch", "builtins"}
+    return next(
+        (
+            one
+            for one in evaluator.program.lineage(cls)
+            if isinstance(one, str) and one.partition(".")[0] not in known and not hasattr(builtins, one)
+        ),
+        "",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.classes import ClassInfo
-from gpulint.analysis.file.runners import PROJECT_FILES
+from gpulint.analysis.project.scripts import PROJECT_FILES
 from gpulint.analysis.torch import frameworks
 
 if TYPE_CHECKING:
