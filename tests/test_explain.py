@@ -135,7 +135,10 @@ def test_a_claim_that_is_not_told_shows_what_refutes_it_and_the_line_that_says_s
 def test_where_grad_is_off_for_the_whole_function_that_is_said() -> None:
     text = EVALUATION.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
     (because,) = of("GPU201", text).answers
-    assert (because.answer.clause, because.row) == ("grad is off", text[: text.index("def evaluate")].count("\n"))
+    assert (because.answer.clause, because.row) == (
+        "grad is off",
+        text[: text.index("def evaluate")].count("\n"),
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ FLOORS: dict[str, set[str]] = {
     f"{ANALYSIS}.code": below(ANALYSIS, "torch"),
     f"{ANALYSIS}.values": below(ANALYSIS, "torch code"),
     # how a project file is parsed, and where a project begins
-    f"{ANALYSIS}.file": below(ANALYSIS, "torch code values") | of_ours("answers bounds config source"),
+    f"{ANALYSIS}.file": below(ANALYSIS, "torch code values project")
+    | of_ours("answers bounds config source"),
     f"{ANALYSIS}.flow": below(ANALYSIS, "torch code values file"),
     QUESTIONS: below(ANALYSIS, "torch code values file flow project") | of_ours("answers"),
     f"{ANALYSIS}.syntax": set(),

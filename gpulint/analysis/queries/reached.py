@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import CallSite
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.raises import raises_before
+from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
 _DEEPEST: Final = 4
+_PYTHONS_OWN: Final = sys.stdlib_module_names | frozenset(dir(builtins))
 _PROGRAM: Final = re.compile(r"^if __name__ ==", re.MULTILINE)
 _RUNNERS: Final = frozenset({"pytest", "unittest"})
 # Names by which frameworks, runners and Python itself call.
@@ -106,9 +109,9 @@ def handed_on(evaluator: Evaluator, function: Function) -> bool:
     for use, inside in _named(evaluator, function):
         call = inside.flow.parents.get(use)
         call = inside.flow.parents.get(call) if isinstance(call, ast.keyword) else call
-        if isinstance(call, ast.Call):
+        if isinstance(call, ast.Call) and last_name(use) == function.name:
             made = evaluator.value_of(call.func, evaluator.root(inside))
-            if not isinstance(made.ref, str) or made.ref.partition(".")[0] not in sys.stdlib_module_names:
+            if not isinstance(made.ref, str) or made.ref.partition(".")[0] not in _PYTHONS_OWN:
                 return True
     return False
 
