@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.requirements import newest_torch, told_torch
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import constant_index
+from gpulint.analysis.syntax.nodes import constant_index, key_of
 from gpulint.answers import Answer, Question, left_open, refuted
 
 # What Python puts into every module, and who runs files among names of his own besides.
@@ -148,7 +148,19 @@ def _read_as_before(evaluator: Evaluator, file: File) -> Any:
                 and isinstance(node.value, ast.Attribute)
                 and node.value.attr == "data"
                 and node in function.flow.parents
-                and evaluator.value_of(node.value.value, evaluator.root(function)).size == "scalar"
+                and _is_number(evaluator, node.value.value, function)
             ):
                 return node
     return None
+
+
+def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:
+    """Whether a tensor has one element: as such it is made, or a backward begins with it that is given no gradient."""
+    if evaluator.value_of(node, evaluator.root(function)).size == "scalar":
+        return True
+    key = key_of(node)
+    return any(
+        not call.args and key is not None and key_of(call.func.value) == key
+        for call in function.flow.calls.get("backward", ())
+        if isinstance(call.func, ast.Attribute)
+    )
