@@ -29,7 +29,6 @@ class Outcome:
     returned: tuple[Use, ...]
     stored: tuple[Use, ...]
     undetached: Use | None
-    used: bool
 
     @property
     def by_choice(self) -> Use | None:
@@ -80,7 +79,6 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
         of("returned"),
         of("stored", "computed"),
         next((one for one in found if one.row is not None and one.row.does == "refuses graphs"), None),
-        bool([one for one in found if one.role not in ("dropped", "deleted")]),
     )
 
 
