@@ -77,7 +77,13 @@ class Names:
         if found.kind == "unknown" and not found.graph:  # what is not seen is what it is used as
             role = self.role(node.id, frame.function)
             return role.but(origins=found.origins, device=found.device) if role is not None else found
-        return found
+        return self._shown(found, node.id, frame.function)
+
+    def _shown(self, found: Value, key: str, function: Function) -> Value:
+        """A value without what is only guessed of it, where its uses in a function show that: `model.eval()`."""
+        own = self.role(key, function) if found.assumptions else None
+        shown = own is not None and own.kind == found.kind and not own.assumptions
+        return found.but(assumptions=()) if shown else found
 
     def _filled(self, found: Value, name: str, frame: Frame) -> Value:
         """A tensor that is filled item by item: it has the graph of what is put into it."""
@@ -172,11 +178,10 @@ class Names:
                 return given
             if given is not None and given[0] != "star":
                 value = self._evaluator.value_of(given[0], given[1])
-                if value.assumptions:  # what is guessed of it there may be shown here
-                    own = self.role(name, function)
-                    if own is not None and own.kind == value.kind and not own.assumptions:
-                        return value.but(assumptions=())
-                return value if value.is_known or value.graph else self._by_role(definition, frame, value)
+                known = value.is_known or bool(value.graph)
+                return (
+                    self._shown(value, name, function) if known else self._by_role(definition, frame, value)
+                )
             default = default_of(function.node, name)
             if default is not None:
                 return self._evaluator.value_of(default, self._evaluator.root(function))
