@@ -46,11 +46,12 @@ class EvalWithGrad(Rule):
     ## What it does
     Finds evaluation and inference whose forward runs with grad enabled although nothing ever calls backward.
 
-    Told in doubt, where the text around it speaks for it: a network behind a method or a helper that is not seen,
-    `model.evaluation_step(x)`; a phase that only a text chooses, `to_do == "train"`; a function that only its name says
-    evaluates; pictures drawn beside a training step. What is not seen may switch grad off by itself. So is what may be too
-    little to matter: a network of next to no weights, a loop that ends with its first round or has a handful, a forward
-    that no loop is seen to run, a function that nothing in the program calls, a network that nothing puts on a GPU.
+    Told in doubt where the text around it speaks for it: only its name says that a network runs, or its method is not seen,
+    `model.evaluation_step(x)`, and may switch grad off by itself; only a text chooses the phase, `to_do == "train"`; some of
+    those who call the function switch grad off, or its class derives from one that is not seen; the result goes to code that
+    is not seen. So is what may be too little to matter: a network of next to no weights, a loop that ends with its first
+    round or has a handful, a forward that no loop is seen to run, a function that nothing in the program calls, a network
+    that nothing puts on a GPU.
 
     Confidence is high where something shows that the forward saves much: pictures go through convolutions, batches go
     through it, or the network is known to be large. It is medium where nothing shows that, nor that it is little.
@@ -94,11 +95,12 @@ class EvalWithGrad(Rule):
 
     ## Fix safety
     Decorating a function in which nothing needs grad, or putting the evaluating loop under `with torch.no_grad():`,
-    changes no result: safe. Where the function calls code that is not seen, only the statements of the forwards are put
-    under it; where the function is used other than by being called, it is not decorated. Where unseen code is called in
-    the very statement, or gets the outputs, or a caller does: unsafe. Nothing is offered where autograd is used nearby (saliency, attacks, forces,
-    samplers by gradients, a backward from another process), where the network may take gradients in its own forward, nor in a
-    file written for a torch that has no `no_grad` yet.
+    changes no result: safe. Where the function gives tensors or networks to code that is not seen, only the statements of
+    the forwards are put under it; where its parameters or its code are read, or a metaclass makes its class, it is not
+    decorated. Unsafe where unseen code is called in the very statement, gets the outputs, or is a caller who gets them,
+    where they are stored in an attribute, where the function is handed to others, and where the claim itself is in doubt.
+    Nothing is offered where a backward goes through the same forward in another phase, where a step of training stands in
+    what would be covered, nor in a file written for a torch that has no `no_grad` yet.
     """
 
     code = "GPU201"
