@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
@@ -139,12 +139,8 @@ def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4)
     if isinstance(node, ast.Subscript):
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return isinstance(first, ast.Constant) and first.value is None
-    if not isinstance(node, ast.Name) or not depth or node not in frame.flow.parents:
-        return False
-    made = frame.flow.reaching(node)
-    return bool(made) and all(
-        one.kind == "assign" and not one.path and is_one_sample(evaluator, one.value, frame, depth - 1)
-        for one in made
+    return depth > 0 and _is_bound_to(
+        node, frame, lambda made: is_one_sample(evaluator, made, frame, depth - 1)
     )
 
 
@@ -165,13 +161,17 @@ def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bo
             and node.func.attr in _KEEPS
             and _is_made_up(evaluator, node.func.value, frame, depth)
         )
-    if not isinstance(node, ast.Name) or not depth or node not in frame.flow.parents:
-        return False
-    made_by = frame.flow.reaching(node)
-    return bool(made_by) and all(
-        one.kind == "assign" and not one.path and _is_made_up(evaluator, one.value, frame, depth - 1)
-        for one in made_by
+    return depth > 0 and _is_bound_to(
+        node, frame, lambda made: _is_made_up(evaluator, made, frame, depth - 1)
     )
+
+
+def _is_bound_to(node: Any, frame: Frame, passes: Callable[[Any], bool]) -> bool:
+    """Whether a node is a name, and all that it is bound to passes."""
+    if not isinstance(node, ast.Name) or node not in frame.flow.parents:
+        return False
+    made = frame.flow.reaching(node)
+    return bool(made) and all(one.kind == "assign" and not one.path and passes(one.value) for one in made)
 
 
 def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import sys
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -12,6 +10,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.scripts import console_scripts
+from gpulint.analysis.queries.reached import PYTHONS_OWN
 from gpulint.analysis.syntax.nodes import key_of
 
 _DEEPEST: Final = 6
@@ -156,12 +155,11 @@ def unseen_base(evaluator: Evaluator, function: Function) -> str:
     cls = function.cls
     if cls is None or not function.takes_self:
         return ""
-    known = {*sys.stdlib_module_names, "torch", "builtins"}
     return next(
         (
             one
             for one in evaluator.program.lineage(cls)
-            if isinstance(one, str) and one.partition(".")[0] not in known and not hasattr(builtins, one)
+            if isinstance(one, str) and one.partition(".")[0] not in PYTHONS_OWN | {"torch"}
         ),
         "",
     )

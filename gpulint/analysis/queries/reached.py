@@ -18,7 +18,7 @@ from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
 _DEEPEST: Final = 4
-_PYTHONS_OWN: Final = sys.stdlib_module_names | frozenset(dir(builtins))
+PYTHONS_OWN: Final = sys.stdlib_module_names | frozenset(dir(builtins))
 _PROGRAM: Final = re.compile(r"^if __name__ ==", re.MULTILINE)
 _RUNNERS: Final = frozenset({"pytest", "unittest"})
 # Names by which frameworks, runners and Python itself call.
@@ -111,7 +111,7 @@ def handed_on(evaluator: Evaluator, function: Function) -> bool:
         call = inside.flow.parents.get(call) if isinstance(call, ast.keyword) else call
         if isinstance(call, ast.Call) and last_name(use) == function.name:
             made = evaluator.value_of(call.func, evaluator.root(inside))
-            if not isinstance(made.ref, str) or made.ref.partition(".")[0] not in _PYTHONS_OWN:
+            if not isinstance(made.ref, str) or made.ref.partition(".")[0] not in PYTHONS_OWN:
                 return True
     return False
 
