@@ -248,7 +248,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
-    if _is_unseen_method(evaluator, run):
+    if within != {"on"} and _is_unseen_method(evaluator, run):
         yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)

@@ -135,7 +135,7 @@ class Evaluator:
             except _TooDeep as deeper:
                 first = deeper.args
             for unfinished in (self._heads, self._provisional, self._resting, self._tries):
-                unfinished.clear()  # type: ignore[attr-defined]
+                unfinished.clear()
             self._reached_back = _NEVER
             at = (first[1], first[2])
             self._below_others.add(at)
