@@ -40,7 +40,7 @@ MOST_ENTERED_BELOW: Final = 150  # calls below one function
 MOST_CALLERS: Final = 24
 MOST_TRIES: Final = 2  # of values that rest on each other, while some of them are unfinished
 
-MOST_DEEP: Final = 600  # of values that rest on each other, for Python's own stack
+MOST_DEEP: Final = 1_000  # of values that rest on each other, for Python's own stack
 MOST_BELOW: Final = 40  # times that a value is left for what it rests on more deeply
 
 TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
