@@ -46,7 +46,7 @@ PLAIN = some.recursive(
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 @given(value=PLAIN, chunk=some.sampled_from([80, 131, 1 << 20]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_plain_data_reads_as_python_reads_it(protocol: int, value: Any, chunk: int) -> None:
     before, opcodes.CHUNK = opcodes.CHUNK, chunk  # type: ignore[misc]
     try:
