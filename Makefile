@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 DEMO := fixtures/evaluate_with_metrics.py
 # What `make quick` runs, the tests that most changes break first.
 QUICK := tests/test_cases.py tests/test_answers.py tests/test_rules.py tests/test_lowering.py tests/test_fixing_*.py
+# What is compiled is kept: else each of the many processes that tests start would compile the linter anew.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test docs lint types format clean
@@ -49,11 +51,11 @@ demo: $(BIN)/gpulint
 
 ## the labelled programs, the rules' examples, lowering and fixing: half a minute
 quick: $(BIN)/.test-extra
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" $(QUICK)
+	$(PYTEST) -m "not slow" $(QUICK)
 
 ## the test suite, with ruff and mypy
 test: $(BIN)/.test-extra lint types
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(PYTEST)
 
 ## the documentation site, in site/: open site/index.html
 docs: $(BIN)/.docs-extra

@@ -1,7 +1,6 @@
 """Holds `gpulint snapshot` to a GPU: real snapshots read, and what the model predicts against what really was reserved.
 
     python benchmarks/snapshots.py --out DIR            # on a GPU: about four minutes
-    python benchmarks/snapshots.py --out DIR --fake     # no GPU: the model plays torch, to try the script
     python benchmarks/snapshots.py --out DIR --read FILE  # no GPU: how long a snapshot takes to read, and how much memory
 
 Writes DIR/snapshots.json and a few small snapshots, gzipped. A part that fails is recorded and does not end the others.
@@ -89,8 +88,8 @@ print(json.dumps({
 class Bench:
     """The parts, and what came of each."""
 
-    def __init__(self, out: Path, scratch: Path, fake: bool) -> None:
-        self.out, self.scratch, self.fake = out, scratch, fake
+    def __init__(self, out: Path, scratch: Path) -> None:
+        self.out, self.scratch = out, scratch
         self.found: dict[str, Any] = {"hardware": hardware(), "errors": {}, "predictions": [], "read": {}}
 
     def part(self, name: str, work: Callable[[], None]) -> None:
@@ -112,7 +111,7 @@ class Bench:
         environment = {k: v for k, v in os.environ.items() if k not in (OLD, NEW)}
         if settings:
             environment[OLD] = settings
-        script = HERE / ("_snapshot_fake.py" if self.fake else "_snapshot_child.py")
+        script = HERE / "_snapshot_child.py"
         done = subprocess.run(
             [sys.executable, str(script), workload, snapshot, *more],
             env=environment,
@@ -253,13 +252,12 @@ class Bench:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--fake", action="store_true")
     parser.add_argument("--only", help="only this workload, to try the script")
     parser.add_argument("--read", type=Path, metavar="FILE", help="only read this snapshot, and measure that")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="snapshots-") as folder:
-        bench = Bench(given.out, Path(folder), given.fake)
+        bench = Bench(given.out, Path(folder))
         if given.read is not None:
             bench.part("read", lambda: bench.read(given.read))
             return 1 if bench.found["errors"] else 0

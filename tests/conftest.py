@@ -21,13 +21,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The first measures times.
 LONGEST = (
     "test_fixtures_run.py",
+    "test_answers.py",
     "test_safe_fixes.py",
     "test_workers_tried.py",
     "test_site.py",
     "test_suites.py",
     "test_torchrun.py",
     "test_cli_check.py",
-    "test_answers.py",
     "test_operator_run.py",
     "test_programs.py",
     "test_trying.py",
@@ -52,8 +52,8 @@ LONGEST = (
     "test_evidence.py",
     "test_wheel.py",
 )
-# The cases of a question are looked into once, by one worker: for their answers, and then for their findings.
-OF_A_QUESTION = re.compile(r"test_(?:answers|cases|selection_alone)\.py::\w+\[(\w+)")
+# The cases of a question are looked into once, by one worker: for their answers, then for their findings and fixes.
+OF_A_QUESTION = re.compile(r"(?:test_(?:answers|cases|selection_alone)\.py::|::test_programs_)\w+\[(\w+)")
 
 
 # What the command remembers of the programs of tests is nothing for the cache of whoever runs them.

@@ -16,7 +16,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 _DEPTH = 4
-_LONGEST = 4000  # events of one trace: what differs does so long before
+ENOUGH = 300  # events of one trace: what differs does so long before
 
 
 def fingerprint(tensor: torch.Tensor) -> list[Any]:
@@ -54,6 +54,10 @@ def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
             yield from tensors_in(part, depth - 1)
 
 
+class Enough(BaseException):
+    """Ends a program that has told what it does, however long it would go on."""
+
+
 class Recorder:
     """Writes events down between `begin` and `end`."""
 
@@ -65,11 +69,14 @@ class Recorder:
 
     def end(self) -> list[Any]:
         events, self.events = self.events or [], None
-        return events[:_LONGEST]
+        return events
 
     def note(self, kind: str, *what: Any) -> None:
-        if self.events is not None and len(self.events) < _LONGEST:
-            self.events.append([kind, *what])
+        if self.events is None:
+            return
+        self.events.append([kind, *what])
+        if len(self.events) >= ENOUGH:
+            raise Enough
 
     def before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         self.note("gradients", [written(p.grad) for p in _parameters(optimizer)])

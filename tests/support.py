@@ -32,10 +32,15 @@ CLEAN = "import torch\n\nprint(torch.zeros(3).sum())\n"
 
 # Arguments for fixtures that would take seconds of each of their many runs.
 _LESS = {
-    "distill_teacher": ("--batch-size", "8"),
-    "cache_clearing_loop": ("--batch-size", "8"),
+    "distill_teacher": ("--batch-size", "4", "--steps", "6"),
+    "cache_clearing_loop": ("--batch-size", "4"),
     "clear_memory_helper": ("--hidden", "8"),
-    "half_precision_scoring": ("--vocabulary", "2000"),
+    "evaluate_with_metrics": ("--epochs", "1"),
+    "feature_extraction": ("--epochs", "1", "--images", "160"),
+    "gan_undetached": ("--steps", "20"),
+    "half_precision_scoring": ("--vocabulary", "2000", "--width", "64", "--batches", "8"),
+    "model_sweep": ("--steps", "6", "--batch-size", "8"),
+    "train": ("--epochs", "1"),  # the project
 }
 
 

@@ -472,7 +472,7 @@ def test_interrupt(project: Path) -> None:
 
 
 def test_reader_that_goes_away(project: Path) -> None:
-    for number in range(160):  # more than a pipe holds
+    for number in range(110):  # more than a pipe holds
         (project / f"more{number}.py").write_text(HELD)
     command = f"{sys.executable} -m gpulint . | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(

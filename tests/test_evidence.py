@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from gpulint.rules import all_rules
 
 from gpulint.analysis.torch.allocator import bad_options
@@ -24,7 +24,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def evidence(*arguments: str) -> str:
     command = [sys.executable, str(BENCHMARKS / "evidence.py"), "--device", "cpu", "--quick", "--steps", "1"]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, timeout=250)
+    done = warm.run_torch([*command, *arguments], capture_output=True, text=True, check=False, timeout=250)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -20,7 +20,7 @@ from gpulint.source.edits import BOM, apply_edits
 
 settings.register_profile(
     "fixing",
-    max_examples=100,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )

@@ -1,6 +1,6 @@
 """Runs small programs on the CPU and tells what they did and what came of them.
 
-`python trial.py PLAN RESULTS` reads a JSON list of `{"name", "path", "script", "card"}`. Of a program its module is run, then each of
+`python trial.py PLAN RESULTS` reads a JSON list of `{"name", "path", "script", "card", "arguments"}`. Of a program its module is run, then each of
 its functions and methods on made-up arguments; of a script it is run as `__main__`, cut short. What they left is written as
 JSON by name: the events that `recording` tells of, what was returned, printed and kept; for what did not run, the kind of error.
 
@@ -18,7 +18,6 @@ import gc
 import importlib.util
 import inspect
 import io
-import itertools
 import json
 import os
 import random
@@ -31,14 +30,13 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import torch
 from pretended import PretendedCard, is_device, mark
-from recording import Recorder, recording, tensors_in, written
+from recording import Enough, Recorder, recording, tensors_in, written
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
@@ -53,6 +51,7 @@ _SHORT = 4
 # Functions that give a loss, or a part of one: their callers go backward.
 _GIVES_LOSS = re.compile(r"(?i)loss|forward|step|objective|penalty|energy")
 _card: list[bool] = []  # filled while a program runs on a pretended card
+_ticks: list[int] = []
 _PART_OF_STATE = (torch.Tensor, int, float, str, bool, list, tuple, dict)
 
 
@@ -289,6 +288,7 @@ def _outcome(
     """What a call did: its events, even where it raised, and what it left."""
     torch.manual_seed(0)
     random.seed(0)
+    _ticks.clear()
     torch.set_grad_enabled(True)
     recorder.begin()
     left: dict[str, Any] = {}
@@ -300,9 +300,10 @@ def _outcome(
                 _go_back(result, nets, recorder)
             left = {"returned": written(result), "kept": written(state()), "printed": printed.getvalue()}
             left["grad"] = torch.is_grad_enabled()
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, Enough) as error:
         # What catches everything on the way, as `load_state_dict` does, gives the end of time another name.
-        kind = "TimeoutError" if printed.over else type(error).__name__
+        cut = printed.over or isinstance(error, Enough)
+        kind = "TimeoutError" if cut else type(error).__name__
         left = {"error": kind, "text": str(error)[:200]}
     return {"events": recorder.end(), **left}
 
@@ -392,7 +393,7 @@ def _open_names(tree: ast.Module) -> list[str]:
     return [name for name in read if name not in bound]
 
 
-def _script(path: str, recorder: Recorder) -> dict[str, Any]:
+def _script(path: str, given: list[str], recorder: Recorder) -> dict[str, Any]:
     """The outcome of a whole script with the modules of its folder, in a directory of its own."""
     script = Path(path)
     before, known, arguments = set(sys.modules), list(sys.path), sys.argv
@@ -400,7 +401,7 @@ def _script(path: str, recorder: Recorder) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         sys.path.insert(0, str(script.parent))
-        sys.argv = [path]
+        sys.argv = [path, *given]
         try:
             return {"<script>": _outcome("<script>", lambda: _run(path), [], lambda: None, recorder, 20)}
         finally:
@@ -472,8 +473,10 @@ def _repeated(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     return fill
 
 
-def _tick(count: Iterator[int]) -> float:
-    return next(count) / 1000
+def _tick() -> float:
+    """A clock that ticks with each look at it, from the beginning for each function."""
+    _ticks.append(1)
+    return len(_ticks) / 1000
 
 
 def _no_network(*_: Any, **__: Any) -> Any:
@@ -494,9 +497,9 @@ def main(plan: str, results: str) -> None:
         *a,
         k.get("device"),
     )
-    # Clocks that tick with each look at them, so that what a program prints of them is the same each time.
+    # What a program prints of its clocks is the same each time.
     for name in ("time", "perf_counter", "monotonic"):
-        setattr(time, name, partial(_tick, itertools.count()))
+        setattr(time, name, _tick)
     torch.cuda.synchronize = lambda *_: None
     for name in ("uniform_", "normal_"):
         setattr(torch.Tensor, name, _repeated(getattr(torch.Tensor, name)))
@@ -512,7 +515,7 @@ def main(plan: str, results: str) -> None:
             gc.collect()
             gc.freeze()  # programs that collect garbage would look through what all before them left to be told
             found[trial["name"]] = (
-                _script(path, recorder)
+                _script(path, trial["arguments"], recorder)
                 if trial["script"]
                 else _program(path, absent, recorder, trial["card"])
             )

@@ -1,4 +1,4 @@
-"""Programs before and after their fixes, run by `trial` on both cores, and what the fixes changed."""
+"""Programs before and after their fixes, run by `trial`, and what the fixes changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -18,7 +17,6 @@ import warm
 TRIAL = Path(__file__).parent / "trial.py"
 _FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|\bnan\b|\binf\b")
 _GRAPH = re.compile(r",\s+grad_fn=<\w+>|,\s+requires_grad=True")
-_SEPARATE = 2  # processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +27,17 @@ class Trial:
     path: Path
     script: bool = False
     card: bool = False
+    arguments: tuple[str, ...] = ()
 
 
 def run(trials: list[Trial], folder: Path) -> dict[str, dict[str, Any]]:
     """What came of each function of each program, by name. Raises CalledProcessError where a run breaks off."""
-    # The slowest are whole scripts: dealt out in turn, each process gets half of them.
-    ordered = sorted(trials, key=lambda trial: not trial.script)
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    started: list[tuple[subprocess.Popen[str], Path]] = []
-    for number in range(_SEPARATE):
-        share = ordered[number::_SEPARATE]
-        plan, results = folder / f"plan{number}.json", folder / f"results{number}.json"
-        plan.write_text(json.dumps([{**asdict(one), "path": str(one.path)} for one in share]))
-        command = [sys.executable, str(TRIAL), str(plan), str(results)]
-        started.append(
-            (warm.TorchPopen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True), results)
-        )
-    found: dict[str, dict[str, Any]] = {}
-    for process, results in started:
-        _, told = process.communicate(timeout=600)
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, process.args, stderr=told)
-        found |= json.loads(results.read_text(encoding="utf-8"))
+    plan, results = folder / "plan.json", folder / "results.json"
+    plan.write_text(json.dumps([{**asdict(one), "path": str(one.path)} for one in trials]))
+    command = [sys.executable, str(TRIAL), str(plan), str(results)]
+    warm.run_torch(command, cwd=folder, env=env, check=True, timeout=280)
+    found: dict[str, dict[str, Any]] = json.loads(results.read_text(encoding="utf-8"))
     return found
 
 

@@ -334,9 +334,13 @@ class TestTimeline:
     def read(self, folder, name: str = "gpulint-run.json") -> RunResult:
         return RunResult.from_json(json.loads((folder / name).read_text()))
 
-    def test_samples(self, tmp_path) -> None:
-        done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05"))
+    def test_samples_and_no_folder_is_left(self, tmp_path) -> None:
+        place = tmp_path / "temporary"
+        place.mkdir()
+        environment = {**os.environ, "TMPDIR": str(place)}
+        done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05"), env=environment)
         assert done.returncode == 0, done.stderr
+        assert os.listdir(place) == []
         result = self.read(tmp_path)
         (rank,) = result.ranks
         assert result.end.reason == "finished"
@@ -353,13 +357,6 @@ class TestTimeline:
         (tmp_path / "1.jsonl").write_text("\n".join(map(json.dumps, notes)))
         (read,) = timeline.read_notes(tmp_path)
         assert [sample["seconds"] for sample in read.samples] == [0.1, 0.101, 0.2]
-
-    def test_no_report_is_left_without_asking(self, tmp_path) -> None:
-        done = subprocess.run(
-            [*RUN, "--", sys.executable, "-c", "import torch"], capture_output=True, cwd=tmp_path
-        )
-        assert (done.returncode, os.listdir(tmp_path)) == (0, [])
-        assert b"host memory up to" in done.stderr
 
     def test_the_page_speaks_of_samples_and_not_of_steps(self, tmp_path) -> None:
         done = python(TRAINING, cwd=tmp_path, options=("--interval", "0.05", "--report", "run.html"))
@@ -386,11 +383,14 @@ class TestTimeline:
         assert "the host's memory is exhausted" in done.stderr
         assert self.read(tmp_path).ranks[0].end.reason == "raised"
 
-    def test_oom_in_a_thread(self, tmp_path) -> None:
+    def test_oom_in_a_thread_leaves_no_report_without_asking(self, tmp_path) -> None:
         code = "import threading, torch; t = threading.Thread(target=lambda: torch.empty(1 << 50)); t.start(); t.join()"
-        done = python(code, cwd=tmp_path)
-        assert done.returncode == 0
+        done = subprocess.run(
+            [*RUN, "--", sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+        )
+        assert (done.returncode, os.listdir(tmp_path)) == (0, [])
         assert "host's memory" in done.stderr
+        assert "host memory up to" in done.stderr
 
     def test_a_killed_program_leaves_what_was_noted(self, tmp_path) -> None:
         code = TRAINING + "\ntime.sleep(1.5)\nimport os; os.kill(os.getpid(), 9)"
@@ -418,12 +418,6 @@ class TestTimeline:
         run("sh", "-c", script, cwd=tmp_path, options=("--interval", "0.05", "--report", "r.json"))
         ranks = self.read(tmp_path, "r.json").ranks
         assert [(rank.rank, rank.world_size) for rank in ranks] == [(0, 2), (1, 2)]
-
-    def test_no_folder_is_left(self, tmp_path) -> None:
-        place = tmp_path / "temporary"
-        place.mkdir()
-        python(TRAINING, cwd=tmp_path, env={**os.environ, "TMPDIR": str(place)})
-        assert os.listdir(place) == []
 
 
 @pytest.mark.parametrize(

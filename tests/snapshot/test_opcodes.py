@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from gpulint.snapshot import opcodes
+from gpulint.snapshot import limits, opcodes
 from gpulint.snapshot.memo import NotPlainData
 from gpulint.snapshot.opcodes import Machine
 
@@ -46,7 +46,7 @@ PLAIN = some.recursive(
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 @given(value=PLAIN, chunk=some.sampled_from([80, 131, 1 << 20]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_plain_data_reads_as_python_reads_it(protocol: int, value: Any, chunk: int) -> None:
     before, opcodes.CHUNK = opcodes.CHUNK, chunk  # type: ignore[misc]
     try:
@@ -126,19 +126,24 @@ _TEXT = b"X\x00\x00\x10\x00" + bytes(1 << 20)  # 1 MiB
 @pytest.mark.parametrize(
     ("start", "again", "most"),
     [
-        (b"", b"N" * 1000, 3000),
-        (b"", b"(" * 1000, 3000),
-        (b"", b"]" * 1000, 3000),
-        (b"N", b"]\x940" * 1000, 3000),  # lists that are numbered and thrown away
+        (b"", b"N" * 1000, 200),
+        (b"", b"(" * 1000, 200),
+        (b"", b"]" * 1000, 200),
+        (b"N", b"]\x940" * 1000, 200),  # lists that are numbered and thrown away
         (b")", b"\x85" * 1000, 1),  # tuples in one another: Python crashes where it hashes them
-        (b"}N", b"(NNt0" * 1000, 20_000),
-        (b"(", _TEXT, 1000),
+        (b"}N", b"(NNt0" * 1000, 1250),
+        (b"(", _TEXT, 64),
         (b"", b"X\xff\xff\xff\x7f", 1),
     ],
     ids=["values", "marks", "lists", "numbered", "nested", "tuples", "texts", "text"],
 )
-def test_what_would_fill_the_memory_is_refused(start: bytes, again: bytes, most: int) -> None:
-    """Without taking much of it."""
+def test_what_would_fill_the_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, start: bytes, again: bytes, most: int
+) -> None:
+    """Without taking much of it. A sixteenth of what may be taken does here."""
+    for name, limit in (("_MOST_BYTES", 1 << 29), ("_MOST_WAITING", 1 << 20), ("_MOST_OPEN", 1 << 20)):
+        assert getattr(limits, name) == limit
+        monkeypatch.setattr(limits, name, limit >> 4)
     file = _Endless(b"\x80\x04" + start, again)
     with pytest.raises(NotPlainData, match=r"snapshot|text of"):
         Machine(file, _AsItIs()).load()
