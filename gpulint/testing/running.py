@@ -322,7 +322,7 @@ class Running:
         """Skips the test where it asks for a GPU and there is none."""
         if asked != "cuda":
             return
-        from gpulint.runtime.observing.watching import has_cuda
+        from gpulint.runtime.observing.machine import has_cuda
 
         if not has_cuda():
             pytest.skip(f"gpu_memory: this test asks for a GPU, and {no_cuda()}")

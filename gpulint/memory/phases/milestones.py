@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import json
 import logging
 import os
 import sys
 import time
 import weakref
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 from gpulint.memory.device import tell, torch_module
 from gpulint.memory.figures import MemoryStats, stats
+from gpulint.runtime.probes import hooks
 from gpulint.units import format_bytes
 
 
@@ -224,56 +225,30 @@ class _Hooks:
         self._epochs = 0
         self._current_loader: weakref.ref[Any] | None = None
         self._training_loader: weakref.ref[Any] | None = None
-        self._removers: list[Any] = []
+        self._undo = ExitStack()
 
     def count_steps(self) -> None:
         """Watch optimizer steps alone."""
         torch_module()
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-
-        self._removers.append(register_optimizer_step_post_hook(self._after_step).remove)
+        self._undo.callback(hooks.optimizers(stepped=self._after_step))
 
     def install(self) -> None:
         self.count_steps()
         torch = torch_module()
-        module = torch.nn.modules.module
-        self._removers += [
-            module.register_module_forward_pre_hook(self._before_forward).remove,
-            module.register_module_forward_hook(self._after_forward, always_call=True).remove,
-            self._wrap(torch.utils.data.DataLoader, "__iter__", before=self._before_loader),
-            self._wrap(torch, "save", before=self._before_save, after=self._after_save),
-        ]
+        for undo in (
+            hooks.modules(self._before_forward, self._after_forward),
+            hooks.around(torch.utils.data.DataLoader, "__iter__", self._before_loader),
+            hooks.around(torch, "save", self._before_save, self._after_save),
+        ):
+            self._undo.callback(undo)
 
     def remove(self) -> None:
         self._end_validation()
-        for remove in self._removers:
-            remove()
-        self._removers = []
-
-    def _wrap(self, owner: Any, name: str, before: Any = None, after: Any = None) -> Any:
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if before is not None:
-                before(*args, **kwargs)
-            result = original(*args, **kwargs)
-            if after is not None:
-                after(*args, **kwargs)
-            return result
-
-        setattr(owner, name, wrapped)
-
-        def undo() -> None:
-            # Somebody may have wrapped it again since; taking theirs away is not ours to do.
-            if getattr(owner, name) is wrapped:
-                setattr(owner, name, original)
-
-        return undo
+        self._undo.close()
 
     # -- events ----------------------------------------------------------------------------------------------
 
-    def _before_forward(self, module: Any, _: Any) -> None:
+    def _before_forward(self, module: Any) -> None:
         self._depth += 1
         # A criterion is a module too, and holds no parameters.
         if self._depth > 1 or next(module.parameters(), None) is None:
@@ -290,10 +265,10 @@ class _Hooks:
                 self._monitor.epoch(self._epochs)
         self._training_loader = self._current_loader or self._training_loader
 
-    def _after_forward(self, *_: Any) -> None:
+    def _after_forward(self, _: Any) -> None:
         self._depth = max(0, self._depth - 1)
 
-    def _after_step(self, optimizer: Any, *_: Any) -> None:
+    def _after_step(self, optimizer: Any) -> None:
         self._depth = 0  # a forward that raised between its hooks must not hide all later ones
         if self._stepping is None:
             self._monitor.milestone("first optimizer step", type(optimizer).__name__)
@@ -303,7 +278,7 @@ class _Hooks:
         if self._stepping() is optimizer:
             self._monitor.step()
 
-    def _before_loader(self, loader: Any, *_: Any) -> None:
+    def _before_loader(self, loader: Any) -> None:
         training = self._training_loader() if self._training_loader is not None else None
         if training is loader:
             self._end_validation()
@@ -315,7 +290,7 @@ class _Hooks:
     def _before_save(self, *_: Any, **__: Any) -> None:
         self._end_validation()
 
-    def _after_save(self, _: Any = None, target: Any = None, *__: Any, **named: Any) -> None:
+    def _after_save(self, _: Any, __: Any = None, target: Any = None, *___: Any, **named: Any) -> None:
         """An open file has its name too, and so has the one that `save_checkpoint` writes."""
         target = named.get("f", target)
         path = getattr(target, "name", target) if hasattr(target, "write") else target

@@ -138,6 +138,6 @@ def _environment(session: Session) -> Environment:
     }
     if session.torch is None or session.probe is None:
         return Environment(**base)
-    from gpulint.runtime.observing import watching
+    from gpulint.runtime.observing import machine
 
-    return Environment(**base, **watching.environment(session.probe.name))
+    return Environment(**base, **machine.environment(session.probe.name))

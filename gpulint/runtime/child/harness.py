@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -24,6 +25,7 @@ from gpulint.runtime.child.stopping import Stop, Stopping
 from gpulint.runtime.child.touching import Touching
 from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.observing.stepping import Stepper
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import has_parameters
 from gpulint.runtime.record.result import End, Named, Options, RankResult, Site, StepKind
@@ -72,7 +74,7 @@ class Harness:
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
         self._main = threading.get_ident()
-        self._undo: list[Callable[[], None]] = []
+        self._undo = ExitStack()
 
     # -- start and stop --------------------------------------------------------------------------------------
 
@@ -158,7 +160,7 @@ class Harness:
 
     def _watch_torch(self, torch: Any) -> None:
         from gpulint.runtime.child.peaking import Peaking
-        from gpulint.runtime.observing import watching
+        from gpulint.runtime.observing import machine
         from gpulint.runtime.observing.forwards import Forwards
 
         session = self._session
@@ -166,26 +168,29 @@ class Harness:
         session.torch = torch
         folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         session.frames.foreign = (folder,)
-        if session.options.device == "cuda" and not watching.has_cuda():
-            self.report(End("no-device", watching.why_no_cuda(session.options.limited)))
+        if session.options.device == "cuda" and not machine.has_cuda():
+            self.report(End("no-device", machine.why_no_cuda(session.options.limited)))
             self._stopping.raise_stop()
-        session.probe = watching.make_probe(session.options.device, session.frames)
+        session.probe = machine.make_probe(session.options.device, session.frames)
         session.peaking = Peaking(session, session.options.peaks)
         session.peaking.prepare()
         if session.options.snapshot and hasattr(session.probe, "keep_history"):
             session.probe.keep_history()
-        self._undo.append(
-            watching.watch_optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped)
-        )
-        self._undo.append(watching.watch_scalers(self._optimizer_stepped))
-        self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
-        self._undo.append(watching.watch_replays(self._replayed))
-        self._undo.append(
-            watching.watch_backwards(
-                session.peaking.backward_begins, session.peaking.backward_ended, self._backward
-            )
-        )
-        self._undo.append(watching.watch_gradients(self._differentiated))
+        for undo in (
+            hooks.optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped),
+            hooks.skipped_steps(self._optimizer_stepped),
+            hooks.loaders(self._batch, self._pass_ended, self._loading),
+            hooks.replays(self._replayed),
+            hooks.around(
+                torch.autograd,
+                "backward",
+                session.peaking.backward_begins,
+                self._backward,
+                session.peaking.backward_ended,
+            ),
+            hooks.around(torch.autograd, "grad", after=self._differentiated),
+        ):
+            self._undo.callback(undo)
         if session.options.trial is not None:
             from gpulint.runtime.trying.recorder import Recorder
 
@@ -193,7 +198,7 @@ class Harness:
                 seeding.seed_torch(torch, session.seed)
             session.recorder = Recorder()
             session.recorder.start()
-            self._undo.append(session.recorder.stop)
+            self._undo.callback(session.recorder.stop)
         session.forwards = Forwards(session.frames, self._forward, session.probe.allocated)
         session.forwards.start()
         session.probe.start()
@@ -222,9 +227,7 @@ class Harness:
         marks._listener = marks._windows = None
         if self._session.forwards is not None:
             self._session.forwards.stop()
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._undo.close()
 
     # -- events of the script --------------------------------------------------------------------------------
 
@@ -383,14 +386,14 @@ class Harness:
         if self._passes.pop(iterator, 0) and self._session.lingering is not None:
             self._session.lingering.loop_is_over()
 
-    def _backward(self) -> None:
+    def _backward(self, *_: Any, **__: Any) -> None:
         """Where a script has no optimizer of torch's, and so updates by hand, its backwards are the steps; so are they within one
         optimizer's step that goes on and on, as LBFGS does with its closure."""
         self._forwarded = set()
         self._went_backward = True
         self._updates()
 
-    def _differentiated(self) -> None:
+    def _differentiated(self, *_: Any, **__: Any) -> None:
         """`torch.autograd.grad` was called: as good as a backward where there is none."""
         if not self._went_backward:
             self._updates()
@@ -428,7 +431,7 @@ class Harness:
             self._happens(sys._getframe(1))
             self._steps.begin_other_training(optimizer)
 
-    def _optimizer_steps(self) -> None:
+    def _optimizer_steps(self, optimizer: Any) -> None:
         """An optimizer begins a step."""
         if threading.get_ident() == self._main:
             self._closures = 0

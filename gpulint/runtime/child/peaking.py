@@ -56,7 +56,7 @@ class Peaking:
             self._at_step = probe.peak()
             probe.crests.split()
 
-    def backward_begins(self) -> None:
+    def backward_begins(self, *_: Any, **__: Any) -> None:
         """What autograd allocates in a thread of its own is the line's that asks for it."""
         self._backwards += 1  # one may call another: checkpoints do
         probe = self._session.probe

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.record.recording import MOST, Position, Recording, Weight
 from gpulint.runtime.trying import weighing
 
@@ -64,7 +65,6 @@ class Recorder:
         self._weights: list[Weight] = []
         self._notes: list[str] = []
         self._seen: set[int] = set()
-        self._undo: list[Callable[[], None]] = []
         self._inside = 0  # backwards within a backward belong to the one around them
 
     # -- how far ---------------------------------------------------------------------------------------------
@@ -92,21 +92,14 @@ class Recorder:
 
     def start(self) -> None:
         """Watch what goes backward."""
-        autograd = torch.autograd
-        plain = autograd.backward, autograd.grad
-        autograd.backward = self._backward(plain[0])
-        autograd.grad = self._grad(plain[1])
-
-        def undo() -> None:
-            autograd.backward, autograd.grad = plain
-
-        self._undo.append(undo)
+        self._undo = hooks.together(
+            hooks.around(torch.autograd, "backward", self._begins, ended=self._ended),
+            hooks.around(torch.autograd, "grad", self._begins, self._gave, self._ended),
+        )
 
     def stop(self) -> None:
         """Put the originals back."""
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._undo()
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has stepped: note what that made of its weights."""
@@ -118,33 +111,16 @@ class Recorder:
         with _aside():
             self._norms.add(_quietly(functools.partial(weighing.norm_of, optimizer)))
 
-    def _backward(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(plain)
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            self._note(tensors)
-            with self._within():
-                return plain(tensors, *args, **kwargs)
-
-        return backward
-
-    def _grad(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(plain)
-        def grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            self._note(outputs)
-            with self._within():
-                found = plain(outputs, *args, **kwargs)
-            self._note(found)
-            return found
-
-        return grad
-
-    @contextlib.contextmanager
-    def _within(self) -> Iterator[None]:
+    def _begins(self, *args: Any, tensors: Any = None, outputs: Any = None, **_: Any) -> None:
+        """A backward, or a `torch.autograd.grad`, of the first argument, whatever its name."""
+        self._note(args[0] if args else outputs if tensors is None else tensors)
         self._inside += 1
-        try:
-            yield
-        finally:
-            self._inside -= 1
+
+    def _ended(self) -> None:
+        self._inside -= 1
+
+    def _gave(self, found: Any, *_: Any, **__: Any) -> None:
+        self._note(found)
 
     def _note(self, tensors: Any) -> None:
         if self._inside or torch.compiler.is_compiling() or _is_capturing():
