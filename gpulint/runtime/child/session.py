@@ -111,6 +111,11 @@ class Session:
         """Whether the GPU shall be measured, and the script has nothing on it."""
         return self.options.device == "cuda" and self.probe is not None and not self.probe.used()
 
+    @property
+    def sees_births(self) -> bool:
+        """Whether what is born now will be known by its line."""
+        return self.attributing or self.calls.sampling or self.probe.name != "cuda-allocator"
+
     def watch_more(self, sampling: bool) -> None:
         """Watch closely while steps are sampled; between, watch for what is to come alone."""
         self.lines.sampling = self.calls.sampling = sampling

@@ -168,8 +168,12 @@ class CudaProbe:
             torch._C._cuda_resetPeakMemoryStats(device)
         self._tops.begin("mark")
         if wanted or self._affordable():
-            self._snapshots.append((number, self._timed_snapshot()))
+            self.attribute(number)
         return Figures(*totals)
+
+    def attribute(self, mark: int) -> None:
+        if self._started and (not self._snapshots or self._snapshots[-1][0] != mark):
+            self._snapshots.append((mark, self._timed_snapshot()))
 
     def _in_use(self) -> list[int]:
         """The devices that had memory at an early mark; before the first mark, those that have it now."""

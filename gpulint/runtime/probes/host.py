@@ -352,6 +352,9 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.begin_peak("mark")
         return figures
 
+    def attribute(self, mark: int) -> None:
+        """Nothing to do: every mark is."""
+
     def settle(self) -> None:
         """Nothing to do: deaths are seen when they happen."""
 
