@@ -14,10 +14,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint.testing import failures
+from gpulint.memory.errors import empty_frames
 from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limits_of, syncs_of
 from gpulint.testing.held import Change, Peaks
 from gpulint.testing.settings import Settings
+
+_FAILED: pytest.StashKey[list[BaseException]] = pytest.StashKey()
+
+
+def remember(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """A phase of a test has ended: by its exception, if by one."""
+    if call.excinfo is not None:
+        item.stash.setdefault(_FAILED, []).append(call.excinfo.value)
+
+
+def let_go(item: pytest.Item) -> None:
+    """Clear the frames of all exceptions that phases of this test ended by; the exceptions and their tracebacks stay."""
+    for error in item.stash.get(_FAILED, []):
+        empty_frames(error)
+    item.stash[_FAILED] = []
+    last = getattr(sys, "last_value", None)
+    if isinstance(last, BaseException):
+        empty_frames(last)
+
 
 if TYPE_CHECKING:
     from gpulint.testing.devices import Device
@@ -176,7 +195,7 @@ class Running:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Wrapper:
         report = yield
-        failures.remember(item, call)
+        remember(item, call)
         if call.when == "call" and _PEAK in item.stash:
             report.gpulint_peak = item.stash[_PEAK]
             del item.stash[_PEAK]
@@ -184,7 +203,7 @@ class Running:
 
     def _let_go(self, item: pytest.Item) -> None:
         if self._settings.clears_frames and "torch" in sys.modules:
-            failures.let_go(item)
+            let_go(item)
 
     def pytest_sessionfinish(self) -> None:
         if self._leaks is not None:

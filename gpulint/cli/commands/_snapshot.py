@@ -47,7 +47,7 @@ def perform(request: Given) -> int:
 
 def _write(request: Given, summaries: list[Summary], differences: list[Difference]) -> None:
     from gpulint.reports.page import page
-    from gpulint.reports.snapshot.report import as_json, document
+    from gpulint.reports.snapshot import as_json, document
     from gpulint.reports.terminal import write
 
     if request.output_format == "json":
