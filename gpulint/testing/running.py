@@ -19,25 +19,6 @@ from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limi
 from gpulint.testing.held import Change, Peaks
 from gpulint.testing.settings import Settings
 
-_FAILED: pytest.StashKey[list[BaseException]] = pytest.StashKey()
-
-
-def remember(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """A phase of a test has ended: by its exception, if by one."""
-    if call.excinfo is not None:
-        item.stash.setdefault(_FAILED, []).append(call.excinfo.value)
-
-
-def let_go(item: pytest.Item) -> None:
-    """Clear the frames of all exceptions that phases of this test ended by; the exceptions and their tracebacks stay."""
-    for error in item.stash.get(_FAILED, []):
-        empty_frames(error)
-    item.stash[_FAILED] = []
-    last = getattr(sys, "last_value", None)
-    if isinstance(last, BaseException):
-        empty_frames(last)
-
-
 if TYPE_CHECKING:
     from gpulint.testing.devices import Device
     from gpulint.testing.fixtures import Fixtures
@@ -48,6 +29,7 @@ if TYPE_CHECKING:
 
 FIXTURE: Final = "gpu_memory"
 NO_TORCH: Final = "gpu_memory needs torch: pip install gpulint[verify]"
+_FAILED: pytest.StashKey[list[BaseException]] = pytest.StashKey()
 _WATCH: pytest.StashKey[GpuMemory] = pytest.StashKey()
 _METER: pytest.StashKey[Meter] = pytest.StashKey()
 _PEAK: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
@@ -390,3 +372,22 @@ def _is_unittest(item: pytest.Function) -> bool:
     import unittest
 
     return item.cls is not None and issubclass(item.cls, unittest.TestCase)
+
+
+# -- what the tracebacks of failed tests hold
+
+
+def remember(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """A phase of a test has ended: by its exception, if by one."""
+    if call.excinfo is not None:
+        item.stash.setdefault(_FAILED, []).append(call.excinfo.value)
+
+
+def let_go(item: pytest.Item) -> None:
+    """Clear the frames of all exceptions that phases of this test ended by; the exceptions and their tracebacks stay."""
+    for error in item.stash.get(_FAILED, []):
+        empty_frames(error)
+    item.stash[_FAILED] = []
+    last = getattr(sys, "last_value", None)
+    if isinstance(last, BaseException):
+        empty_frames(last)

@@ -68,7 +68,7 @@ class Looks:
 
     def look_at(self, span: Span) -> None:
         """Judge the windows of one kind so far: what is older than the last of them has outlived one."""
-        counts = {series.kind: series.count for series in self._session.series.values()}
+        counts = self._session.counts
         kind = "eval" if span.name == EVALUATION else max(counts, key=lambda kind: counts[kind])
         view = View(kind, (span.begun, *span.ends), 1, window=span.name)
         found = self._see(view)

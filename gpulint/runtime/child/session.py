@@ -76,7 +76,7 @@ class Session:
     def read_relatives(self) -> None:
         """After a step."""
         begin = time.perf_counter()
-        self.relatives.step(sum(series.count for series in self.series.values()))
+        self.relatives.step(self.steps)
         self.looked += time.perf_counter() - begin
 
     def _is_sampling(self) -> bool:
@@ -100,6 +100,16 @@ class Session:
     def fewest_warmup(self) -> int:
         """The steps that warm-up takes at least."""
         return FEWEST_WARMUP if self.options.warmup is None else self.options.warmup
+
+    @property
+    def counts(self) -> dict[StepKind, int]:
+        """Steps of each kind so far, warm-up included."""
+        return {kind: series.count for kind, series in self.series.items()}
+
+    @property
+    def steps(self) -> int:
+        """Steps of any kind so far."""
+        return sum(self.counts.values())
 
     @property
     def sampled(self) -> int:

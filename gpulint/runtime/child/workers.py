@@ -90,7 +90,7 @@ def _begin(worker: Any) -> None:
     if _is_service(worker):
         if not forked:
             _harness.retire()
-        _notice_context(_harness.frames)
+        _notice_context(_harness.session.frames)
         return
     if forked:
         if _harness.has_lost_gpu:
@@ -158,7 +158,11 @@ def _watch_main(harness: Harness) -> None:
 def _notice_pythons(harness: Harness) -> None:
     def starts(_: Any, args: Any, *__: Any, **___: Any) -> None:
         frame = _outside_subprocess(sys._getframe(2))  # past the hook's own
-        if frame is not None and _is_python(args) and harness.frames.is_user(frame.f_code.co_filename):
+        if (
+            frame is not None
+            and _is_python(args)
+            and harness.session.frames.is_user(frame.f_code.co_filename)
+        ):
             place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
             harness.note(f"{place} {UNFOLLOWED}")
 

@@ -20,7 +20,7 @@ import torch
 
 from gpulint.runtime.probes import history, hooks
 from gpulint.runtime.probes.base import Block, Figures, Since, Tops
-from gpulint.runtime.probes.crests import TRACED, CudaCrests, by_site
+from gpulint.runtime.probes.crests import TRACED, CudaCrests, blocks_of, by_site
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place
@@ -345,12 +345,9 @@ def _current(device: int, what: str) -> int:
 def allocated_blocks(segments: Iterable[Any]) -> Iterator[tuple[int, int, int, Any]]:
     """Device, address, bytes and recorded stack of each block that is allocated."""
     for segment in segments:
-        address = segment["address"]
-        for block in segment["blocks"]:
+        for address, block in blocks_of(segment):
             if block["state"] == "active_allocated":
-                where = block.get("address", address)
-                yield segment["device"], where, block["size"], block.get("frames") or ()
-            address += block["size"]
+                yield segment["device"], address, block["size"], block.get("frames") or ()
 
 
 def _segments() -> Any:
