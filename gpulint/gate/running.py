@@ -13,7 +13,7 @@ from gpulint.operator import gpu
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.standing import host_text, idle_text
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.record.gate import Check, ForeignContext, Gate, Limits, Neighbour
+from gpulint.runtime.record.gate import Check, ForeignContext, Gate, Limit, Limits, Neighbour
 from gpulint.runtime.record.peaks import CardUse
 from gpulint.runtime.record.result import End, Progress, RankResult, RunResult
 from gpulint.units import format_bytes
@@ -79,21 +79,12 @@ def checks(verification: Verification, limits: Limits) -> Iterator[Check]:
         yield _check("max-host-drift", "of host memory stay a step", limits.host_drift, grown)
 
 
-def _check(limit: str, what: str, allowed: int, found: Sequence[tuple[int, str]]) -> Check:
+def _check(limit: Limit, what: str, allowed: int, found: Sequence[tuple[int, str]]) -> Check:
     now = sum(size for size, _ in found)
     text = f"{format_bytes(now)} {what}, and {format_bytes(allowed)} may"
     if now > allowed:
         text += f"; most of it: {found[0][1]}"
-    return Check(
-        limit=limit,  # type: ignore[arg-type]
-        status="exceeded" if now > allowed else "within",
-        rank=0,
-        stretch="steps",
-        now=now,
-        allowed=allowed,
-        before=None,
-        text=text,
-    )
+    return Check(limit, "exceeded" if now > allowed else "within", 0, "steps", now, allowed, None, text)
 
 
 OnProgress = Callable[[Progress], None]

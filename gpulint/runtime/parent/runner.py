@@ -20,14 +20,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from gpulint.runtime.parent import firstparty, processes
 from gpulint.runtime.parent.capture import Tail
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
-from gpulint.runtime.record.recording import TrialOptions
 from gpulint.runtime.record.result import (
     CUT_OFF,
     ENDED_WELL,
@@ -36,8 +35,6 @@ from gpulint.runtime.record.result import (
     End,
     EndReason,
     Environment,
-    Lines,
-    Named,
     Options,
     Progress,
     RankResult,
@@ -121,38 +118,20 @@ JOIN_GRACE = 10.0  # seconds that a script may go on once the workers that it ha
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What to run and how. `target` is a script, or a module name with `module`.
+class Run(Options):
+    """What to run and how, besides what the child is told. `target` is a script, or a module name with `module`.
 
     `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
-    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer, and with `cut_epochs`
-    epochs that have trained may end early. `evaluates` says that the program looks as if it evaluated a model, which is
-    worth going on for as well. `peaks` and `limited` are told to the child as they are in `Options`.
     `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
-    it through. `snapshot` is the file that a memory snapshot is written to at the end, empty for none; see `runtime/probes/history.py`.
-    `named` are functions whose calls are steps, or windows, see `naming`.
+    it through. `named` are functions whose calls are steps, or windows, see `naming`.
     """
 
     target: str
     arguments: tuple[str, ...] = ()
-    module: bool = False
     python: str = sys.executable
-    steps: int = 20
-    warmup: int | None = None
-    device: str = "auto"
     timeout: float | None = None
     launch: tuple[str, ...] = ()
-    lines: tuple[Lines, ...] = ()
-    awaited: tuple[Lines, ...] = ()
-    reach: float = 0.0
-    cut_epochs: bool = False
-    evaluates: bool = False
-    peaks: bool = False
-    limited: bool = False
-    trial: TrialOptions | None = None
     capture: bool = False
-    snapshot: str = ""
-    named: tuple[Named, ...] = ()
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -181,13 +160,9 @@ class Run:
 
     def options(self) -> Options:
         """What the child is told."""
-        told = {one.name: getattr(self, one.name) for one in fields(Options) if one.name != "home"}
-        return Options.from_json(Options(**told, home=self._home).to_json())  # read, and so checked
-
-    @property
-    def _home(self) -> str:
         base = self.cwd or os.getcwd()
-        return base if self.module else os.path.dirname(os.path.realpath(os.path.join(base, self.target)))
+        home = base if self.module else os.path.dirname(os.path.realpath(os.path.join(base, self.target)))
+        return Options.from_json({**self.to_json(), "home": home})  # read, and so checked
 
 
 def run(what: Run, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
