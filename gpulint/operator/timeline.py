@@ -151,7 +151,7 @@ def _samples(notes: ProcessNotes) -> Iterable[Sample]:
             seconds=sample["seconds"],
             duration=sample["seconds"] - before,
             peak=rose,
-            **{name: sample.get(name) for name in _FIGURES},
+            **{name: sample.get(name) for name in _FIGURES},  # type: ignore[arg-type]
         )
         before = sample["seconds"]
 
