@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
@@ -38,11 +38,7 @@ class Steps:
 
     def of(self, function: Function) -> tuple[Event, ...]:
         """The events of a function, those of the functions that it calls among them."""
-        found = self._events.get(function)
-        if found is None:
-            self._events[function] = ()
-            found = self._events[function] = tuple(self._find(function))
-        return found
+        return remembered(self._events, function, (), lambda: tuple(self._find(function)))  # type: ignore[no-any-return]
 
     def _find(self, function: Function) -> list[Event]:
         frame = self._evaluator.root(function)
