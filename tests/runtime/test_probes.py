@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from gpulint.runtime.child.inprocess import Watch  # noqa: E402
 from gpulint.runtime.observing import machine  # noqa: E402
+from gpulint.runtime.probes import hooks  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
@@ -209,6 +210,29 @@ def test_a_window_ends_at_a_reading_that_tells_births_apart(monkeypatch):
         assert number not in told
         assert steps.mark_window() == number
         assert number in told
+
+
+def test_a_hook_goes_as_it_came_and_leaves_what_others_have_put_over_it():
+    class Owner:
+        def call(self):
+            return 1
+
+    class Heir(Owner):
+        pass
+
+    def more(original):
+        return lambda self: original(self) + 1
+
+    inherited = hooks.wrap(Heir, "call", more)
+    assert (Owner().call(), Heir().call()) == (1, 2)
+    inherited()
+    assert "call" not in vars(Heir)
+    undo = hooks.wrap(Owner, "call", more)
+    ours = Owner.call
+    Owner.call = theirs = lambda self: 10 * ours(self)
+    undo()
+    assert Owner.call is theirs
+    assert Owner().call() == 20
 
 
 def test_watching_leaves_torch_as_it_was():
