@@ -114,12 +114,9 @@ def _recording(session: Session, end: End) -> Recording | None:
     """What a trial compares. Nothing where the main thread may be at it still."""
     if session.recorder is None or end.reason in ("timeout", "interrupted"):
         return None
-    session.looking = True
-    try:
+    with session.aside():
         recording: Recording = session.recorder.recording()
         return recording
-    finally:
-        session.looking = False
 
 
 def _trends(session: Session) -> list[Trend]:

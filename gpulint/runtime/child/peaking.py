@@ -132,15 +132,12 @@ class Peaking:
     def _look_for_holders(self) -> None:
         """Who keeps what is alive now; asked once, while the variables of the script are there."""
         if self.lines and not self._kept:
-            self._session.looking = True
-            try:
-                self._kept = self._holders()
-            except Exception as error:
-                self._session.notes.append(
-                    f"who keeps memory could not be looked for: {type(error).__name__}: {error}"
-                )
-            finally:
-                self._session.looking = False
+            with self._session.aside():
+                try:
+                    self._kept = self._holders()
+                except Exception as error:
+                    said = f"who keeps memory could not be looked for: {type(error).__name__}: {error}"
+                    self._session.notes.append(said)
 
     def _enter(self, stretch: Stretch) -> None:
         self._stretch = stretch

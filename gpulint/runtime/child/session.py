@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from gpulint.runtime.observing.calls import Calls
@@ -73,11 +73,20 @@ class Session:
         self.seed = 0  # in a trial
         self._rank = int(os.environ.get("RANK", "0"))
 
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """What happens within is our own doing, and its time is not the script's."""
+        begin, within, self.looking = time.perf_counter(), self.looking, True
+        try:
+            yield
+        finally:
+            self.looking = within
+            self.looked += 0.0 if within else time.perf_counter() - begin
+
     def read_relatives(self) -> None:
         """After a step."""
-        begin = time.perf_counter()
-        self.relatives.step(self.steps)
-        self.looked += time.perf_counter() - begin
+        with self.aside():
+            self.relatives.step(self.steps)
 
     def _is_sampling(self) -> bool:
         return self.calls.sampling and not self.looking

@@ -183,13 +183,10 @@ class Stopping:
             self._looks.look(series, 2)
         session.lines.settle()
         if session.peaking is not None:
-            begin = time.perf_counter()
             session.peaking.end_sampling()
-            session.looked += time.perf_counter() - begin
         if session.recorder is not None:
-            begin = time.perf_counter()
-            session.recorder.weigh("after the sampled steps")
-            session.looked += time.perf_counter() - begin
+            with session.aside():
+                session.recorder.weigh("after the sampled steps")
         reach = session.options.reach
         first = min((s.seconds - s.duration for series in trained for s in series.samples), default=0.0)
         sampling = session.marks[-1].seconds - first
