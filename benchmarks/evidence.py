@@ -169,12 +169,12 @@ def measure_in_processes(case: ProcessCase, device: str, size: Size, steps: int)
 
 
 def environment(device: str) -> dict[str, Any]:
-    from gpulint.runtime.observing import watching
+    from gpulint.runtime.observing import machine
 
     probe = "cuda-allocator" if device == "cuda" else "host-storages"
     if device == "cuda":
         torch.cuda.init()  # what has not begun is not asked for its name
-    return watching.environment(probe)
+    return machine.environment(probe)
 
 
 def shown(value: float | None) -> str:

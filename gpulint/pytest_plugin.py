@@ -65,7 +65,7 @@ def _check_machine(asked: settings.Settings) -> None:
     if needed and find_spec("torch") is None:
         raise pytest.UsageError(NO_TORCH)
     if asked.device == "cuda":
-        from gpulint.runtime.observing.watching import has_cuda
+        from gpulint.runtime.observing.machine import has_cuda
 
         if not has_cuda():
             raise pytest.UsageError(f"--gpu-memory-device=cuda asks for a GPU, and {no_cuda()}")

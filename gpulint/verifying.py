@@ -94,13 +94,13 @@ def verify(
     what = Run(
         os.fspath(target),
         tuple(arguments),
-        module,
         os.fspath(python) if python is not None else sys.executable,
-        steps,
-        warmup,
-        device,
         timeout,
         tuple(launch),
+        module=module,
+        steps=steps,
+        warmup=warmup,
+        device=device,  # type: ignore[arg-type]  # checked above
         reach=reach,
         cut_epochs=cut_epochs,
         capture=capture,

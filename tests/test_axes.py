@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from gpulint.reports.svg import BOTTOM, HEIGHT, LEFT, MOST_LABELS, RIGHT, WIDTH, amounts, below
+from gpulint.reports.page import BOTTOM, HEIGHT, LEFT, MOST_LABELS, RIGHT, WIDTH, amounts, below
 
 MIB = 1024**2
 

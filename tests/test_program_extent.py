@@ -11,8 +11,8 @@ from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.driver import analyse
 from gpulint.analysis.file.project import Project
+from gpulint.source.importing import added_folders
 from gpulint.source.program import UNKNOWN_TOP, Top, top_at, top_of
-from gpulint.source.search_path import added_folders
 
 NETWORK = "from torch import nn\n\nclass Network(nn.Module):\n    pass\n"
 

@@ -69,7 +69,7 @@ FLOORS: dict[str, set[str]] = {
     f"{RUNTIME}.probes": below(RUNTIME, "record"),
     f"{RUNTIME}.holding": below(RUNTIME, "record probes") | of_ours("units"),
     f"{RUNTIME}.observing": below(RUNTIME, "record probes"),
-    f"{RUNTIME}.trying": below(RUNTIME, "record"),
+    f"{RUNTIME}.trying": below(RUNTIME, "record probes"),
     f"{RUNTIME}.child": below(RUNTIME, "record probes holding observing trying") | of_ours("marks"),
     f"{RUNTIME}.parent": below(RUNTIME, "record") | of_ours("claims findings units"),
     "gpulint.trial": of_ours("source findings atomic units") | below(RUNTIME, "record parent trying"),

@@ -1,17 +1,18 @@
-"""Notebooks are run as the script of their cells: in order, without IPython's own lines, in a file that is there for as long."""
+"""Notebooks are run as the script of their cells: in order, without IPython's own lines, in a file that is there for as long; what
+was measured of it is told as of the cells."""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 import click
 
-from gpulint.cli._in_cells import InCells
 from gpulint.config import shown_path
 from gpulint.findings import Finding
 from gpulint.lint.cells import CellModule, Places, join
@@ -19,6 +20,69 @@ from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
 from gpulint.trial.applying import NotWritten, encoded, write
 from gpulint.trial.plan import Trial, TrialFix
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class InCells:
+    """From `script` to the cells of `notebook`, both absolute paths: records with a file and a line, and texts that name places."""
+
+    script: str
+    notebook: str
+    places: Places
+
+    def told(self, value: T) -> T:
+        """A record, with all that is in it. A place in the script becomes `book.ipynb:cell 3` and the line in that cell."""
+        moved: Any = self._moved(value)
+        return moved  # type: ignore[no-any-return]
+
+    def _moved(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, tuple):
+            return tuple(map(self._moved, value))
+        if isinstance(value, dict):
+            return {key: self._moved(one) for key, one in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._record(value)
+        return value
+
+    def _record(self, value: Any) -> Any:
+        changes = {
+            field.name: self._moved(getattr(value, field.name)) for field in fields(value) if field.init
+        }
+        if getattr(value, "file", "") == self.script and isinstance(
+            line := getattr(value, "line", None), int
+        ):
+            changes |= self._place(value, line)
+        return replace(value, **changes)
+
+    def _place(self, value: Any, line: int) -> dict[str, Any]:
+        cell, row = self.places.cell(line)
+        changes: dict[str, Any] = {"file": f"{self.notebook}:cell {cell}", "line": row}
+        if hasattr(value, "end_line"):
+            changes["end_line"] = max(row, value.end_line - line + row)
+        if hasattr(value, "lines"):  # those in the same cell: a record has one file
+            cells = map(self.places.cell, value.lines)
+            changes["lines"] = tuple(other for number, other in cells if number == cell)
+        return changes
+
+    def _text(self, text: str) -> str:
+        if os.path.basename(self.script) not in text:
+            return text
+        text = re.sub(rf'File "{re.escape(self.script)}", line (\d+)', self._frame, text)
+        text = re.sub(rf"\b{re.escape(os.path.basename(self.script))}:(\d+)", self._named, text)
+        return text.replace(self.script, self.notebook)
+
+    def _frame(self, found: re.Match[str]) -> str:
+        cell, row = self.places.cell(int(found[1]))
+        return f'File "{self.notebook}:cell {cell}", line {row}'
+
+    def _named(self, found: re.Match[str]) -> str:
+        cell, row = self.places.cell(int(found[1]))
+        return f"{os.path.basename(self.notebook)}:cell {cell}:{row}"
+
 
 # What stands for `files = !ls` asks for something to be called: no shell runs here.
 _HEAD = "_magic_ = lambda *_: []  # what `!command` gives here: no shell runs\n"

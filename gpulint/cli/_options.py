@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,6 +18,9 @@ from gpulint.cli._errors import as_error, say
 from gpulint.cli._grouped import Decorated, codes
 from gpulint.cli._grouped import heading as under
 from gpulint.config import ConfigResolver, Overrides, shown_path
+
+if TYPE_CHECKING:
+    from gpulint.reports.document import Document
 
 CODES = "CODES"
 CONFIDENCE = click.Choice(["high", "medium", "low"])
@@ -171,13 +175,30 @@ def print_last_words(text: str | None) -> None:
         print(words[-20_000:], file=sys.stderr)
 
 
-def write_report(path: str, text: str) -> None:
+def tell(request: Given, document: Callable[[], Document], as_json: Callable[[], dict[str, Any]]) -> None:
+    """Print a report in the format that was asked for."""
+    if request.output_format == "json":
+        print(json.dumps(as_json(), indent=2))
+    elif request.output_format == "markdown":
+        from gpulint.reports.markdown import markdown
+
+        sys.stdout.write(markdown(document()))
+    else:
+        from gpulint.reports.terminal import write
+
+        write(document(), sys.stdout, *on_terminal(request.colour))
+
+
+def write_report(path: str | None, document: Callable[[], Document]) -> None:
     """Write a page to the file that --report names, and say so. Last of all: that the disk is full must cost nobody the rest.
     Raises click.UsageError."""
+    if path is None:
+        return
     from gpulint.atomic import write_atomic
+    from gpulint.reports.page import page
 
     with as_error(click.UsageError, OSError, of=f"--report {path}"):
-        write_atomic(path, text.encode("utf-8"))
+        write_atomic(path, page(document()).encode("utf-8"))
     say(f"report written to {shown_path(os.path.abspath(path))}")
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from gpulint.cli import _verify
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
 from gpulint.cli._job import summarize
-from gpulint.cli._options import on_terminal, print_last_words, write_report
+from gpulint.cli._options import print_last_words, tell, write_report
 from gpulint.cli._verify import Request
+from gpulint.reports.markdown import markdown
+from gpulint.reports.trial import as_json, document
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
 from gpulint.source.notebooks import is_notebook
@@ -34,11 +36,11 @@ def perform(request: Request) -> int:
 def _tried(
     request: Request,
     apply: Callable[[Trial], Trial],
-    tell: Tell,
+    names: Tell,
     as_told: Callable[[Trial], Trial],
 ) -> int:
-    """`apply` writes what pays; `tell` and `as_told` say of findings and of the trial what people know them as."""
-    fixes = fixes_of(_verify.chosen_findings(request), tell)
+    """`apply` writes what pays; `names` and `as_told` say of findings and of the trial what people know them as."""
+    fixes = fixes_of(_verify.chosen_findings(request), names)
     try:
         execute = _executing(request)
         trial = try_fixes(request.named, fixes, execute, request.max_runs, max_drift=request.max_drift)
@@ -56,7 +58,7 @@ def _tried(
     if problem:
         sys.stdout.flush()
         say(problem)
-    _report(request, told)
+    write_report(request.report, partial(document, told, request.dry_run))
     return trial.exit_code
 
 
@@ -80,37 +82,10 @@ def _executing(request: Request) -> Callable[[Run, str], RunResult]:
 
 
 def _tell(request: Request, trial: Trial) -> None:
+    made = partial(document, trial, request.dry_run)
     with while_read():
-        _print(request, trial)
-    summarize(_markdown(request, trial))
+        tell(request, made, partial(as_json, trial))
+    summarize(markdown(made()))
     if trial.failure and trial.before is not None:
         print_last_words(trial.before.stderr or trial.before.end.traceback)
         say(f"{trial.failure}; no fix was tried")
-
-
-def _report(request: Request, trial: Trial) -> None:
-    """The page, where one was asked for."""
-    if request.report is not None:
-        from gpulint.reports.page import page
-        from gpulint.reports.trial import document
-
-        write_report(request.report, page(document(trial, request.dry_run)))
-
-
-def _print(request: Request, trial: Trial) -> None:
-    from gpulint.reports.terminal import write
-    from gpulint.reports.trial import as_json, document
-
-    if request.output_format == "json":
-        print(json.dumps(as_json(trial), indent=2))
-    elif request.output_format == "markdown":
-        sys.stdout.write(_markdown(request, trial))
-    else:
-        write(document(trial, request.dry_run), sys.stdout, *on_terminal(request.colour))
-
-
-def _markdown(request: Request, trial: Trial) -> str:
-    from gpulint.reports.markdown import markdown
-    from gpulint.reports.trial import document
-
-    return markdown(document(trial, request.dry_run))

@@ -17,13 +17,16 @@ import click
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import as_error, say
 from gpulint.cli._job import summarize
-from gpulint.cli._options import Given, on_terminal, print_last_words, say_what_went_to, taken, write_report
+from gpulint.cli._options import Given, print_last_words, say_what_went_to, taken, tell, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
 from gpulint.gate.judging import subject_of
 from gpulint.gate.running import check, run_limited
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
+from gpulint.reports.markdown import markdown
+from gpulint.reports.verify.gate import of_gate
+from gpulint.reports.verify.report import as_json, document
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import OnProgress, verification_of
@@ -86,17 +89,14 @@ def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
 
 def _verified(request: Request, told: Callable[[Verification], Verification]) -> int:
     verification = _measure(request, told)
+    made = of_gate if request.output_format == "markdown" else document
     with while_read():
-        _print(request, verification)
+        tell(request, lambda: made(verification), lambda: as_json(verification))
     if verification.gate is not None:
-        summarize(gate_markdown(verification))
+        summarize(markdown(of_gate(verification)))
     _say_how_it_ended(request, verification)
     written = _say_snapshot(request)
-    if request.report is not None:
-        from gpulint.reports.page import page
-        from gpulint.reports.verify.report import document
-
-        write_report(request.report, page(document(verification)))
+    write_report(request.report, lambda: document(verification))
     return verification.exit_code if written else 2
 
 
@@ -278,26 +278,6 @@ def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
 
 
 # -- output --------------------------------------------------------------------------------------------------
-
-
-def _print(request: Request, verification: Verification) -> None:
-    from gpulint.reports.terminal import write
-    from gpulint.reports.verify.report import as_json, document
-
-    if request.output_format == "json":
-        print(json.dumps(as_json(verification), indent=2))
-    elif request.output_format == "markdown":
-        sys.stdout.write(gate_markdown(verification))
-    else:
-        write(document(verification), sys.stdout, *on_terminal(request.colour))
-
-
-def gate_markdown(verification: Verification) -> str:
-    """How the run stands to its limits, for a pull request or a job's page."""
-    from gpulint.reports.markdown import markdown
-    from gpulint.reports.verify.gate import of_gate
-
-    return markdown(of_gate(verification))
 
 
 def _say_how_it_ended(request: Request, verification: Verification) -> None:

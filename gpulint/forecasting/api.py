@@ -4,14 +4,183 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any, Final
 
-from gpulint.forecasting import batches, changes
 from gpulint.forecasting.cards import Card, card_for
-from gpulint.forecasting.forecasting import judged, recorded
-from gpulint.forecasting.recorder import Program
-from gpulint.forecasting.result import Forecast
+from gpulint.forecasting.forecasting import Recorded, forecast_once, judged, recorded
+from gpulint.forecasting.recorder import ForecastError, Program, record
+from gpulint.forecasting.recording import Recording
+from gpulint.forecasting.replaying import replay
+from gpulint.forecasting.result import Batch, Change, Forecast, Search
+
+EXPANDABLE: Final = "expandable_segments:True"
+RUN_AGAIN: Final = {
+    "checkpointing": "checkpoint the repeated blocks (torch.utils.checkpoint)",
+    "bf16": "run the model under bfloat16 autocast",
+    "no_grad": "evaluate under torch.no_grad()",
+    "foreach": "optimizer with foreach=False",
+    "set_to_none": "zero_grad(set_to_none=True)",
+}
+
+
+def tried(run: Recorded, forecast: Forecast, say: Callable[[str], None]) -> list[Change]:
+    """Every change, that which saves the most first."""
+    found = [*_replayed(run.recording, forecast.settings), *_run_again(run, forecast, say)]
+    return sorted(found, key=lambda one: (bool(one.problem), one.reserved + one.allocated))
+
+
+def _replayed(recording: Recording, settings: str) -> Iterator[Change]:
+    """Those that leave the allocations as they are, or move their frees."""
+    if EXPANDABLE not in settings.replace(" ", ""):
+        both = f"{settings},{EXPANDABLE}" if settings else EXPANDABLE
+        played = replay(recording, both)
+        yield Change(
+            "expandable_segments", f"allocator setting {EXPANDABLE}", played.allocated, played.reserved
+        )
+    freed = without_leftovers(recording)
+    played = replay(freed, settings)
+    yield Change(
+        "del", "del what a step leaves behind before the next begins", played.allocated, played.reserved
+    )
+
+
+def without_leftovers(recording: Recording) -> Recording:
+    """The recording with what a step made and the next one frees freed where the step ends: what `del` (or a function of its own)
+    does to outputs and losses."""
+    ends = [mark.events for mark in recording.marks if mark.kind in ("train", "explicit")]
+    keep = {
+        number
+        for kind in ("parameters", "gradients", "optimizer state")
+        for number in recording.kinds.get(kind, ())
+    }
+    born: dict[int, int] = {}
+    early: dict[int, list[int]] = {}
+    moved: set[int] = set()
+    step = 0
+    for index, event in enumerate(recording.events):
+        while step < len(ends) and index >= ends[step]:
+            step += 1
+        if not isinstance(event, int):
+            born[event[0]] = step
+        elif event and event not in keep and step - born.get(event, step) == 1:
+            early.setdefault(ends[step - 1], []).append(event)
+            moved.add(event)
+    events: list[Any] = []
+    for index, event in enumerate(recording.events):
+        events += early.get(index, ())
+        if not (isinstance(event, int) and event in moved):
+            events.append(event)
+    shifted = replace(recording, events=events, marks=[])
+    return shifted
+
+
+def _run_again(run: Recorded, forecast: Forecast, say: Callable[[str], None]) -> Iterator[Change]:
+    for name, text in RUN_AGAIN.items():
+        if name == "no_grad" and not forecast.evaluated:
+            continue
+        say(f"forecasting with a change: {text}")
+        try:
+            recording = record(replace(run.program, change=name, show_output=False), run.card)
+            played = replay(recording, forecast.settings)
+        except ForecastError as error:
+            yield Change(name, text, problem=f"could not be tried: {error}")
+            continue
+        yield Change(name, text, played.allocated, played.reserved)
+
+
+MOST: Final = 12  # forecasts
+LARGEST: Final = 1 << 20
+
+
+def with_batch(program: Program, option: str, size: int) -> Program:
+    """The program with this batch size in the place of the one that it was given. `option` ends in "=" where name and value are
+    one argument."""
+    given = list(program.arguments)
+    place, joined = _place(program, option)
+    if place is None:
+        given += [f"{option}{size}"] if option.endswith("=") else [option, str(size)]
+    else:
+        given[place] = f"{option.rstrip('=')}={size}" if joined else str(size)
+    return replace(program, arguments=tuple(given))
+
+
+def _place(program: Program, option: str) -> tuple[int | None, bool]:
+    """Which argument has the batch size, None where none has, and whether it stands behind the option's name there."""
+    name, arguments = option.rstrip("="), program.arguments
+    for index, argument in enumerate(arguments):
+        if argument == name and not option.endswith("=") and index + 1 < len(arguments):
+            return index + 1, False
+        if argument.startswith(f"{name}="):
+            return index, True
+    return None, False
+
+
+def given_batch(program: Program, option: str) -> int:
+    """The batch size that the program was given; 8 where it was given none. Raises ForecastError for one that is no number."""
+    place, joined = _place(program, option)
+    if place is None:
+        return 8
+    value = program.arguments[place].partition("=")[2] if joined else program.arguments[place]
+    if not value.isdigit() or not int(value):
+        raise ForecastError(f"{option.rstrip('=')} was given {value}, which is no batch size")
+    return int(value)
+
+
+def search(
+    program: Program, card: Card, option: str, settings: str | None, say: Callable[[str], None]
+) -> Search:
+    """Bisect between what fits and what does not, starting from what the two sizes tried first let expect. A size of which it is
+    open does not count as one that fits; one does whose steps fit, though not all was reached. Raises ForecastError."""
+    tried: dict[int, Batch] = {}
+
+    def fits(size: int) -> bool:
+        if size not in tried:
+            say(f"trying {option.rstrip('=')} {size}")
+            found = forecast_once(with_batch(program, option, size), card, settings)
+            tried[size] = Batch(size, found.process, found.fits)
+        return tried[size].fits in ("yes", "unknown")
+
+    size = given_batch(program, option)
+    fits(size)
+    while len(tried) < MOST:
+        good = max((one for one in tried if fits(one)), default=0)
+        bad = min((one for one in tried if not fits(one)), default=LARGEST + 1)
+        if bad - good <= 1 or good >= LARGEST:
+            break
+        fits(_next(tried, card, good, bad))
+    good = max((one for one in tried if fits(one)), default=0)
+    bad = min((one for one in tried if not fits(one)), default=0)
+    if (
+        good
+        and tried[good].process.value == min(one.process.value for one in tried.values())
+        and len(tried) > 2
+    ):
+        sizes = {one.process.value for one in tried.values()}
+        if len(sizes) == 1:
+            raise ForecastError(
+                f"{option.rstrip('=')} does not change what {program.target} takes; is it the batch size?"
+            )
+    return Search(option.rstrip("="), good, tuple(tried[one] for one in sorted(tried)), bound=bad != good + 1)
+
+
+def _next(tried: dict[int, Batch], card: Card, good: int, bad: int) -> int:
+    """The size to try: where a line through two of those tried meets the card's memory, within what is open."""
+    if len(tried) == 1:
+        only = next(iter(tried))
+        return min(LARGEST, only * 2) if good else max(1, only // 2)
+    (one, a), (other, b) = sorted((size, batch.process.high) for size, batch in tried.items())[-2:]
+    slope = (b - a) / (other - one)
+    guess = int(other + (card.memory - b) / slope) if slope > 0 else good * 2
+    if good in tried and guess <= good:
+        guess = good + 1
+    if bad <= LARGEST and guess >= bad:
+        guess = bad - 1
+    guess = min(guess, LARGEST)
+    if len(tried) > 4 and bad <= LARGEST:  # the line misleads: halve
+        guess = (good + bad) // 2
+    return max(good + 1, min(guess, bad - 1))
 
 
 def forecast(
@@ -55,12 +224,12 @@ def forecast_with(
 ) -> Forecast:
     """The forecast of a program, with the search for its batch and the changes to it that are asked for; `say` is told what is
     run. Raises ForecastError, and ValueError for settings that make no sense."""
-    search = None
+    searched = None
     if find_batch is not None:
-        search = batches.search(program, card, find_batch, alloc_conf, say)
-        if search.largest:
-            program = batches.with_batch(program, find_batch, search.largest)
+        searched = search(program, card, find_batch, alloc_conf, say)
+        if searched.largest:
+            program = with_batch(program, find_batch, searched.largest)
     say(f"running {program.target} with a faked GPU")
     run = recorded(program, card)
-    found = replace(judged(run, alloc_conf), search=search)
-    return replace(found, changes=tuple(changes.tried(run, found, say))) if try_changes else found
+    found = replace(judged(run, alloc_conf), search=searched)
+    return replace(found, changes=tuple(tried(run, found, say))) if try_changes else found

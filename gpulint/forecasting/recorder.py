@@ -12,12 +12,13 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gpulint.forecasting.cards import Card
 from gpulint.forecasting.recording import CHANNEL, OPTIONS, Doubt, Recording
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.capture import Tail
+from gpulint.runtime.record.records import Record
 
 CHILD: Final = os.path.abspath(os.path.join(__file__, "..", "child", "child.py"))
 ENDLESS: Final = 1000  # times that one condition is read from the card in a run that comes to no steps
@@ -41,7 +42,7 @@ class ForecastError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class Program(Record):
     """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `changing.py`,
     `share` the part of its elements that a mask is taken to choose and `number` a whole number read from the
     card, where nobody knows the values. `folder` is where it runs, and what it imports lies, if not where it is."""
@@ -116,17 +117,7 @@ def _check(program: Program) -> None:
 
 
 def _environment(program: Program, card: Card, descriptor: int, mark: str) -> dict[str, str]:
-    options: dict[str, Any] = {
-        "card": card.to_json(),
-        "module": program.module,
-        "home": program.home,
-        "folder": program.folder,
-        "steps": program.steps,
-        "timeout": program.timeout,
-        "change": program.change,
-        "share": program.share,
-        "number": program.number,
-    }
+    options = {**program.to_json(), "card": card.to_json(), "home": program.home}
     environment = {**os.environ, CHANNEL: str(descriptor), OPTIONS: json.dumps(options), processes.RUN: mark}
     environment["CUDA_VISIBLE_DEVICES"] = ""  # a card that is there shall not be touched
     return environment

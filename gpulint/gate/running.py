@@ -1,19 +1,91 @@
-"""A program that is run to be held against limits: who else is on the cards, the run, the judgement."""
+"""A program that is run to be held against limits: who else is on the cards, the run, the judgement, of what it holds and does not use
+and of contexts on cards that are another's too."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpulint.gate import baselines, contexts, judging, standing
+from gpulint.gate import baselines, judging
 from gpulint.operator import gpu
 from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.standing import host_text, idle_text
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.record.gate import Gate, Limits, Neighbour
-from gpulint.runtime.record.result import End, Progress, RunResult
+from gpulint.runtime.record.gate import Check, ForeignContext, Gate, Limit, Limits, Neighbour
+from gpulint.runtime.record.peaks import CardUse
+from gpulint.runtime.record.result import End, Progress, RankResult, RunResult
 from gpulint.units import format_bytes
+
+Sizes = Mapping[tuple[str, int], int]  # (the card's uuid, process) -> bytes, as the driver tells
+
+REMEDY = (
+    "call `torch.cuda.set_device(local_rank)` before anything that uses CUDA, and load with `map_location`"
+)
+
+
+def foreign_contexts(run: RunResult, sizes: Sizes) -> tuple[ForeignContext, ...]:
+    """Each context of a rank on the card that another rank computes on, and it does not itself."""
+    owners: dict[str, int] = {}
+    for rank in run.ranks:
+        for card in rank.cards:
+            if card.own:
+                owners.setdefault(_identity(card), rank.rank)
+    return tuple(
+        _foreign(rank, card, owners[_identity(card)], sizes.get((_identity(card), rank.pid)))
+        for rank in run.ranks
+        for card in rank.cards
+        if card.context and not card.own and _identity(card) in owners
+    )
+
+
+def _identity(card: CardUse) -> str:
+    """The same for every process: its number depends on which cards a process is shown."""
+    return plain(card.uuid) or f"{card.index} {card.name}"
+
+
+def plain(uuid: str) -> str:
+    """A card's uuid as torch writes it; NVML begins it with GPU-."""
+    return uuid.removeprefix("GPU-").lower()
+
+
+def _foreign(rank: RankResult, card: CardUse, owner: int, size: int | None) -> ForeignContext:
+    taken = "what it takes there the driver does not tell" if size is None else f"{format_bytes(size)}"
+    tensors = f", {format_bytes(card.allocated)} of it in tensors" if card.allocated else ""
+    first = ""
+    if rank.first_use is not None:
+        where = rank.first_use
+        first = f"; it used CUDA first at {os.path.basename(where.file)}:{where.line} in {where.function}"
+    text = (
+        f"rank {rank.rank} has a CUDA context on GPU {card.index}, the card of rank {owner} ({taken}{tensors}){first}: "
+        f"{REMEDY}"
+    )
+    return ForeignContext(rank.rank, card.index, card.name, owner, size, text)
+
+
+def checks(verification: Verification, limits: Limits) -> Iterator[Check]:
+    """The run held against these limits, as far as they are set."""
+    if limits.untouched is not None:
+        found = [(one.what.bytes, f"{one.what.text}: {idle_text(one)}") for one in verification.idle]
+        check = _check("untouched", "are alive and were touched by nothing", limits.untouched, found)
+        besides = [rank.besides for rank in verification.run.ranks]
+        if not any(one.watched for one in besides):  # nothing is within a limit that was not looked for
+            why = next((one.doubt for one in besides if one.doubt), "no step was followed")
+            check = replace(check, status="exceeded", text=f"what nothing touches is not known: {why}")
+        yield check
+    if limits.host_drift is not None:
+        grown = [(round(one.per_step), host_text(one)) for one in verification.host_growth]
+        yield _check("max-host-drift", "of host memory stay a step", limits.host_drift, grown)
+
+
+def _check(limit: Limit, what: str, allowed: int, found: Sequence[tuple[int, str]]) -> Check:
+    now = sum(size for size, _ in found)
+    text = f"{format_bytes(now)} {what}, and {format_bytes(allowed)} may"
+    if now > allowed:
+        text += f"; most of it: {found[0][1]}"
+    return Check(limit, "exceeded" if now > allowed else "within", 0, "steps", now, allowed, None, text)
+
 
 OnProgress = Callable[[Progress], None]
 Measure = Callable[[Run, OnProgress], Verification]
@@ -55,14 +127,14 @@ def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: 
         return _refused(what, limits, problem, before)
     sizes = _Sizes(what)
     verification = measure(what, sizes.on_progress)
-    foreign = contexts.foreign_contexts(verification.run, sizes.found)
+    foreign = foreign_contexts(verification.run, sizes.found)
     verification = replace(verification, foreign=foreign)
     if not wanted:
         return verification
     gate = Gate(limits)
     if not verification.failed or verification.run.end.reason == "timeout":
         gate = judging.judge(verification.run, limits, subject, command) if on_cards else gate
-        gate = replace(gate, checks=(*gate.checks, *standing.checks(verification, limits)))
+        gate = replace(gate, checks=(*gate.checks, *checks(verification, limits)))
     elif verification.run.end.reason != "no-device":
         gate = judging.unjudged(verification.run, limits)
     return replace(verification, gate=_with_neighbours(gate, before))
@@ -138,7 +210,7 @@ class _Sizes:
         self._seen.add(progress.rank)
         for card in gpu.look()[0]:
             for tenant in card.tenants:
-                key = (contexts.plain(card.uuid), tenant.pid)
+                key = (plain(card.uuid), tenant.pid)
                 if tenant.bytes is not None:
                     self.found[key] = max(self.found.get(key, 0), tenant.bytes)
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gpulint.config import Config
-from gpulint.findings import Finding
+from gpulint.findings import Edit, Finding, Fix, Position
 from gpulint.lint.results import FileResult, Task, diagnostic
 from gpulint.lint.selection import Selection
 from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
-from gpulint.rule import Rule
+from gpulint.rule import Cost, Rule, RuleSet, SettingProblem
 from gpulint.source.files import (
     MAX_TEXT,
     FileError,
@@ -30,7 +30,7 @@ from gpulint.source.files import (
 from gpulint.source.notebooks import is_notebook
 from gpulint.source.program import UNKNOWN_TOP, Top
 from gpulint.source.shell import MARKER as SETTINGS_MARKER
-from gpulint.source.shell import is_settings_text
+from gpulint.source.shell import TextSetting, is_settings_text, text_settings
 from gpulint.source.syntax import flaw
 
 if TYPE_CHECKING:
@@ -195,8 +195,6 @@ class Checker:
         return self._project
 
     def _settings(self, text: str, task: Task) -> list[Finding]:
-        from gpulint.lint.settings_linter import lint_settings
-
         return lint_settings(text, task.path, self.selection(task.config).rules_for(task.path))
 
     def in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
@@ -353,3 +351,46 @@ def crashed(task: Task, exitcode: int) -> FileResult:
         how += " (out of memory?)"
     message = f"internal error, this file was not checked: the worker {how}; please report it at {REPORT_URL}"
     return FileResult((diagnostic(task.path, "internal-error", message),), internal=True)
+
+
+# -- allocator settings in files other than Python's: one text in, findings out ------------------------------
+
+
+def lint_settings(text: str, filename: str, rules: RuleSet) -> list[Finding]:
+    """The findings in a shell script, Dockerfile or `.env` file, sorted by place, suppressed ones left out."""
+    readers = [rule for rule in rules.rules if rule.reads_settings]
+    findings = [
+        _finding(rule, problem, setting, filename)
+        for setting in text_settings(text)
+        for rule in readers
+        for problem in rule().setting_problems(setting.text, rules.options.get(rule.code, {}))
+    ]
+    codes = frozenset(rule.code for rule in readers)
+    return suppressed(text, findings, lambda row: row, filename, codes, rules.known)
+
+
+def _finding(rule: type[Rule], problem: SettingProblem, setting: TextSetting, filename: str) -> Finding:
+    fix = None
+    cost = Cost.of(problem.cost)
+    if problem.mended is not None and setting.literal:
+        edit = Edit(
+            Position(setting.row, setting.value_start), Position(setting.row, setting.end), problem.mended
+        )
+        fix = Fix(problem.applicability, problem.remedy, (edit,))
+    return Finding(
+        rule.code,
+        rule.name,
+        rule.severity,
+        problem.message,
+        filename,
+        setting.row,
+        setting.start,
+        setting.row,
+        setting.end,
+        problem.reason,
+        cost.here,
+        fix,
+        subject=setting.variable,
+        claim=replace(rule.runtime_claim, options=problem.options),
+        measured=cost.measured,
+    )

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from gpulint.memory.guard import oom_guard as oom_guard
     from gpulint.memory.live import Lingering as Lingering
     from gpulint.memory.live import lingering as lingering
+    from gpulint.memory.milestones import Milestone as Milestone
+    from gpulint.memory.milestones import Monitor as Monitor
     from gpulint.memory.oom.diagnosis import Diagnosis as Diagnosis
     from gpulint.memory.peaks import limit as limit
     from gpulint.memory.peaks import reset_peak as reset_peak
-    from gpulint.memory.phases.milestones import Milestone as Milestone
-    from gpulint.memory.phases.milestones import Monitor as Monitor
     from gpulint.memory.releasing import Released as Released
     from gpulint.memory.releasing import release as release
     from gpulint.memory.releasing import restore as restore
@@ -58,7 +58,7 @@ _NAMES = {
     "peaks": "limit reset_peak",
     "live": "Lingering lingering",
     "oom.diagnosis": "Diagnosis",
-    "phases.milestones": "Milestone Monitor",
+    "milestones": "Milestone Monitor",
     "releasing": "Released release restore",
     "settings": "AllocatorSettingsError AllocatorSettingsWarning Configured configure",
     "transfer": "to_cpu",

@@ -21,6 +21,7 @@ from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.units import format_bytes
 
+_FIGURES = ("allocated", "reserved", "active", "inactive_split", "retries", "ooms", "rss")
 _PAGE, _REPORT = "gpulint.reports.page", "gpulint.reports.verify.report"
 
 
@@ -149,14 +150,8 @@ def _samples(notes: ProcessNotes) -> Iterable[Sample]:
             sampled=True,
             seconds=sample["seconds"],
             duration=sample["seconds"] - before,
-            allocated=allocated,
-            reserved=sample.get("reserved"),
-            active=sample.get("active"),
-            inactive_split=sample.get("inactive_split"),
-            retries=sample.get("retries"),
-            ooms=sample.get("ooms"),
             peak=rose,
-            rss=sample.get("rss"),
+            **{name: sample.get(name) for name in _FIGURES},  # type: ignore[arg-type]
         )
         before = sample["seconds"]
 

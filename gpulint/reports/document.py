@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpulint.config import shown_path
 from gpulint.reports import plural
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
@@ -158,6 +159,15 @@ class Card:
     code: str = ""
     excerpt: Excerpt | None = None
     diff: Diff | None = None
+
+
+def card_at(
+    sources: Sources, file: str, line: int, badge: str, style: str, text: str, *facts: tuple[str, str]
+) -> Card:
+    """A card about a line, with its source; facts of which there is nothing to be said are left out."""
+    place = f"{shown_path(file)}:{line}" if file and line else ""
+    told = tuple((name, said) for name, said in facts if said)
+    return Card(badge, style, place, text, told, excerpt=whole_line(sources, file, line))
 
 
 @dataclass(frozen=True, slots=True)

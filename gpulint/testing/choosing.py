@@ -6,7 +6,7 @@ import os
 
 import torch
 
-from gpulint.runtime.observing.watching import has_cuda
+from gpulint.runtime.observing.machine import has_cuda
 from gpulint.runtime.probes.frames import Frames
 from gpulint.testing.cpu import Cpu
 from gpulint.testing.devices import Device

@@ -6,14 +6,15 @@ none of these figures.
 
 from __future__ import annotations
 
-import functools
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
+from contextlib import ExitStack
 from typing import Any, Final
 
 import torch
 
 from gpulint.runtime.observing.calls import collect
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.crests import by_site, changes_of, highest
 from gpulint.runtime.probes.cuda import _segments, allocated_blocks
 from gpulint.runtime.probes.frames import Frames
@@ -140,7 +141,7 @@ class _Peak:
         self._before: dict[Hashable, _Block] = {}
         self._recorded = False
         self._disturbed = False
-        self._undo: list[Callable[[], None]] = []
+        self._undo = ExitStack()
 
     def start(self) -> None:
         torch.cuda._lazy_call(self._begin)  # type: ignore[no-untyped-call]
@@ -162,9 +163,7 @@ class _Peak:
         self._keep_recording()
 
     def stop(self) -> None:
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._undo.close()
         self._crossed = None
 
     def figures(self, what: str) -> list[int]:
@@ -181,18 +180,11 @@ class _Peak:
     def _look_at_forwards(self) -> None:
         """Nothing tells of single allocations: after each module's forward and before each optimizer's step it is looked
         whether the limit is passed, while who holds the memory can still be found."""
-        from torch.nn.modules.module import register_module_forward_hook
-        from torch.optim.optimizer import register_optimizer_step_pre_hook
+        if self._limit is not None:
+            self._undo.callback(hooks.modules(after=self._look))
+            self._undo.callback(hooks.optimizers(steps=self._look))
 
-        if self._limit is None:
-            return
-        hooks = [
-            register_module_forward_hook(lambda *_: self._look()),
-            register_optimizer_step_pre_hook(lambda *_: self._look()),
-        ]
-        self._undo += [hook.remove for hook in hooks]
-
-    def _look(self) -> None:
+    def _look(self, _: Any) -> None:
         if self._crossed is None or self._limit is None or torch.compiler.is_compiling() or not _started():
             return
         level = max(self.figures("allocated"))
@@ -202,35 +194,25 @@ class _Peak:
     # -- what the program does with the same counters
 
     def _keep_resets(self) -> None:
-        original = torch.cuda.memory.reset_peak_memory_stats
-
-        @functools.wraps(original)
-        def reset_peak_memory_stats(device: Any = None) -> None:
+        def resets(device: Any = None) -> None:
             for what in ("allocated", "reserved"):
                 self.figures(what)
-            original(device)
 
-        self._replace("reset_peak_memory_stats", reset_peak_memory_stats)
+        for module in (torch.cuda, torch.cuda.memory):
+            self._undo.callback(hooks.around(module, "reset_peak_memory_stats", resets))
 
     def _keep_recording(self) -> None:
         """The watch over steps asks for less than what is recorded here, and a program that records for itself takes over."""
-        original = torch.cuda.memory._record_memory_history
 
-        @functools.wraps(original)
-        def _record_memory_history(*args: Any, **kwargs: Any) -> None:
-            if not Frames.is_ours(sys._getframe(1).f_code.co_filename):
-                self._disturbed = True
-                original(*args, **kwargs)
+        def made(original: Any) -> Any:
+            def _record_memory_history(*args: Any, **kwargs: Any) -> None:
+                if not Frames.is_ours(sys._getframe(1).f_code.co_filename):
+                    self._disturbed = True
+                    original(*args, **kwargs)
 
-        self._replace("_record_memory_history", _record_memory_history)
+            return _record_memory_history
 
-    def _replace(self, name: str, replacement: Any) -> None:
-        for module in (torch.cuda, torch.cuda.memory):
-            if hasattr(module, name):
-                self._undo.append(
-                    functools.partial(_put_back, module, name, replacement, getattr(module, name))
-                )
-                setattr(module, name, replacement)
+        self._undo.callback(hooks.wrap(torch.cuda.memory, "_record_memory_history", made))
 
     # -- what makes the peak
 
@@ -261,12 +243,6 @@ def _stats(card: int) -> Any:
 
 def _started() -> bool:
     return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
-
-
-def _put_back(module: Any, name: str, replacement: Any, original: Any) -> None:
-    """Unless somebody has put something else there meanwhile: the watch over steps, which ended before."""
-    if getattr(module, name) is replacement:
-        setattr(module, name, original)
 
 
 def _history(*args: Any, **kwargs: Any) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint.testing import failures
+from gpulint.memory.errors import empty_frames
 from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limits_of, syncs_of
 from gpulint.testing.held import Change, Peaks
 from gpulint.testing.settings import Settings
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FIXTURE: Final = "gpu_memory"
 NO_TORCH: Final = "gpu_memory needs torch: pip install gpulint[verify]"
+_FAILED: pytest.StashKey[list[BaseException]] = pytest.StashKey()
 _WATCH: pytest.StashKey[GpuMemory] = pytest.StashKey()
 _METER: pytest.StashKey[Meter] = pytest.StashKey()
 _PEAK: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
@@ -176,7 +177,7 @@ class Running:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Wrapper:
         report = yield
-        failures.remember(item, call)
+        remember(item, call)
         if call.when == "call" and _PEAK in item.stash:
             report.gpulint_peak = item.stash[_PEAK]
             del item.stash[_PEAK]
@@ -184,7 +185,7 @@ class Running:
 
     def _let_go(self, item: pytest.Item) -> None:
         if self._settings.clears_frames and "torch" in sys.modules:
-            failures.let_go(item)
+            let_go(item)
 
     def pytest_sessionfinish(self) -> None:
         if self._leaks is not None:
@@ -322,7 +323,7 @@ class Running:
         """Skips the test where it asks for a GPU and there is none."""
         if asked != "cuda":
             return
-        from gpulint.runtime.observing.watching import has_cuda
+        from gpulint.runtime.observing.machine import has_cuda
 
         if not has_cuda():
             pytest.skip(f"gpu_memory: this test asks for a GPU, and {no_cuda()}")
@@ -371,3 +372,22 @@ def _is_unittest(item: pytest.Function) -> bool:
     import unittest
 
     return item.cls is not None and issubclass(item.cls, unittest.TestCase)
+
+
+# -- what the tracebacks of failed tests hold
+
+
+def remember(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """A phase of a test has ended: by its exception, if by one."""
+    if call.excinfo is not None:
+        item.stash.setdefault(_FAILED, []).append(call.excinfo.value)
+
+
+def let_go(item: pytest.Item) -> None:
+    """Clear the frames of all exceptions that phases of this test ended by; the exceptions and their tracebacks stay."""
+    for error in item.stash.get(_FAILED, []):
+        empty_frames(error)
+    item.stash[_FAILED] = []
+    last = getattr(sys, "last_value", None)
+    if isinstance(last, BaseException):
+        empty_frames(last)

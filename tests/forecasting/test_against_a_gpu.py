@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 from gpulint.forecasting.cards import card_for
-from gpulint.forecasting.forecasting import forecast
+from gpulint.forecasting.forecasting import forecast_once as forecast
 from gpulint.forecasting.recorder import Program
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -130,6 +130,8 @@ def test_without_a_card_there_is_nothing_to_calibrate(tmp_path: Path) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_card_is_measured(tmp_path: Path) -> None:
     done = run("--calibrate", "card.json", cwd=tmp_path)
+    if done.returncode == 2 and "other programs took or gave back memory" in done.stderr:
+        pytest.skip("the card is busy")
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "card.json").read_text())
     assert found["memory"] == torch.cuda.get_device_properties(0).total_memory

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.forecasting import batches, changes, doubts, intervals
+from gpulint.forecasting import api, doubts, forecasting
 from gpulint.forecasting.cards import CARDS, GIB, MIB, UnknownCard, card_for
 from gpulint.forecasting.doubts import Steps
-from gpulint.forecasting.forecasting import Recorded, judged, steps_of
-from gpulint.forecasting.intervals import Peaks
+from gpulint.forecasting.forecasting import Peaks, Recorded, judged, steps_of
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.recording import Doubt, Mark, Phase, Recording
 from gpulint.forecasting.replaying import replay
@@ -133,7 +132,7 @@ def test_other_answers_widen_the_intervals_or_take_the_doubt_away() -> None:
 def test_an_unknown_card_another_torch_and_compilation_widen_the_intervals() -> None:
     def width(card: str = "h200", torch: str = "2.11.0", said: tuple[Said, ...] = ()) -> int:
         alike = Steps((100,) * 4, (50,) * 4)
-        figures = intervals.figures(Peaks(GIB, 2 * GIB), None, card_for(card), torch, list(said), alike, "")
+        figures = forecasting.figures(Peaks(GIB, 2 * GIB), None, card_for(card), torch, list(said), alike, "")
         assert all(figure.low < figure.value < figure.high for figure in figures)
         return figures[2].high - figures[2].low
 
@@ -158,12 +157,12 @@ def test_what_a_step_took_is_read_off_the_marks() -> None:
 
 def test_del_lets_go_of_what_the_last_step_left() -> None:
     late = steps(5, late=True)
-    before, after = replay(late), replay(changes.without_leftovers(late))
+    before, after = replay(late), replay(api.without_leftovers(late))
     assert before.allocated == 240 * MIB
     assert steps_of(late, "").ends[0] == 130 * MIB
     assert replay(late).reserved >= after.reserved
-    assert len(changes.without_leftovers(late).events) == len(late.events)
-    assert steps_of(changes.without_leftovers(late), "").peaks == ()  # it has no steps of its own any more
+    assert len(api.without_leftovers(late).events) == len(late.events)
+    assert steps_of(api.without_leftovers(late), "").peaks == ()  # it has no steps of its own any more
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -214,13 +213,13 @@ def test_a_measured_card_is_read_from_its_file(tmp_path: Path) -> None:
 def test_the_batch_size_is_put_where_the_script_takes_it(
     given: tuple[str, ...], option: str, wanted: tuple[str, ...]
 ) -> None:
-    assert batches.with_batch(Program("t.py", given), option, 16).arguments == wanted
+    assert api.with_batch(Program("t.py", given), option, 16).arguments == wanted
 
 
 def test_a_batch_size_that_is_none_is_refused() -> None:
-    assert batches.given_batch(Program("t.py", ("--batch", "12")), "--batch") == 12
+    assert api.given_batch(Program("t.py", ("--batch", "12")), "--batch") == 12
     with pytest.raises(ForecastError, match="is no batch size"):
-        batches.given_batch(Program("t.py", ("--batch", "auto")), "--batch")
+        api.given_batch(Program("t.py", ("--batch", "auto")), "--batch")
 
 
 def test_text_and_page_tell_the_same() -> None:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from gpulint.forecasting.cards import card_for
-from gpulint.forecasting.forecasting import forecast
+from gpulint.forecasting.forecasting import forecast_once as forecast
 from gpulint.forecasting.recorder import ForecastError, Program, record
 from gpulint.forecasting.recording import Phase, Recording
 from gpulint.forecasting.replaying import replay

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.gate import baselines, contexts, judging
+from gpulint.gate import baselines, judging, running
 from gpulint.gate.baselines import Key
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.gate import Gate, Limits
@@ -205,11 +205,11 @@ def test_a_context_on_the_card_of_another_rank_is_named() -> None:
         pid=12,
         first_use=Site("/x/train.py", 7, "main"),
     )
-    (found,) = contexts.foreign_contexts(run(first, second), {("aaaa-0", 12): 500 * MIB})
+    (found,) = running.foreign_contexts(run(first, second), {("aaaa-0", 12): 500 * MIB})
     assert (found.rank, found.card, found.owner, found.bytes) == (1, 0, 0, 500 * MIB)
     assert "train.py:7" in found.text
     assert "set_device(local_rank)" in found.text
-    (unsized,) = contexts.foreign_contexts(run(first, second), {})
+    (unsized,) = running.foreign_contexts(run(first, second), {})
     assert unsized.bytes is None
     assert "does not tell" in unsized.text
 
@@ -217,4 +217,4 @@ def test_a_context_on_the_card_of_another_rank_is_named() -> None:
 def test_a_rank_with_cards_of_its_own_has_no_foreign_context() -> None:
     first = replace(rank(0), cards=(use(0, True, True), use(1, False, True)))
     second = replace(rank(1), cards=(use(2, True, True), use(3, False, True)))
-    assert contexts.foreign_contexts(run(first, second), {}) == ()
+    assert running.foreign_contexts(run(first, second), {}) == ()

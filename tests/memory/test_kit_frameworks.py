@@ -312,7 +312,8 @@ def test_installed_in_a_script_of_accelerate(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
-    names = [r["milestone"] for r in records]
+    # Whether its loaders are seen as passes over torch's depends on the version of accelerate.
+    names = [r["milestone"] for r in records if r["milestone"] != "epoch"]
     assert names[:4] == ["start", "model on device", "first optimizer step", "step"]
     assert names.count("step") == 2
     assert names.count("validation") == 2

@@ -12,6 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from gpulint.runtime.child.inprocess import Watch  # noqa: E402
+from gpulint.runtime.observing import machine  # noqa: E402
+from gpulint.runtime.probes import hooks  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
@@ -186,6 +188,51 @@ def test_the_smallest_leak_is_found_in_process():
     ((leak,)) = result.leaks()
     assert leak.bytes_per_step == 512
     assert result.holders[0].text.startswith("list `kept` in `test_the_smallest_leak_is_found_in_process()`")
+
+
+def test_a_window_ends_at_a_reading_that_tells_births_apart(monkeypatch):
+    """A GPU's probe tells them at those marks alone at which it was asked to, and a step's mark may come first."""
+    told = set()
+
+    class Sparse(HostProbe):
+        def mark(self, wanted):
+            told.update([len(self._series)] if wanted else [])
+            return super().mark(wanted)
+
+        def attribute(self, mark):
+            told.add(mark)
+
+    monkeypatch.setattr(machine, "make_probe", lambda device, frames: Sparse(frames))
+    with Watch(home=HERE, device="cpu") as watch:
+        steps = watch._harness._steps
+        steps.event()
+        number = steps.mark()
+        assert number not in told
+        assert steps.mark_window() == number
+        assert number in told
+
+
+def test_a_hook_goes_as_it_came_and_leaves_what_others_have_put_over_it():
+    class Owner:
+        def call(self):
+            return 1
+
+    class Heir(Owner):
+        pass
+
+    def more(original):
+        return lambda self: original(self) + 1
+
+    inherited = hooks.wrap(Heir, "call", more)
+    assert (Owner().call(), Heir().call()) == (1, 2)
+    inherited()
+    assert "call" not in vars(Heir)
+    undo = hooks.wrap(Owner, "call", more)
+    ours = Owner.call
+    Owner.call = theirs = lambda self: 10 * ours(self)
+    undo()
+    assert Owner.call is theirs
+    assert Owner().call() == 20
 
 
 def test_watching_leaves_torch_as_it_was():

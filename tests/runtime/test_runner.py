@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -324,9 +323,12 @@ def test_a_process_that_ignores_everything_is_killed(script, runs, monkeypatch):
 
 def test_ctrl_c_ends_the_run_and_keeps_what_was_measured(script, runs):
     path = script(STEPS.replace("    step()", "    step(); time.sleep(0.05)").replace("1000", "100000"))
-    timer = threading.Timer(1.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    result = run(Run(path, steps=10000, capture=True))
+
+    def interrupt(progress):
+        if progress.sample.step == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    result = run(Run(path, steps=10000, capture=True), interrupt)
     assert result.end.reason == "interrupted"
     assert len(result.ranks[0].samples) > 3
     assert result.stderr == ""

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from gpulint.runtime.observing import agreeing
+from gpulint.runtime.child import stopping
 from gpulint.runtime.parent import runner
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.record.result import RunResult, join_lines
@@ -178,8 +178,8 @@ def test_ranks_stop_after_the_same_step_once_one_has_seen_what_it_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = Store()
-    monkeypatch.setattr(agreeing, "_store", lambda: store)
-    ranks = [agreeing.Agreement(lambda: 2) for _ in range(2)]
+    monkeypatch.setattr(stopping, "_store", lambda: store)
+    ranks = [stopping.Agreement(lambda: 2) for _ in range(2)]
     stops: dict[int, int] = {}
     for number in range(1, 60):
         for rank in (0, 1) if number % 2 else (1, 0):

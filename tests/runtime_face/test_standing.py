@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpulint.gate.standing import checks
+from gpulint.gate.running import checks
 from gpulint.reports.page import page
 from gpulint.reports.terminal import write
 from gpulint.reports.verify.report import document

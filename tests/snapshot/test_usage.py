@@ -8,11 +8,11 @@ import pytest
 from programs import MIB, varied
 from torch_layout import Program
 
-from gpulint.snapshot.fragmentation import fragmentation_of
 from gpulint.snapshot.growth import alive_in, growth_between
 from gpulint.snapshot.lines import BEFORE, Line, Lines, is_users
 from gpulint.snapshot.reading import read
 from gpulint.snapshot.recording import Frame, Recording
+from gpulint.snapshot.summary import fragmentation_of
 from gpulint.snapshot.usage import Usage, usage_of
 
 LOAD = ("/home/me/train.py", 5, "load")

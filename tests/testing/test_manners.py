@@ -14,7 +14,7 @@ import pytest
 
 from gpulint.gate.baselines import Baselines
 from gpulint.memory.errors import empty_frames
-from gpulint.testing import failures
+from gpulint.testing import running
 from gpulint.testing.held import Peaks
 from gpulint.testing.settings import Settings
 from gpulint.testing.telling import Telling
@@ -44,7 +44,7 @@ def test_the_plugin_may_be_named_by_everybody(tmp_path: Path) -> None:
 
 
 def test_a_pytest_that_is_too_old_runs_without_the_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = str(Path(failures.__file__).with_name("autoload.py"))
+    path = str(Path(running.__file__).with_name("autoload.py"))
     assert runpy.run_path(path)["pytest_plugins"] == ("gpulint.pytest_plugin",)
     monkeypatch.delattr(pytest, "StashKey")
     found = runpy.run_path(path)

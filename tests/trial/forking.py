@@ -155,7 +155,7 @@ def main() -> None:
         "child.harness",
         "child.running",
         "observing.forwards",
-        "observing.watching",
+        "observing.machine",
     ):
         importlib.import_module(f"gpulint.runtime.{name}")
     torch.set_num_threads(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,12 +11,13 @@ import click
 
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import Failed, as_error, say
-from gpulint.cli._options import Given, on_terminal, print_last_words, say_what_went_to, taken, write_report
+from gpulint.cli._options import Given, print_last_words, say_what_went_to, taken, tell, write_report
 from gpulint.forecasting.api import forecast_with
 from gpulint.forecasting.calibrating import calibrate
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.result import Forecast
+from gpulint.reports.forecast import as_json, document
 from gpulint.units import format_bytes
 
 
@@ -58,12 +58,8 @@ def _perform(request: Given, card: Card, told: Callable[[Forecast], Forecast]) -
         raise Failed(str(error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    _tell(request, forecast)
-    if request.report is not None:
-        from gpulint.reports.forecast import document
-        from gpulint.reports.page import page
-
-        write_report(request.report, page(document(forecast)))
+    tell(request, lambda: document(forecast), lambda: as_json(forecast))
+    write_report(request.report, lambda: document(forecast))
     return _status(request, forecast)
 
 
@@ -86,16 +82,6 @@ def _card(request: Given) -> Card:
         check_settings(request.alloc_conf or "")
     with as_error(click.UsageError, UnknownCard, of="--card"):
         return card_for(request.card)
-
-
-def _tell(request: Given, forecast: Forecast) -> None:
-    from gpulint.reports.forecast import as_json, document
-    from gpulint.reports.terminal import write
-
-    if request.output_format == "json":
-        print(json.dumps(as_json(forecast), indent=2))
-    else:
-        write(document(forecast), sys.stdout, *on_terminal(request.colour))
 
 
 def _status(request: Given, forecast: Forecast) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import click
@@ -16,7 +16,8 @@ import click
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import Failed, as_error
-from gpulint.cli._options import Given, on_terminal, write_report
+from gpulint.cli._options import Given, tell, write_report
+from gpulint.reports.snapshot import as_json, document
 from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
 from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
@@ -41,21 +42,10 @@ def perform(request: Given) -> int:
         Difference(one.path, other.path, growth_between(one.alive, other.alive))
         for one, other in pairwise(summaries)
     ]
-    _write(request, summaries, differences)
+    made = partial(document, summaries, differences, request.top)
+    tell(request, made, partial(as_json, summaries, differences))
+    write_report(request.report, made)
     return 0
-
-
-def _write(request: Given, summaries: list[Summary], differences: list[Difference]) -> None:
-    from gpulint.reports.page import page
-    from gpulint.reports.snapshot.report import as_json, document
-    from gpulint.reports.terminal import write
-
-    if request.output_format == "json":
-        print(json.dumps(as_json(summaries, differences), indent=2))
-    else:
-        write(document(summaries, differences, request.top), sys.stdout, *on_terminal(request.colour))
-    if request.report is not None:
-        write_report(request.report, page(document(summaries, differences, request.top)))
 
 
 def _settings(request: Given) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from gpulint.forecasting.child import vision
 from gpulint.forecasting.child.face import Outside
 from gpulint.forecasting.child.tape import Tape
+from gpulint.runtime.probes import hooks
 
 _kept: list[Any] = []
 
@@ -59,21 +60,21 @@ def _always_step() -> None:
 
 def _plain_loaders() -> None:
     """Batches are made in this process: workers would start without the card, and pinning asks for it."""
-    original = torch.utils.data.DataLoader.__init__
+    names = (
+        "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last".split()
+    )
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        names = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
-        kwargs.update(zip(names, args, strict=False))
-        rest = args[len(names) :]
-        if rest:
-            kwargs.update(zip(("num_workers", "collate_fn", "pin_memory", "drop_last"), rest, strict=False))
-        kwargs["pin_memory"], kwargs["num_workers"] = False, 0
-        for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context"):
-            kwargs.pop(name, None)
-        original(self, **kwargs)
+    def made(original: Any) -> Any:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            kwargs.update(zip(names, args, strict=False))
+            kwargs["pin_memory"], kwargs["num_workers"] = False, 0
+            for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context"):
+                kwargs.pop(name, None)
+            original(self, **kwargs)
 
-    torch.utils.data.DataLoader.__init__ = init
+        return __init__
+
+    hooks.wrap(torch.utils.data.DataLoader, "__init__", made)
 
 
 def _write_nothing() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
+
+from gpulint.runtime.probes import hooks
 
 
 def change(name: str) -> None:
@@ -14,65 +17,60 @@ def change(name: str) -> None:
         _CHANGES[name]()
 
 
+def _run_within(context: Callable[[Any], AbstractContextManager[Any]]) -> None:
+    """Each module runs in the context that is made for it."""
+
+    def made(original: Any) -> Any:
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            with context(module):
+                return original(module, *args, **kwargs)
+
+        return __call__
+
+    hooks.wrap(torch.nn.Module, "__call__", made)
+
+
 def _no_grad_in_evaluation() -> None:
-    original = torch.nn.Module.__call__
-
-    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-        if module.training or not torch.is_grad_enabled():
-            return original(module, *args, **kwargs)
-        with torch.no_grad():
-            return original(module, *args, **kwargs)
-
-    torch.nn.Module.__call__ = __call__
+    _run_within(lambda module: nullcontext() if module.training else torch.no_grad())
 
 
 def _set_to_none() -> None:
+    def made(original: Any) -> Any:
+        return lambda self, *_, **__: original(self, set_to_none=True)
+
     for kind in (torch.optim.Optimizer, torch.nn.Module):
-        original = kind.zero_grad
-
-        def zero_grad(self: Any, *args: Any, _original: Any = original, **kwargs: Any) -> None:
-            _original(self, set_to_none=True)
-
-        kind.zero_grad = zero_grad
+        hooks.wrap(kind, "zero_grad", made)
 
 
 def _without_foreach() -> None:
     """Each parameter is updated by itself, where the optimizer leaves it open or takes them together."""
-    hooks: Any = sys.modules["torch.optim.optimizer"]  # torch.optim hides the name
-    hooks.register_optimizer_step_pre_hook(_one_by_one)
+    hooks.optimizers(steps=_one_by_one)
 
 
-def _one_by_one(optimizer: Any, *_: Any) -> None:
+def _one_by_one(optimizer: Any) -> None:
     for group in optimizer.param_groups:
         if "foreach" in group and not group.get("fused"):
             group["foreach"] = False
 
 
 def _bf16() -> None:
-    original = torch.nn.Module.__call__
+    def context(_: Any) -> AbstractContextManager[Any]:
+        return nullcontext() if torch.is_autocast_enabled("cuda") else torch.autocast("cuda", torch.bfloat16)
 
-    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-        if torch.is_autocast_enabled("cuda"):
-            return original(module, *args, **kwargs)
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            return original(module, *args, **kwargs)
-
-    torch.nn.Module.__call__ = __call__
+    _run_within(context)
 
 
 def _checkpointing() -> None:
     """The blocks of a model that come several times run under `torch.utils.checkpoint`."""
-    original = torch.nn.Module.__call__
     prepared: set[int] = set()
 
-    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+    def before(module: Any, *_: Any, **__: Any) -> None:
         if id(module) not in prepared:
             prepared.update(id(one) for one in module.modules())
             for block in _repeated(module):
                 _checkpoint(block)
-        return original(module, *args, **kwargs)
 
-    torch.nn.Module.__call__ = __call__
+    hooks.around(torch.nn.Module, "__call__", before)
 
 
 def _repeated(model: Any) -> list[Any]:

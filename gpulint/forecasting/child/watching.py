@@ -3,7 +3,6 @@ enough was seen."""
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from collections import defaultdict
@@ -17,6 +16,7 @@ from gpulint.forecasting.child.reaching import Reaching
 from gpulint.forecasting.child.tape import Tape
 from gpulint.forecasting.recording import Mark, Phase
 from gpulint.runtime.observing.stepping import Stepper
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.record.result import StepKind
 
 ALIKE: Final = 3  # steps in a row that took the same, after which no more is to be learnt from their kind
@@ -104,20 +104,21 @@ class Watch:
     # -- modules ---------------------------------------------------------------------------------------------------
 
     def _watch_modules(self) -> None:
-        original = torch.nn.Module.__call__
+        def made(original: Any) -> Any:
+            def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+                if self._depth == 0:
+                    self._outermost(module)
+                self._depth += 1
+                outer, self.tape.module = self.tape.module, self._names.get(id(module), self.tape.module)
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    self._depth -= 1
+                    self.tape.module = outer
 
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._depth == 0:
-                self._outermost(module)
-            self._depth += 1
-            outer, self.tape.module = self.tape.module, self._names.get(id(module), self.tape.module)
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                self._depth -= 1
-                self.tape.module = outer
+            return __call__
 
-        torch.nn.Module.__call__ = __call__
+        hooks.wrap(torch.nn.Module, "__call__", made)
 
     def _outermost(self, module: Any) -> None:
         self.stepper.forward(id(module), bool(module.training))
@@ -151,15 +152,13 @@ class Watch:
     # -- optimizers ------------------------------------------------------------------------------------------------
 
     def _watch_optimizers(self) -> None:
-        hooks: Any = sys.modules["torch.optim.optimizer"]  # torch.optim hides the name
-
-        def before(optimizer: Any, *_: Any) -> None:
+        def before(optimizer: Any) -> None:
             for parameter in _parameters(optimizer):
                 self._know(parameter)
                 self._mark("gradients", parameter.grad, parameter)
             self.tape.phase = Phase.OPTIMIZER
 
-        def after(optimizer: Any, *_: Any) -> None:
+        def after(optimizer: Any) -> None:
             self.tape.phase = Phase.FORWARD
             for parameter, state in optimizer.state.items():
                 for value in state.values() if isinstance(state, dict) else ():
@@ -167,27 +166,15 @@ class Watch:
             parameters = frozenset(id(one) for one in _parameters(optimizer))
             self.stepper.optimizer(parameters, id(optimizer))
 
-        original = torch.optim.Optimizer.__init__
-
-        @functools.wraps(original)
-        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            original(optimizer, *args, **kwargs)
-            self.stepper.optimizer_created()
-
-        torch.optim.Optimizer.__init__ = init
-        hooks.register_optimizer_step_pre_hook(before)
-        hooks.register_optimizer_step_post_hook(after)
+        hooks.optimizers(lambda _: self.stepper.optimizer_created(), before, after)
 
     # -- epochs ----------------------------------------------------------------------------------------------------
 
     def _watch_loaders(self) -> None:
-        loader = torch.utils.data.DataLoader
-        original = loader.__iter__
+        def made(original: Any) -> Any:
+            return lambda loader: self._batches(loader, original(loader))
 
-        def __iter__(self_: Any) -> Iterator[Any]:
-            return self._batches(self_, original(self_))
-
-        loader.__iter__ = __iter__
+        hooks.wrap(torch.utils.data.DataLoader, "__iter__", made)
 
     def _batches(self, loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
         """An epoch: it ends early once its batches tell nothing new, so that what comes after it is reached."""

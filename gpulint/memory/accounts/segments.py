@@ -6,13 +6,14 @@ import inspect
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpulint.memory.accounts.records import Entry, How
 from gpulint.memory.device import torch_module
 from gpulint.memory.live import storage_key
+from gpulint.runtime.probes.crests import blocks_of
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
@@ -65,13 +66,18 @@ def entries(index: int) -> tuple[Entry, ...]:
             sums.pool_used += segment["active_size"]
             sums.pool_free += segment["total_size"] - segment["active_size"]
             continue
-        for block in _blocks(segment):
-            _add(sums, segment, block, addresses, blas)
+        for address, block in blocks_of(segment):
+            _add(sums, segment, address, block, addresses, blas)
     return sums.entries(len(pools))
 
 
 def _add(
-    sums: _Sums, segment: Any, block: dict[str, Any], addresses: Sequence[int], blas: frozenset[int]
+    sums: _Sums,
+    segment: Any,
+    start: int,
+    block: Mapping[str, Any],
+    addresses: Sequence[int],
+    blas: frozenset[int],
 ) -> None:
     size = int(block["size"])
     if block["state"] == "inactive":
@@ -85,8 +91,8 @@ def _add(
         return
     requested = int(block.get("requested_size", size))
     sums.rounding += size - requested
-    at = bisect_left(addresses, block["address"])
-    if at < len(addresses) and addresses[at] < block["address"] + size:
+    at = bisect_left(addresses, start)
+    if at < len(addresses) and addresses[at] < start + size:
         sums.tensors += requested
     elif requested in blas:
         sums.blas += requested
@@ -101,14 +107,6 @@ def segments_of(index: int) -> list[dict[str, Any]]:
     light = "include_traces" in inspect.signature(snapshot).parameters
     every = snapshot(include_traces=False) if light else snapshot()
     return [segment for segment in every if segment["device"] == index]
-
-
-def _blocks(segment: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The blocks with their addresses, which torch before 2.1 leaves to be added up."""
-    address = segment["address"]
-    for block in segment["blocks"]:
-        yield {"address": address, **block}
-        address += block["size"]
 
 
 def _sums_only(index: int) -> tuple[Entry, ...]:

@@ -20,7 +20,7 @@ from gpulint.reports.document import (
     Table,
     Trace,
     Value,
-    whole_line,
+    card_at,
 )
 from gpulint.reports.verify.chart import chart
 from gpulint.reports.verify.gate import TITLE, gate_blocks, gate_headline
@@ -294,23 +294,16 @@ def _verdict(verdict: Verdict, sources: Sources) -> Card:
 
 def _unpredicted(verification: Verification, sources: Sources) -> Iterator[Block]:
     for found in verification.unpredicted[:_MOST_ROWS]:
-        facts = [("holder", found.text), ("born", ", ".join(map(site_text, found.born)))]
-        yield Card(
-            "unpredicted",
-            "bad" if found.device > 0 else "warn",
-            f"{shown_path(found.file)}:{found.line}" if found.file and found.line else "",
-            growth_text(found, verification.where),
-            tuple((name, text) for name, text in facts if text),
-            excerpt=whole_line(sources, found.file, found.line),
-        )
+        facts = ("holder", found.text), ("born", ", ".join(map(site_text, found.born)))
+        style, text = "bad" if found.device > 0 else "warn", growth_text(found, verification.where)
+        yield card_at(sources, found.file, found.line, "unpredicted", style, text, *facts)
 
 
 def _wasted(verification: Verification, sources: Sources) -> Iterator[Block]:
     """Forwards that build graphs for no backward, as running alone has found them."""
     for found in verification.wasted[:_MOST_ROWS]:
-        place, facts = f"{shown_path(found.file)}:{found.line}", (("measured", found.text),)
-        excerpt = whole_line(sources, found.file, found.line)
-        yield Card("found by running", "warn", place, wasted_title(found), facts, excerpt=excerpt)
+        where, text = (sources, found.file, found.line), wasted_title(found)
+        yield card_at(*where, "found by running", "warn", text, ("measured", found.text))
 
 
 def wasted_title(found: Wasted) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpulint.config import shown_path
-from gpulint.reports.document import Block, Card, Say, whole_line
+from gpulint.reports.document import Block, Say, card_at
 from gpulint.runtime.parent.standing import context_text, host_text, idle_text, tied_text
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.source.sources import Sources
@@ -17,14 +16,13 @@ _MOST: Final = 8
 def standing(verification: Verification, sources: Sources) -> Iterator[Block]:
     """What is held at a line, each in a card, and what else there is to say."""
     for one in verification.idle[:_MOST]:
-        facts = [("holder", one.what.text + ranks_text(one.ranks)), ("born", ", ".join(one.what.born))]
-        yield _card("untouched", one.what.file, one.what.line, idle_text(one), facts, sources)
+        facts = ("holder", one.what.text + ranks_text(one.ranks)), ("born", ", ".join(one.what.born))
+        where = sources, one.what.file, one.what.line
+        yield card_at(*where, "untouched", "warn", idle_text(one), *facts)
     for tie in verification.tied[:_MOST]:
-        facts = [
-            ("cut", tie.what.cut and tie.what.cut + ranks_text(tie.ranks)),
-            ("born", ", ".join(tie.what.born)),
-        ]
-        yield _card("in cycles", tie.what.file, tie.what.line, tied_text(tie), facts, sources)
+        cut, where = tie.what.cut, (sources, tie.what.file, tie.what.line)
+        facts = ("cut", cut and cut + ranks_text(tie.ranks)), ("born", ", ".join(tie.what.born))
+        yield card_at(*where, "in cycles", "warn", tied_text(tie), *facts)
     if verification.unjudged:
         yield Say(verification.unjudged, "bad", "not judged")
     for growth in verification.host_growth:
@@ -35,14 +33,6 @@ def standing(verification: Verification, sources: Sources) -> Iterator[Block]:
     doubts = dict.fromkeys(rank.besides.doubt for rank in verification.run.ranks)
     for doubt in filter(None, doubts) if verification.idle or limited else ():
         yield Say(f"Of memory that nothing touches not all is known: {doubt}.", "mute", "note")
-
-
-def _card(
-    badge: str, file: str, line: int, text: str, facts: list[tuple[str, str]], sources: Sources
-) -> Card:
-    place = f"{shown_path(file)}:{line}" if file and line else ""
-    told = tuple((name, said) for name, said in facts if said)
-    return Card(badge, "warn", place, text, told, excerpt=whole_line(sources, file, line))
 
 
 def ranks_text(ranks: tuple[int, ...]) -> str:

@@ -114,12 +114,9 @@ def _recording(session: Session, end: End) -> Recording | None:
     """What a trial compares. Nothing where the main thread may be at it still."""
     if session.recorder is None or end.reason in ("timeout", "interrupted"):
         return None
-    session.looking = True
-    try:
+    with session.aside():
         recording: Recording = session.recorder.recording()
         return recording
-    finally:
-        session.looking = False
 
 
 def _trends(session: Session) -> list[Trend]:
@@ -138,6 +135,6 @@ def _environment(session: Session) -> Environment:
     }
     if session.torch is None or session.probe is None:
         return Environment(**base)
-    from gpulint.runtime.observing import watching
+    from gpulint.runtime.observing import machine
 
-    return Environment(**base, **watching.environment(session.probe.name))
+    return Environment(**base, **machine.environment(session.probe.name))

@@ -25,12 +25,16 @@ _NO_INPUT = "EOF when reading a line"  # what `input()` says where there is none
 def finished(harness: Any) -> End:
     """The script ran to its end by itself."""
     harness.ended()
-    if harness.asked_for_cuda_in_vain:
-        return End("no-device", never_used_gpu(harness.limited), code=0)
-    if harness.steps:
-        few = "" if harness.sampled else ", all of them warm-up (--warmup 0 samples from the first step on)"
+    if harness.session.asked_for_cuda_in_vain:
+        return End("no-device", never_used_gpu(harness.session.options.limited), code=0)
+    if harness.session.steps:
+        few = (
+            ""
+            if harness.session.sampled
+            else ", all of them warm-up (--warmup 0 samples from the first step on)"
+        )
         return End("finished", f"the script ended by itself{_so_far(harness)}{few}", code=0)
-    if not harness.saw_torch:
+    if harness.session.torch is None:
         why = "" if _has_torch() else f"; {NO_TORCH.format(sys.executable)}"
         return End("no-torch", f"the script ended without importing torch{why}", code=0)
     return End(
@@ -104,7 +108,9 @@ def _refusal(said: str) -> str:
 
 
 def _so_far(harness: Any) -> str:
-    return f" after {said_steps(harness.counts)}" if harness.steps else " before its first step"
+    return (
+        f" after {said_steps(harness.session.counts)}" if harness.session.steps else " before its first step"
+    )
 
 
 def _is_torch(name: str | None) -> bool:
@@ -148,7 +154,7 @@ def cut_short(harness: Any, why: Literal["timeout", "interrupted", "stopped"]) -
         harness.report(End("stopped", "stopped when its workers were"))
         return
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    user = harness.frames.user_frame(frame)
+    user = harness.session.frames.user_frame(frame)
     where = _site(user)
     stack = running.stack_text(user) if user is not None else None
     harness.look_at_end(())
@@ -160,7 +166,7 @@ def cut_short(harness: Any, why: Literal["timeout", "interrupted", "stopped"]) -
 def _innermost(harness: Any, trace: TracebackType | None) -> Site | None:
     found = None
     while trace is not None:
-        if harness.frames.is_user(trace.tb_frame.f_code.co_filename):
+        if harness.session.frames.is_user(trace.tb_frame.f_code.co_filename):
             code = trace.tb_frame.f_code
             found = Site(os.path.abspath(code.co_filename), trace.tb_lineno, function_name(code))
         trace = trace.tb_next

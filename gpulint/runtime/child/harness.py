@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -24,7 +25,7 @@ from gpulint.runtime.child.stopping import Stop, Stopping
 from gpulint.runtime.child.touching import Touching
 from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.observing.stepping import Stepper
-from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.plain import has_parameters
 from gpulint.runtime.record.result import End, Named, Options, RankResult, Site, StepKind
 
@@ -51,14 +52,14 @@ class Harness:
     def __init__(
         self, options: Options, send: Callable[[dict[str, Any]], None] = _unsent, endless: bool = False
     ) -> None:
-        self._session = Session(options, send, endless, self._called)
-        self._device = DeviceChoice(self._session)
-        self._looks = Looks(self._session)
-        self._steps = Steps(self._session, self._looks, self._device)
-        self._touching = self._session.touching = Touching(self._session)
-        self._windows = Windows(self._session, self._looks, self._steps.mark_window, self._promoted)
-        self._stopping = Stopping(self._session, self._looks, self._steps, self._windows, self._close)
-        self._stepper = self._session.stepper = Stepper(self._steps.mark, self._confirm)
+        self.session = Session(options, send, endless, self._called)
+        self._device = DeviceChoice(self.session)
+        self._looks = Looks(self.session)
+        self._steps = Steps(self.session, self._looks, self._device)
+        self._touching = self.session.touching = Touching(self.session)
+        self._windows = Windows(self.session, self._looks, self._steps.mark_window, self._promoted)
+        self._stopping = Stopping(self.session, self._looks, self._steps, self._windows, self._close)
+        self._stepper = self.session.stepper = Stepper(self._steps.mark, self._confirm)
         if any(named.kind == "step" for named in options.named):
             self._stepper.boundary = "explicit"
         self._optimizing = False  # whether the script has an optimizer of torch's
@@ -72,25 +73,25 @@ class Harness:
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
         self._main = threading.get_ident()
-        self._undo: list[Callable[[], None]] = []
+        self._undo = ExitStack()
 
     # -- start and stop --------------------------------------------------------------------------------------
 
     def connect(self, send: Callable[[dict[str, Any]], None], process: tuple[int, ...]) -> None:
         """From now on there is somebody to tell, and this process is the script's own, or the worker with these numbers."""
-        self._session.send, self._session.process = send, process
+        self.session.send, self.session.process = send, process
 
     def start(self, worker: int = 0) -> None:
         """Arm everything that needs no torch; the rest follows when the script imports it. Of a spawned `worker` the number, so
         that it draws other random numbers than the next; a forked one goes on with those of its parent."""
-        trial = self._session.options.trial
+        trial = self.session.options.trial
         if trial is not None:
-            self._session.seed = trial.seed + self._session.rank + worker
-            if self._session.is_fork:
+            self.session.seed = trial.seed + self.session.rank + worker
+            if self.session.is_fork:
                 # Python's own generator alone is seeded anew by a fork, from the clock
-                random.seed(self._session.seed)
+                random.seed(self.session.seed)
             else:
-                seeding.seed(self._session.seed)
+                seeding.seed(self.session.seed)
         if "torch" in sys.modules:
             self._torch_imported(sys.modules["torch"])
             if hasattr(self.probe, "adopt"):
@@ -98,25 +99,25 @@ class Harness:
         else:
             ImportHook("torch", self._torch_imported).install()
         os.register_at_fork(after_in_child=self._forked)
-        self._session.calls.watch_collector()
-        self._session.collector.start()
-        self._session.lines.start()
+        self.session.calls.watch_collector()
+        self.session.collector.start()
+        self.session.lines.start()
         marks._listener, marks._windows = self.step, self.window
 
     def compile(self, source: bytes, path: str) -> CodeType:
         """The code of the script, watched where it has lines of interest."""
-        return self._session.lines.compile(source, path)
+        return self.session.lines.compile(source, path)
 
     def watches(self, path: str) -> bool:
         """Whether the file has lines of interest."""
-        return self._session.lines.is_wanted(path)
+        return self.session.lines.is_wanted(path)
 
     def again(self) -> Harness:
         """Another one, for a forked worker in which this one has become silent: it knows the code that is compiled already."""
         self.stop_watching()
-        other = Harness(self._session.options)
-        other._session.is_fork = True
-        other._session.lines.adopt(self._session.lines)
+        other = Harness(self.session.options)
+        other.session.is_fork = True
+        other.session.lines.adopt(self.session.lines)
         return other
 
     def retire(self) -> None:
@@ -130,12 +131,12 @@ class Harness:
     @property
     def has_lost_gpu(self) -> bool:
         """Whether this process was forked from one that uses the GPU: it cannot, and so does not train."""
-        torch = self._session.torch
+        torch = self.session.torch
         return torch is not None and bool(torch.cuda._is_in_bad_fork())
 
     def _forked(self) -> None:
         """In a forked process (a DataLoader worker, say): be gone."""
-        session = self._session
+        session = self.session
         session.done = True
         marks._listener = marks._windows = None
         if session.probe is not None and hasattr(session.probe, "active"):
@@ -154,38 +155,41 @@ class Harness:
         try:
             self._watch_torch(torch)
         except Exception as error:
-            self._session.notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
+            self.session.notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
 
     def _watch_torch(self, torch: Any) -> None:
         from gpulint.runtime.child.peaking import Peaking
-        from gpulint.runtime.observing import watching
+        from gpulint.runtime.observing import machine
         from gpulint.runtime.observing.forwards import Forwards
 
-        session = self._session
+        session = self.session
         self._looks.prepare()
         session.torch = torch
         folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         session.frames.foreign = (folder,)
-        if session.options.device == "cuda" and not watching.has_cuda():
-            self.report(End("no-device", watching.why_no_cuda(session.options.limited)))
+        if session.options.device == "cuda" and not machine.has_cuda():
+            self.report(End("no-device", machine.why_no_cuda(session.options.limited)))
             self._stopping.raise_stop()
-        session.probe = watching.make_probe(session.options.device, session.frames)
+        session.probe = machine.make_probe(session.options.device, session.frames)
         session.peaking = Peaking(session, session.options.peaks)
         session.peaking.prepare()
         if session.options.snapshot and hasattr(session.probe, "keep_history"):
             session.probe.keep_history()
-        self._undo.append(
-            watching.watch_optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped)
-        )
-        self._undo.append(watching.watch_scalers(self._optimizer_stepped))
-        self._undo.append(watching.watch_loaders(self._batch, self._pass_ended, self._loading))
-        self._undo.append(watching.watch_replays(self._replayed))
-        self._undo.append(
-            watching.watch_backwards(
-                session.peaking.backward_begins, session.peaking.backward_ended, self._backward
-            )
-        )
-        self._undo.append(watching.watch_gradients(self._differentiated))
+        for undo in (
+            hooks.optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped),
+            hooks.skipped_steps(self._optimizer_stepped),
+            hooks.loaders(self._batch, self._pass_ended, self._loading),
+            hooks.replays(self._replayed),
+            hooks.around(
+                torch.autograd,
+                "backward",
+                session.peaking.backward_begins,
+                self._backward,
+                session.peaking.backward_ended,
+            ),
+            hooks.around(torch.autograd, "grad", after=self._differentiated),
+        ):
+            self._undo.callback(undo)
         if session.options.trial is not None:
             from gpulint.runtime.trying.recorder import Recorder
 
@@ -193,7 +197,7 @@ class Harness:
                 seeding.seed_torch(torch, session.seed)
             session.recorder = Recorder()
             session.recorder.start()
-            self._undo.append(session.recorder.stop)
+            self._undo.callback(session.recorder.stop)
         session.forwards = Forwards(session.frames, self._forward, session.probe.allocated)
         session.forwards.start()
         session.probe.start()
@@ -210,9 +214,9 @@ class Harness:
         """Measure no more. The hooks that see steps stay, to stop the script again if it swallows the
         stop."""
         self._touching.stop()
-        self._session.lines.stop()
-        self._session.calls.stop()
-        self._session.collector.stop()
+        self.session.lines.stop()
+        self.session.calls.stop()
+        self.session.collector.stop()
         if self.probe is not None:
             self.probe.stop()
 
@@ -220,41 +224,39 @@ class Harness:
         """Take every hook out, so that the interpreter can end in peace."""
         self._rest()
         marks._listener = marks._windows = None
-        if self._session.forwards is not None:
-            self._session.forwards.stop()
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        if self.session.forwards is not None:
+            self.session.forwards.stop()
+        self._undo.close()
 
     # -- events of the script --------------------------------------------------------------------------------
 
     def _here(self) -> bool:
         """Whether an event counts: on the script's main thread, and not from our own doing. Also stops a
         script that has swallowed the stop."""
-        if self._session.looking or threading.get_ident() != self._main:
+        if self.session.looking or threading.get_ident() != self._main:
             return False
-        if self._session.done:
+        if self.session.done:
             self._stopping.raise_again()
             return False
         return True
 
     def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
-        if not self._session.done:
+        if not self.session.done:
             self._steps.confirm(kind, previous, mark)
             self._touching.step(kind)
-            self._session.read_relatives()
+            self.session.read_relatives()
             self._stopping.stop_if_enough(kind)
 
     def _trains(self) -> None:
         """A step of training comes: after the sampled ones it is not watched."""
-        self._steps.unwatched = self._session.lingering is not None
-        if self._session.recorder is not None:
-            self._session.recorder.update()
+        self._steps.unwatched = self.session.lingering is not None
+        if self.session.recorder is not None:
+            self.session.recorder.update()
 
     def _comes(self, module: Any = None) -> None:
         """A forward, or a batch, comes."""
-        if self._session.recorder is not None:
-            self._session.recorder.event(module)
+        if self.session.recorder is not None:
+            self.session.recorder.event(module)
 
     def step(self) -> None:
         """`gpulint.step()` was called."""
@@ -272,7 +274,7 @@ class Harness:
         if self._here():
             self._steps.event()
             if begins:
-                self._windows.begin_named(name, site or self.frames.here(3))
+                self._windows.begin_named(name, site or self.session.frames.here(3))
             else:
                 self._windows.end(name)
 
@@ -312,7 +314,7 @@ class Harness:
             self._touching.forward(module)
             trains = training and self._stepper.has_optimizer and self._may_train(module, frame)
             # Loops that evaluate the same model one after the other are told apart by who called it.
-            where = 0 if trains else self._session.frames.stack(frame)
+            where = 0 if trains else self.session.frames.stack(frame)
             number = id(module) if trains else self._number(module, where)
             self._steps.forward_comes(trains, number, where)
             self._stepper.forward((number, where), trains)
@@ -333,10 +335,10 @@ class Harness:
     def _may_train(self, module: Any, frame: FrameType) -> bool:
         """Whether a forward in train mode can be training's. Without grad it is not; nor is it where it runs for the second time since
         anything went backward, once there was training, and no backward ever went through what it makes."""
-        torch, session = self._session.torch, self._session
+        torch, session = self.session.torch, self.session
         if not torch.is_grad_enabled():
             return False
-        place = (self.frames.index(frame), type(module).__name__)
+        place = (self.session.frames.index(frame), type(module).__name__)
         again, self._forwarded = place in self._forwarded, {*self._forwarded, place}
         trained = session.series["train"].count > 0 and torch._C._current_graph_task_id() == -1
         return not (again and trained) or session.forwards.is_visited(*place)
@@ -348,7 +350,7 @@ class Harness:
         frame = sys._getframe(1)
         self._happens(frame)
         self._iterator = weakref.ref(iterator)
-        self._session.relatives.loaded(iterator)
+        self.session.relatives.loaded(iterator)
         self._comes()
         self._stopping.stop_if_over()
         if self._may_cut(iterator):
@@ -357,7 +359,7 @@ class Harness:
             return True
         self._stepper.batch(id(iterator))
         if not self._windows.are_named:
-            where = self.frames.sites[self.frames.index(frame)]
+            where = self.session.frames.sites[self.session.frames.index(frame)]
             self._windows.begin(_loader(iterator), "pass over a DataLoader", where)
         self._stopping.stop_if_reached()
         return False
@@ -365,7 +367,7 @@ class Harness:
     def _may_cut(self, iterator: Any) -> bool:
         """Whether the pass may end here: it has trained, so that no loop is cut to nothing, it is no evaluation's, and
         no other rank would wait for this one."""
-        session = self._session
+        session = self.session
         return (
             session.options.cut_epochs
             and session.lingering is not None
@@ -380,17 +382,17 @@ class Harness:
         if self._here():
             self._steps.event()
             self._windows.end(_loader(iterator))
-        if self._passes.pop(iterator, 0) and self._session.lingering is not None:
-            self._session.lingering.loop_is_over()
+        if self._passes.pop(iterator, 0) and self.session.lingering is not None:
+            self.session.lingering.loop_is_over()
 
-    def _backward(self) -> None:
+    def _backward(self, *_: Any, **__: Any) -> None:
         """Where a script has no optimizer of torch's, and so updates by hand, its backwards are the steps; so are they within one
         optimizer's step that goes on and on, as LBFGS does with its closure."""
         self._forwarded = set()
         self._went_backward = True
         self._updates()
 
-    def _differentiated(self) -> None:
+    def _differentiated(self, *_: Any, **__: Any) -> None:
         """`torch.autograd.grad` was called: as good as a backward where there is none."""
         if not self._went_backward:
             self._updates()
@@ -404,7 +406,7 @@ class Harness:
             self._happens(frame)
             self._trains()
             self._stepper.optimizer("backward", 0)
-            self._session.peaking.stepped()
+            self.session.peaking.stepped()
             self._happened(frame)
 
     def _replayed(self, graph: Any) -> None:
@@ -413,7 +415,7 @@ class Harness:
             self._happens(sys._getframe(1))
             self._trains()
             self._stepper.replay(id(graph))
-            self._session.peaking.stepped()
+            self.session.peaking.stepped()
             self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
@@ -428,7 +430,7 @@ class Harness:
             self._happens(sys._getframe(1))
             self._steps.begin_other_training(optimizer)
 
-    def _optimizer_steps(self) -> None:
+    def _optimizer_steps(self, optimizer: Any) -> None:
         """An optimizer begins a step."""
         if threading.get_ident() == self._main:
             self._closures = 0
@@ -449,64 +451,29 @@ class Harness:
             self._passes[iterator] = self._passes.get(iterator, 0) + 1
         parameters = next((p for group in optimizer.param_groups for p in group["params"]), optimizer)
         self._trains()
-        if self._session.recorder is not None:
-            self._session.recorder.stepped(optimizer)
+        if self.session.recorder is not None:
+            self.session.recorder.stepped(optimizer)
         self._stepper.optimizer(id(parameters), id(optimizer))
-        if self._session.peaking is not None:
-            self._session.peaking.stepped()
+        if self.session.peaking is not None:
+            self.session.peaking.stepped()
         self._happened(frame)
 
     # -- what is asked of it ---------------------------------------------------------------------------------
 
     def note(self, text: str) -> None:
         """Something for the reader of the figures, told once."""
-        if text not in self._session.notes:
-            self._session.notes.append(text)
+        if text not in self.session.notes:
+            self.session.notes.append(text)
 
     @property
     def done(self) -> bool:
         """Whether the result is sent, or this is a forked process."""
-        return self._session.done
-
-    @property
-    def frames(self) -> Frames:
-        """Tells the script's own frames from others."""
-        return self._session.frames
+        return self.session.done
 
     @property
     def probe(self) -> Any:
         """What measures memory; None before the script imports torch."""
-        return self._session.probe
-
-    @property
-    def steps(self) -> int:
-        """Steps of any kind so far, warm-up included."""
-        return sum(self.counts.values())
-
-    @property
-    def counts(self) -> dict[StepKind, int]:
-        """`steps` by kind."""
-        return {kind: series.count for kind, series in self._session.series.items()}
-
-    @property
-    def sampled(self) -> int:
-        """The steps sampled of the kind of which there are most."""
-        return self._session.sampled
-
-    @property
-    def saw_torch(self) -> bool:
-        """Whether the script has imported torch."""
-        return self._session.torch is not None
-
-    @property
-    def limited(self) -> bool:
-        """Whether a limit is why a GPU is measured."""
-        return self._session.options.limited
-
-    @property
-    def asked_for_cuda_in_vain(self) -> bool:
-        """Whether the GPU shall be measured, and the script has nothing on it."""
-        return self._session.asked_for_cuda_in_vain
+        return self.session.probe
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
@@ -518,11 +485,11 @@ class Harness:
         the script is not to blame. `what` says how it failed."""
         if not self._cut:
             return None
-        self._session.notes.append(
+        self.session.notes.append(
             f"{what[0].upper()}{what[1:]}, after gpulint had cut its epochs short; what was measured before stands. "
             "Leave out --cut-epochs to let it run as it is."
         )
-        return End("stopped", f"stopped after {self.sampled} sampled steps")
+        return End("stopped", f"stopped after {self.session.sampled} sampled steps")
 
     def ended(self) -> None:
         """The script has run to its end: what its variables hold now has outlived all that it did."""
@@ -534,13 +501,13 @@ class Harness:
         """Send the result, once."""
         if self.done:
             return
-        self._session.done = True
+        self.session.done = True
         self._write_snapshot()
-        self._session.send({"result": self.result(end).to_json()})
+        self.session.send({"result": self.result(end).to_json()})
 
     def _write_snapshot(self) -> None:
         """Where one was asked for, and there is a GPU to speak of."""
-        session = self._session
+        session = self.session
         dump = getattr(session.probe, "dump", None)
         if session.options.snapshot and dump is not None:
             from gpulint.runtime.probes.history import path_of
@@ -551,4 +518,4 @@ class Harness:
     def result(self, end: End) -> RankResult:
         """Everything measured so far."""
         notes = [*([CUT] if self._cut else []), *([UNUSED] if self._device.idle is not None else [])]
-        return assemble(self._session, end, notes)
+        return assemble(self.session, end, notes)

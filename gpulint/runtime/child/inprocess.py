@@ -48,7 +48,7 @@ class Watch:
     @property
     def sampled(self) -> int:
         """The steps sampled so far."""
-        return self._harness.sampled
+        return self._harness.session.sampled
 
     def leave(self, anew: bool = True, failed: bool = False) -> None:
         """What leaving the context does. Not `anew`: what was judged on the way stands, because what leaked
@@ -56,7 +56,7 @@ class Watch:
         harness = self._harness
         harness.look_at_end((), anew)
         reason = "raised" if failed else "finished"
-        said = f"{reason} after {harness.steps} steps"
+        said = f"{reason} after {harness.session.steps} steps"
         self.result = harness.result(End.from_json({"reason": reason, "message": said}))
         harness.stop_watching()
         leave = getattr(harness.probe, "leave", None)

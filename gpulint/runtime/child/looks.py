@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from dataclasses import replace
 from types import FrameType
@@ -68,7 +67,7 @@ class Looks:
 
     def look_at(self, span: Span) -> None:
         """Judge the windows of one kind so far: what is older than the last of them has outlived one."""
-        counts = {series.kind: series.count for series in self._session.series.values()}
+        counts = self._session.counts
         kind = "eval" if span.name == EVALUATION else max(counts, key=lambda kind: counts[kind])
         view = View(kind, (span.begun, *span.ends), 1, window=span.name)
         found = self._see(view)
@@ -81,20 +80,17 @@ class Looks:
         session = self._session
         if session.probe is None or len(view.boundaries) < 2:
             return None
-        session.looking = True
-        begin = time.perf_counter()
+        judged = view.boundaries[0], view.judged_until
         try:
-            nodes = range(*(session.marks[mark].sequence for mark in (view.boundaries[0], view.judged_until)))
-            drifts, holders = self._judge(session.probe, session.frames, view, nodes, session.cycles)
-            return Window(drifts, holders, len(view.boundaries) - 1, (view.boundaries[0], view.judged_until))
+            with session.aside():
+                nodes = range(*(session.marks[mark].sequence for mark in judged))
+                drifts, holders = self._judge(session.probe, session.frames, view, nodes, session.cycles)
+                return Window(drifts, holders, len(view.boundaries) - 1, judged)
         except Exception as error:
             said = f"steps could not be judged: {type(error).__name__}: {error}"
             if said not in session.unjudged:
                 session.unjudged.append(said)
             return None
-        finally:
-            session.looking = False
-            session.looked += time.perf_counter() - begin
 
     @property
     def suspects(self) -> bool:

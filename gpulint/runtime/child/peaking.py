@@ -56,7 +56,7 @@ class Peaking:
             self._at_step = probe.peak()
             probe.crests.split()
 
-    def backward_begins(self) -> None:
+    def backward_begins(self, *_: Any, **__: Any) -> None:
         """What autograd allocates in a thread of its own is the line's that asks for it."""
         self._backwards += 1  # one may call another: checkpoints do
         probe = self._session.probe
@@ -132,15 +132,12 @@ class Peaking:
     def _look_for_holders(self) -> None:
         """Who keeps what is alive now; asked once, while the variables of the script are there."""
         if self.lines and not self._kept:
-            self._session.looking = True
-            try:
-                self._kept = self._holders()
-            except Exception as error:
-                self._session.notes.append(
-                    f"who keeps memory could not be looked for: {type(error).__name__}: {error}"
-                )
-            finally:
-                self._session.looking = False
+            with self._session.aside():
+                try:
+                    self._kept = self._holders()
+                except Exception as error:
+                    said = f"who keeps memory could not be looked for: {type(error).__name__}: {error}"
+                    self._session.notes.append(said)
 
     def _enter(self, stretch: Stretch) -> None:
         self._stretch = stretch

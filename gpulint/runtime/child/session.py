@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from gpulint.runtime.observing.calls import Calls
@@ -73,11 +73,20 @@ class Session:
         self.seed = 0  # in a trial
         self._rank = int(os.environ.get("RANK", "0"))
 
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """What happens within is our own doing, and its time is not the script's."""
+        begin, within, self.looking = time.perf_counter(), self.looking, True
+        try:
+            yield
+        finally:
+            self.looking = within
+            self.looked += 0.0 if within else time.perf_counter() - begin
+
     def read_relatives(self) -> None:
         """After a step."""
-        begin = time.perf_counter()
-        self.relatives.step(sum(series.count for series in self.series.values()))
-        self.looked += time.perf_counter() - begin
+        with self.aside():
+            self.relatives.step(self.steps)
 
     def _is_sampling(self) -> bool:
         return self.calls.sampling and not self.looking
@@ -102,6 +111,16 @@ class Session:
         return FEWEST_WARMUP if self.options.warmup is None else self.options.warmup
 
     @property
+    def counts(self) -> dict[StepKind, int]:
+        """Steps of each kind so far, warm-up included."""
+        return {kind: series.count for kind, series in self.series.items()}
+
+    @property
+    def steps(self) -> int:
+        """Steps of any kind so far."""
+        return sum(self.counts.values())
+
+    @property
     def sampled(self) -> int:
         """The steps sampled of the kind of which there are most."""
         return max(series.sampled for series in self.series.values())
@@ -110,6 +129,11 @@ class Session:
     def asked_for_cuda_in_vain(self) -> bool:
         """Whether the GPU shall be measured, and the script has nothing on it."""
         return self.options.device == "cuda" and self.probe is not None and not self.probe.used()
+
+    @property
+    def sees_births(self) -> bool:
+        """Whether what is born now will be known by its line."""
+        return self.attributing or self.calls.sampling or self.probe.name != "cuda-allocator"
 
     def watch_more(self, sampling: bool) -> None:
         """Watch closely while steps are sampled; between, watch for what is to come alone."""

@@ -60,7 +60,10 @@ class Steps:
 
     def mark_window(self) -> int:
         """Read everything where a window begins or ends."""
-        return self._read(lambda: True)
+        number = self._read(lambda: True)
+        if self._session.probe is not None:
+            self._session.probe.attribute(number)  # the mark may be a step's, which needed no births
+        return number
 
     def _read(self, wanted: Callable[[], bool]) -> int:
         session = self._session

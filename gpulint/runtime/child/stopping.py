@@ -7,14 +7,71 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
 from gpulint.runtime.child.session import KINDS, TRAINING, Session
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
-from gpulint.runtime.observing.agreeing import Agreement
 from gpulint.runtime.observing.lingering import Lingering, free_host_memory
 from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
+
+# What stands in the store
+SAMPLED, CONTENT, CHOSEN, LAST = (f"gpulint/{name}" for name in ("sampled", "content", "chosen", "last"))
+AHEAD = 2  # steps; nobody is further than one ahead of another, whose gradients it needs
+
+
+class Agreement:
+    """One rank's part in it, by way of the process group's store, which costs no collective call. `world_size` says how many
+    ranks there are.
+
+    They stop once each has sampled its steps and one has seen what it went on for: lines that only the first rank runs are not
+    waited for by all.
+    """
+
+    def __init__(self, world_size: Callable[[], int]) -> None:
+        self._world_size = world_size
+        self._steps = 0
+        self._said: set[str] = set()
+        self._last: int | None = None
+
+    def after_step(self, sampled: bool, content: bool) -> bool:
+        """Whether this step of training was the last. `sampled`: this rank has what it needs; `content`: it would stop here."""
+        self._steps += 1
+        if not sampled and not content:
+            return False
+        store = _store()
+        if store is None:
+            return content
+        with contextlib.suppress(RuntimeError, ValueError, OSError):
+            return self._agreed(store, content)
+        return content
+
+    def _agreed(self, store: Any, content: bool) -> bool:
+        self._say(store, SAMPLED)
+        if content:
+            self._say(store, CONTENT)
+        if self._last is None and store.check([LAST]):
+            self._last = int(store.get(LAST))
+        everybody = store.add(SAMPLED, 0) >= self._world_size() and store.add(CONTENT, 0) > 0
+        if self._last is None and everybody and store.add(CHOSEN, 1) == 1:
+            self._last = self._steps + AHEAD
+            store.set(LAST, str(self._last))
+        return self._last is not None and self._steps >= self._last
+
+    def _say(self, store: Any, what: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            store.add(what, 1)
+
+
+def _store() -> Any:
+    """The store of the script's process group; None where there is none."""
+    distributed = sys.modules.get("torch.distributed.distributed_c10d")
+    if distributed is None or not distributed.is_initialized():
+        return None
+    return distributed._get_default_store()
+
 
 PATIENCE = 20.0  # seconds that an evaluation may take before the training that is to follow it is given up
 AFTERWARDS = 2.0  # seconds that a trial's first run goes on after what was to be sampled, unwatched
@@ -126,13 +183,10 @@ class Stopping:
             self._looks.look(series, 2)
         session.lines.settle()
         if session.peaking is not None:
-            begin = time.perf_counter()
             session.peaking.end_sampling()
-            session.looked += time.perf_counter() - begin
         if session.recorder is not None:
-            begin = time.perf_counter()
-            session.recorder.weigh("after the sampled steps")
-            session.looked += time.perf_counter() - begin
+            with session.aside():
+                session.recorder.weigh("after the sampled steps")
         reach = session.options.reach
         first = min((s.seconds - s.duration for series in trained for s in series.samples), default=0.0)
         sampling = session.marks[-1].seconds - first

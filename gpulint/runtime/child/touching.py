@@ -4,7 +4,6 @@ is looked for once. A step that comes later, of evaluations too, may take it bac
 from __future__ import annotations
 
 import sys
-import time
 import weakref
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -80,21 +79,18 @@ class Touching:
         loop = session.stepper.loop
         self._counts[loop] = count = self._counts[loop] + 1
         due = self._due.setdefault(loop, EVALUATION if kind == "eval" else TRAINING)
-        session.looking, begin = True, time.perf_counter()
-        try:
-            if self._is_on and loop != self._loop:
-                self._trace.drop()  # another loop has come between
-            elif self._is_on and count >= self._end:
-                self._due[loop] = due[1:]
-                self._judge(kind)
-            if due and due == self._due[loop] and count >= due[0] and not self._is_on:
-                self._begin(loop, count)
-        except Exception as error:
-            self.doubt = f"it could not be looked for: {type(error).__name__}: {error}"
-            self.stop()
-        finally:
-            session.looking = False
-            session.looked += time.perf_counter() - begin
+        with session.aside():
+            try:
+                if self._is_on and loop != self._loop:
+                    self._trace.drop()  # another loop has come between
+                elif self._is_on and count >= self._end:
+                    self._due[loop] = due[1:]
+                    self._judge(kind)
+                if due and due == self._due[loop] and count >= due[0] and not self._is_on:
+                    self._begin(loop, count)
+            except Exception as error:
+                self.doubt = f"it could not be looked for: {type(error).__name__}: {error}"
+                self.stop()
 
     def stop(self) -> None:
         """Follow no more."""

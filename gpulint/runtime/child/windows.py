@@ -207,7 +207,8 @@ class Windows:
         span.ends.append(self._mark())
         self._decide(key, span)
         span.may_leak |= self._looks.recheck(span, again, last)
-        if len(span.ends) in LOOKED_AT and span.may_leak and not self._is_stepwise(span):
+        judged = len(span.ends) in LOOKED_AT and self._session.sees_births
+        if judged and span.may_leak and not self._is_stepwise(span):
             twins = (
                 one for one in self._session.spans.values() if one is not span and one.window is not None
             )

@@ -22,6 +22,7 @@ from typing import Any
 from gpulint.runtime.child import connecting, ending
 from gpulint.runtime.child.harness import Harness, Stop
 from gpulint.runtime.child.importing import ImportHook
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, TOKEN, connect_to
@@ -70,21 +71,16 @@ def _watch_starts(multiprocessing: ModuleType) -> None:
     from multiprocessing import process, spawn
 
     numbers = itertools.count(1)
-    prepare = spawn.get_preparation_data
-    bootstrap = process.BaseProcess._bootstrap  # type: ignore[attr-defined]
 
-    @functools.wraps(prepare)
-    def get_preparation_data(name: str) -> dict[str, Any]:
-        return {**prepare(name), "gpulint": _Entry(next(numbers))}
+    def made(prepare: Any) -> Any:
+        return lambda name: {**prepare(name), "gpulint": _Entry(next(numbers))}
 
-    @functools.wraps(bootstrap)
-    def _bootstrap(worker: Any, *args: Any, **kwargs: Any) -> Any:
+    def begin(worker: Any, *_: Any, **__: Any) -> None:
         with contextlib.suppress(OSError):  # the parent is gone: so will be this process
             _begin(worker)
-        return bootstrap(worker, *args, **kwargs)
 
-    spawn.get_preparation_data = get_preparation_data
-    process.BaseProcess._bootstrap = _bootstrap  # type: ignore[attr-defined]
+    hooks.wrap(spawn, "get_preparation_data", made)
+    hooks.around(process.BaseProcess, "_bootstrap", begin)
 
 
 def _begin(worker: Any) -> None:
@@ -94,7 +90,7 @@ def _begin(worker: Any) -> None:
     if _is_service(worker):
         if not forked:
             _harness.retire()
-        _notice_context(_harness.frames)
+        _notice_context(_harness.session.frames)
         return
     if forked:
         if _harness.has_lost_gpu:
@@ -141,35 +137,36 @@ def _run(harness: Harness, run: Callable[[], None]) -> None:
 
 def _watch_main(harness: Harness) -> None:
     """The main script, which a worker runs as `__mp_main__` by its path, is compiled like the modules it imports."""
-    plain = runpy.run_path
 
-    @functools.wraps(plain)
-    def run_path(path_name: str, init_globals: Any = None, run_name: str | None = None) -> Any:
-        if not harness.watches(path_name):
-            return plain(path_name, init_globals, run_name)
-        with io.open_code(path_name) as source:
-            code = harness.compile(source.read(), path_name)
-        run_code = runpy._run_module_code  # type: ignore[attr-defined]
-        return run_code(code, init_globals, run_name, pkg_name="", script_name=path_name)
+    def made(plain: Any) -> Any:
+        def run_path(path_name: str, init_globals: Any = None, run_name: str | None = None) -> Any:
+            if not harness.watches(path_name):
+                return plain(path_name, init_globals, run_name)
+            with io.open_code(path_name) as source:
+                code = harness.compile(source.read(), path_name)
+            run_code = runpy._run_module_code  # type: ignore[attr-defined]
+            return run_code(code, init_globals, run_name, pkg_name="", script_name=path_name)
 
-    runpy.run_path = run_path
+        return run_path
+
+    hooks.wrap(runpy, "run_path", made)
 
 
 # -- what is not followed --------------------------------------------------------------------------------------
 
 
 def _notice_pythons(harness: Harness) -> None:
-    plain = subprocess.Popen.__init__
-
-    @functools.wraps(plain)
-    def __init__(this: Any, args: Any, *more: Any, **kwargs: Any) -> None:
-        frame = _outside_subprocess(sys._getframe(1))
-        if frame is not None and _is_python(args) and harness.frames.is_user(frame.f_code.co_filename):
+    def starts(_: Any, args: Any, *__: Any, **___: Any) -> None:
+        frame = _outside_subprocess(sys._getframe(2))  # past the hook's own
+        if (
+            frame is not None
+            and _is_python(args)
+            and harness.session.frames.is_user(frame.f_code.co_filename)
+        ):
             place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
             harness.note(f"{place} {UNFOLLOWED}")
-        plain(this, args, *more, **kwargs)
 
-    subprocess.Popen.__init__ = __init__  # type: ignore[method-assign,assignment]
+    hooks.around(subprocess.Popen, "__init__", starts)
 
 
 def _is_python(args: Any) -> bool:

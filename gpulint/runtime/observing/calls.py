@@ -7,9 +7,11 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import CodeType
 from typing import Any
 
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.result import CallFigures
 
@@ -31,7 +33,7 @@ class Calls:
         self._cells: dict[
             tuple[str, int], list[float]
         ] = {}  # count, sampled, seconds, and what was given back
-        self._undo: list[Callable[[], None]] = []
+        self._undo = ExitStack()
 
     def watch_collector(self) -> None:
         """Time gc.collect()."""
@@ -45,14 +47,8 @@ class Calls:
             self._wrap(torch.Tensor, name, f"Tensor.{name}")
 
     def _wrap(self, owner: Any, name: str, what: str) -> None:
-        original = getattr(owner, name)
-        inherited = name not in vars(owner)
-        timed = (self._direct if what.startswith("Tensor.") else self._timed)(what, original)
-        setattr(owner, name, functools.wraps(original)(timed))
-        if inherited:
-            self._undo.append(lambda: delattr(owner, name))
-        else:
-            self._undo.append(lambda: setattr(owner, name, original))
+        timed = self._direct if what.startswith("Tensor.") else self._timed
+        self._undo.callback(hooks.wrap(owner, name, functools.partial(timed, what)))
 
     def _timed(self, what: str, original: Any) -> Callable[..., Any]:
         """Counted for the user's line behind the call, whoever calls."""
@@ -111,9 +107,7 @@ class Calls:
 
     def stop(self) -> None:
         """Put the originals back."""
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._undo.close()
 
     def figures(self) -> list[CallFigures]:
         """What was counted, by calls from the user's code; the most expensive first."""

@@ -3,7 +3,6 @@ which were saved for nothing where no backward comes."""
 
 from __future__ import annotations
 
-import functools
 import heapq
 import sys
 import threading
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attributes_of, elements_of, has_parameters
 from gpulint.runtime.record.result import ForwardFigures
@@ -86,14 +86,17 @@ class Forwards:
         self._cells: dict[tuple[int, str, bool, bool], _Cell] = {}
         self._sequence: Callable[[], int] = getattr(torch._C._autograd, "_get_sequence_nr", int)
         self._original: Any = None
+        self._undo: hooks.Undo = lambda: None
 
     def start(self) -> None:
-        self._original = original = torch.nn.Module.__call__
+        self._original = torch.nn.Module.__call__
+        self._undo = hooks.wrap(torch.nn.Module, "__call__", self._watched)
+
+    def _watched(self, original: Any) -> Any:
         forwards, state, watch = self, self._state, self._watch
         is_compiling = torch.compiler.is_compiling
 
         # As torch's own is: torch's profiler knows it by its code, and asks its frames for the local `self`.
-        @functools.wraps(original)
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(self, *args, **kwargs)
@@ -103,13 +106,12 @@ class Forwards:
                 return forwards._pass(self, args, kwargs)
             return watch(self, args, kwargs)
 
-        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
+        return __call__
 
     def stop(self) -> None:
         """Put the original back."""
         self.active = False
-        if self._original is not None:
-            torch.nn.Module.__call__ = self._original  # type: ignore[method-assign]
+        self._undo()
 
     def _pass(self, module: Any, args: Any, kwargs: Any) -> Any:
         """Run an outermost module unwatched, and what it calls as well."""

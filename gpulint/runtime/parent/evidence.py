@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import statistics
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from gpulint.findings import Finding
 from gpulint.runtime.parent import source
@@ -76,6 +76,19 @@ class Share(NamedTuple):
 
 
 _Sited = TypeVar("_Sited", CallFigures, ForwardFigures)
+_Ranked = TypeVar("_Ranked", bound=Any)  # a frozen record with `ranks`
+
+
+def over_ranks(
+    seen: Iterable[tuple[Hashable, _Ranked]], size: Callable[[_Ranked], Any], several: bool
+) -> list[_Ranked]:
+    """Each thing once, as the rank saw it that has most of it, with all ranks that saw it where there are `several`."""
+    found: dict[Hashable, _Ranked] = {}
+    for key, one in seen:
+        known = found.get(key)
+        worst, ranks = (one, ()) if known is None else (max(known, one, key=size), known.ranks)
+        found[key] = replace(worst, ranks=(*ranks, *one.ranks) if several else ())
+    return list(found.values())
 
 
 class Evidence:
@@ -213,14 +226,13 @@ class Evidence:
         """What grows on the device, but for the state of optimizers that are no more than there were."""
         return [leak for leak in self.rank.leaks() if not self._is_state(leak)]
 
+    def keepers(self, drift: Drift) -> list[tuple[int, Holder]]:
+        """Who keeps how many bytes of what a site left behind."""
+        holders = [holder for holder in self.rank.holders if holder.place == drift.place]
+        return [(held.bytes, one) for one in holders for held in one.births if held.site == drift.site]
+
     def _is_state(self, leak: Drift) -> bool:
-        kept = sum(
-            held.bytes
-            for holder in self.rank.holders
-            if holder.scope == "optimizer" and holder.place == leak.place
-            for held in holder.births
-            if held.site == leak.site
-        )
+        kept = sum(size for size, holder in self.keepers(leak) if holder.scope == "optimizer")
         return kept >= 0.9 * leak.total > 0
 
     def _leak(self, site: Site, place: Place) -> Drift | None:

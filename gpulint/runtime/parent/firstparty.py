@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from gpulint.runtime.parent.source import tree_of
 from gpulint.runtime.record.result import Named
 
 MOST_FILES = 2000
@@ -80,7 +81,7 @@ def first_party(script: str, module: bool = False, cwd: str | None = None, path:
 def evaluates(files: Iterable[str]) -> bool:
     """Whether one of the files looks as if it evaluated a model: it switches to eval mode, goes round a loop without grad, or has a
     method that a framework calls for that. Only a run can tell."""
-    return any(_evaluates(tree) for tree in map(_tree, files) if tree is not None)
+    return any(_evaluates(tree) for tree in map(tree_of, files) if tree is not None)
 
 
 def function(files: Iterable[str], name: str, kind: Literal["step", "unit"]) -> Named:
@@ -88,7 +89,7 @@ def function(files: Iterable[str], name: str, kind: Literal["step", "unit"]) -> 
     found = [
         Named(file, line, qualified, kind)
         for file in files
-        if (tree := _tree(file)) is not None
+        if (tree := tree_of(file)) is not None
         for qualified, line in _functions(tree, "")
         if f".{qualified}".endswith(f".{name}")
     ]
@@ -153,23 +154,8 @@ def _roots(base: str) -> list[str]:
     return [base, os.path.join(base, "src")]
 
 
-def _parse(text: bytes) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except SystemError:  # Python 3.11 miscounts its depth where two threads parse at once (gh-106905)
-        return ast.parse(text)
-
-
-def _tree(file: str) -> ast.Module | None:
-    try:
-        with open(file, "rb") as source:
-            return _parse(source.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
-
-
 def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
-    tree = _tree(file)
+    tree = tree_of(file)
     if tree is None:
         return
     for node in ast.walk(tree):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpulint.findings import Finding
-from gpulint.runtime.parent.evidence import Evidence, Share, real
+from gpulint.runtime.parent.evidence import Evidence, Share, over_ranks, real
 from gpulint.runtime.parent.judgement import per, place, rate
 from gpulint.runtime.record import drift as drifts
 from gpulint.runtime.record.peaks import STRETCHES
@@ -278,14 +278,13 @@ def parts_text(parts: Sequence[Part]) -> str:
 
 def harmless(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> tuple[Harmless, ...]:
     """Every growth that is no drift, that no verdict on `findings` speaks of and that is worth a line, largest first."""
-    merged: dict[tuple[str, str], Harmless] = {}
-    for one in evidence:
-        ranks = (one.rank.rank,) if len(evidence) > 1 else ()
-        for key, found in _of_rank(findings, one).items():
-            known = merged.get(key)
-            larger = found if known is None or found.total > known.total else known
-            merged[key] = replace(larger, ranks=(*(known.ranks if known else ()), *ranks))
-    return tuple(sorted(merged.values(), key=lambda h: (-h.device, -h.total)))
+    seen = (
+        (key, replace(found, ranks=(one.rank.rank,)))
+        for one in evidence
+        for key, found in _of_rank(findings, one).items()
+    )
+    merged = over_ranks(seen, lambda found: found.total, len(evidence) > 1)
+    return tuple(sorted(merged, key=lambda h: (-h.device, -h.total)))
 
 
 def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str], Harmless]:
@@ -349,13 +348,7 @@ def _told(findings: Sequence[Finding], one: Evidence) -> set[Drift]:
 
 def _keeper(drift: Drift, one: Evidence) -> Holder | None:
     """The holder that keeps most of what a site left behind."""
-    kept = [
-        (held.bytes, holder)
-        for holder in one.rank.holders
-        if holder.place == drift.place
-        for held in holder.births
-        if held.site == drift.site
-    ]
+    kept = one.keepers(drift)
     return max(kept, key=lambda pair: pair[0])[1] if kept else None
 
 

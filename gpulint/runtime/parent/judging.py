@@ -46,7 +46,8 @@ def nodes_text(number: float) -> str:
 def judge(finding: Finding, evidence: Evidence) -> Judgement:
     """The judgement of the claim's kind, with how often the line ran."""
     claim = finding.runtime_claim
-    found = _JUDGES[claim.kind](finding, claim, evidence)
+    problem = unmeasured(finding, evidence) if claim.kind in _MEASURED else None
+    found = problem or _JUDGES[claim.kind](finding, claim, evidence)
     figures = evidence.at(finding)
     return found if figures is None or found.hits is not None else replace(found, hits=figures.hits)
 
@@ -267,9 +268,6 @@ def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:
 
 
 def _late(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = unmeasured(finding, evidence)
-    if problem is not None:
-        return problem
     figures = evidence.at(finding)
     sizes = (figures.tensors if figures is not None else None) or {}
     name = finding.subject if finding.subject in sizes else None
@@ -303,9 +301,6 @@ def _level(evidence: Evidence, file: str, line: int) -> int:
 
 
 def _deferred(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = unmeasured(finding, evidence)
-    if problem is not None:
-        return problem
     figures = evidence.at(finding)
     hits = (figures.sampled_hits or 0) if figures is not None else 0
     per_step = hits / max(1, evidence.steps())
@@ -377,9 +372,6 @@ def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
 
 
 def _useless(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = unmeasured(finding, evidence)
-    if problem is not None:
-        return problem
     figures = evidence.at(finding)
     if figures is None or figures.growth is None:
         return Judgement("inconclusive", "what the line frees was not measured")
@@ -473,6 +465,11 @@ def _code(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
     return Judgement("inconclusive", "not measurable by a run: this is about how the code reads")
 
 
+_MEASURED = (
+    "late",
+    "deferred",
+    "useless",
+)  # claims of which nothing is said unless the line ran in sampled steps
 _JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {
     "drift": _drift,
     "cycle": _cycle,

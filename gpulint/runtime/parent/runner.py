@@ -20,22 +20,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
-from gpulint.runtime.parent import firstparty, processes, ranks
+from gpulint.runtime.parent import firstparty, processes
 from gpulint.runtime.parent.capture import Tail
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
-from gpulint.runtime.record.recording import TrialOptions
 from gpulint.runtime.record.result import (
+    CUT_OFF,
     ENDED_WELL,
+    LEFT_ALONE,
     NO_TORCH,
     End,
     EndReason,
     Environment,
-    Lines,
-    Named,
     Options,
     Progress,
     RankResult,
@@ -45,6 +44,73 @@ from gpulint.runtime.record.result import (
     said_steps,
 )
 
+_IDLE = ("no-steps", "no-torch")  # how a process ends that only starts others
+
+
+class Ranks(NamedTuple):
+    """The processes that count, in order and numbered, and those that took no step beside them."""
+
+    ranks: tuple[RankResult, ...]
+    others: tuple[RankResult, ...]
+
+
+def of_run(results: Sequence[RankResult], end: End) -> Ranks:
+    """Workers that train are ranks, in the order in which they were made. Without any it is torchrun that numbers them. `end` is how
+    the run has ended."""
+    counted = _counted(results)
+    others = tuple(result for result in results if not any(result is one for one in counted))
+    if end.reason in ENDED_WELL:
+        counted = [_excused(result) for result in counted]
+    if not any(result.process for result in counted):
+        return Ranks(tuple(sorted(counted, key=lambda result: result.rank)), others)
+    ordered = sorted(counted, key=lambda result: result.process)
+    size = max(len(ordered), *(result.world_size for result in ordered))
+    numbered = (replace(result, rank=rank, world_size=size) for rank, result in enumerate(ordered))
+    return Ranks(tuple(numbered), others)
+
+
+def _excused(result: RankResult) -> RankResult:
+    if result.end.reason in (*ENDED_WELL, *_IDLE):
+        return result
+    note = CUT_OFF if result.end.reason == "killed" else LEFT_ALONE
+    return replace(result, notes=(*result.notes, note))
+
+
+def _counted(results: Sequence[RankResult]) -> list[RankResult]:
+    """All but the workers that neither stepped nor failed; where workers stepped, also without a starter that did neither."""
+    training = any(result.process and result.samples for result in results)
+    return [
+        result
+        for result in results
+        if result.samples
+        or (not result.process and not training)
+        or (result.end.reason not in (*ENDED_WELL, *_IDLE, "killed") and not training)
+    ]
+
+
+def end_of(results: Sequence[RankResult], number: int) -> End | None:
+    """How a run has ended, by the reports of its processes in the order in which they came; None where none says it. `number` of
+    processes were there."""
+    training = any(result.process and result.samples for result in results)
+    stopped = False
+    for result in results:
+        failed = result.end.reason not in ENDED_WELL
+        if failed and not stopped and not (training and result.end.reason in _IDLE):
+            return _named(result, results) if number > 1 else result.end
+        stopped = stopped or result.end.reason == "stopped"
+    counted = _counted(results)
+    return next((r.end for r in counted if r.end.reason == "stopped"), counted[0].end if counted else None)
+
+
+def _named(result: RankResult, results: Sequence[RankResult]) -> End:
+    """How a process has ended, with a word of which it is."""
+    workers = any(one.process for one in results)
+    if workers and not result.process:
+        return result.end
+    who = f"worker {'.'.join(map(str, result.process))}" if result.process else f"rank {result.rank}"
+    return replace(result.end, message=f"{who}: {result.end.message}")
+
+
 CHILD = os.path.abspath(os.path.join(__file__, "..", "..", "child", "child.py"))
 REPORT_GRACE = 20.0  # seconds a child may take for its last look once it was told to end
 EXIT_GRACE = 20.0  # seconds a child may take for the script's own clean-up after it has reported
@@ -52,38 +118,20 @@ JOIN_GRACE = 10.0  # seconds that a script may go on once the workers that it ha
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What to run and how. `target` is a script, or a module name with `module`.
+class Run(Options):
+    """What to run and how, besides what the child is told. `target` is a script, or a module name with `module`.
 
     `launch` are torchrun's own flags (`--nproc-per-node 2 --nnodes …`); torchrun is used if there are any.
-    `lines` are lines of interest; for those of them in `awaited` the script may run `reach` seconds longer, and with `cut_epochs`
-    epochs that have trained may end early. `evaluates` says that the program looks as if it evaluated a model, which is
-    worth going on for as well. `peaks` and `limited` are told to the child as they are in `Options`.
     `timeout` is in seconds, None for no limit. `capture` keeps the last megabyte of output instead of passing
-    it through. `snapshot` is the file that a memory snapshot is written to at the end, empty for none; see `runtime/probes/history.py`.
-    `named` are functions whose calls are steps, or windows, see `naming`.
+    it through. `named` are functions whose calls are steps, or windows, see `naming`.
     """
 
     target: str
     arguments: tuple[str, ...] = ()
-    module: bool = False
     python: str = sys.executable
-    steps: int = 20
-    warmup: int | None = None
-    device: str = "auto"
     timeout: float | None = None
     launch: tuple[str, ...] = ()
-    lines: tuple[Lines, ...] = ()
-    awaited: tuple[Lines, ...] = ()
-    reach: float = 0.0
-    cut_epochs: bool = False
-    evaluates: bool = False
-    peaks: bool = False
-    limited: bool = False
-    trial: TrialOptions | None = None
     capture: bool = False
-    snapshot: str = ""
-    named: tuple[Named, ...] = ()
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -112,13 +160,9 @@ class Run:
 
     def options(self) -> Options:
         """What the child is told."""
-        told = {one.name: getattr(self, one.name) for one in fields(Options) if one.name != "home"}
-        return Options.from_json(Options(**told, home=self._home).to_json())  # read, and so checked
-
-    @property
-    def _home(self) -> str:
         base = self.cwd or os.getcwd()
-        return base if self.module else os.path.dirname(os.path.realpath(os.path.join(base, self.target)))
+        home = base if self.module else os.path.dirname(os.path.realpath(os.path.join(base, self.target)))
+        return Options.from_json({**self.to_json(), "home": home})  # read, and so checked
 
 
 def run(what: Run, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
@@ -383,7 +427,7 @@ class _Follower:
         self._selector.close()
         for connection in self._connections:
             connection.socket.close()
-        found = ranks.of_run([self._result_of(c, end) for c in self._connections if c.trusted], end)
+        found = of_run([self._result_of(c, end) for c in self._connections if c.trusted], end)
         texts: list[str | None] = [tail.text() for tail in self._tails] or [None, None]
         end = _explained(end, self._what, texts[0] or "", texts[1] or "")
         return RunResult(
@@ -414,7 +458,7 @@ class _Follower:
         assert self._process is not None
         results = self._order
         silent = [c for c in self._connections if c.trusted and c.result is None and not c.process]
-        known = ranks.end_of(results, len(results) + len(silent))
+        known = end_of(results, len(results) + len(silent))
         if known is not None and known.reason not in ENDED_WELL:
             return known
         if self._told in (TIMEOUT, INTERRUPTED) and (silent or known is None):

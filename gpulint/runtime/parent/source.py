@@ -21,19 +21,27 @@ class Loop:
     binds: tuple[frozenset[str], ...]
 
 
-@functools.lru_cache(maxsize=64)
-def _tree(file: str) -> ast.Module | None:
+def tree_of(file: str) -> ast.Module | None:
+    """The tree of a file as it is now; None where it has none."""
     try:
         with open(file, "rb") as source:
-            return ast.parse(source.read())
-    except (OSError, SyntaxError, ValueError):
+            return _parsed(source.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
         return None
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(text: bytes) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SystemError:  # Python 3.11 miscounts its depth where two threads parse at once (gh-106905)
+        return ast.parse(text)
 
 
 @functools.lru_cache(maxsize=1024)
 def around(file: str, line: int) -> Loop | None:
     """The innermost loop whose body holds the line; None where there is none or the file cannot be read."""
-    tree = _tree(file)
+    tree = tree_of(file)
     if tree is None:
         return None
     holding = [
@@ -93,7 +101,7 @@ def lines_to_watch(file: str, line: int) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=1024)
 def function_at(file: str, line: int) -> str:
     """The name of the innermost function that holds the line; empty at the top of a module."""
-    tree = _tree(file)
+    tree = tree_of(file)
     functions = [
         node
         for node in (ast.walk(tree) if tree is not None else ())
@@ -111,7 +119,7 @@ def called_on(file: str, line: int) -> frozenset[str]:
 @functools.lru_cache(maxsize=64)
 def _called(file: str) -> dict[int, frozenset[str]]:
     found: dict[int, set[str]] = {}
-    for node in ast.walk(tree) if (tree := _tree(file)) is not None else ():
+    for node in ast.walk(tree) if (tree := tree_of(file)) is not None else ():
         for line, name in _names(node):
             found.setdefault(line, set()).add(name)
     return {line: frozenset(names) for line, names in found.items()}
@@ -143,7 +151,7 @@ def reached_from(files: Iterable[str], names: Iterable[str], depth: int) -> froz
 def _bodies(file: str) -> dict[str, frozenset[str]]:
     """What each function of a file calls, by its name."""
     found: dict[str, frozenset[str]] = {}
-    for node in ast.walk(tree) if (tree := _tree(file)) is not None else ():
+    for node in ast.walk(tree) if (tree := tree_of(file)) is not None else ():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             called = {name for part in node.body for inner in ast.walk(part) for _, name in _names(inner)}
             found[node.name] = found.get(node.name, frozenset()) | called

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpulint.runtime.parent.evidence import Evidence
+from gpulint.runtime.parent.evidence import Evidence, over_ranks
 from gpulint.runtime.record import drift as drifts
 from gpulint.runtime.record.besides import Collections, Cycle, ProcessMemory, Untouched, WorkerContext
 from gpulint.runtime.record.records import Record
@@ -72,18 +72,13 @@ class HostGrowth(Record):
 
 def idle(run: RunResult) -> tuple[Idle, ...]:
     """Memory that was alive and that nothing touched, worst first, without what is told as growth."""
-    found: dict[tuple[str, str, int], Idle] = {}
-    for rank in run.ranks:
-        ranks = (rank.rank,) if len(run.ranks) > 1 else ()
-        for one in _merged(rank):
-            key = (one.text, one.file, one.line)
-            known = found.get(key)
-            larger = Idle(one, watched_text(rank), ranks)
-            if known is not None:
-                larger = larger if one.bytes > known.what.bytes else known
-                larger = replace(larger, ranks=(*known.ranks, *ranks))
-            found[key] = larger
-    return tuple(sorted(found.values(), key=lambda one: -one.what.bytes))
+    seen = (
+        ((one.text, one.file, one.line), Idle(one, watched_text(rank), (rank.rank,)))
+        for rank in run.ranks
+        for one in _merged(rank)
+    )
+    found = over_ranks(seen, lambda one: one.what.bytes, len(run.ranks) > 1)
+    return tuple(sorted(found, key=lambda one: -one.what.bytes))
 
 
 def _merged(rank: RankResult) -> list[Untouched]:
@@ -113,23 +108,18 @@ def watched_text(rank: RankResult) -> str:
 
 def tied(run: RunResult) -> tuple[Tied, ...]:
     """Memory that waits for the collector, worst first."""
-    found: dict[tuple[str, ...], Tied] = {}
+    seen = []
     for rank in run.ranks:
         garbage = [d for d in rank.drifts if d.status == "gc-garbage" and d.place == "device"]
         waits = sum(d.bytes_per_step for d in garbage)
         whole = sum(one.bytes for one in rank.besides.cycles)
         came: Collections = rank.besides.collections
-        ranks = (rank.rank,) if len(run.ranks) > 1 else ()
         for one in rank.besides.cycles if waits else ():
-            key = (*one.chain, one.cut)
-            share = waits * one.bytes / whole
-            now = Tied(one, share, came.partial + came.full, rank.steps(), came.freed, ranks)
-            known = found.get(key)
-            if known is not None:
-                worst = max(known, now, key=lambda tie: tie.per_step)
-                now = replace(worst, ranks=(*known.ranks, *ranks))
-            found[key] = now
-    return tuple(sorted(found.values(), key=lambda one: -one.per_step))
+            share, often = waits * one.bytes / whole, came.partial + came.full
+            now = Tied(one, share, often, rank.steps(), came.freed, (rank.rank,))
+            seen.append(((*one.chain, one.cut), now))
+    found = over_ranks(seen, lambda one: one.per_step, len(run.ranks) > 1)
+    return tuple(sorted(found, key=lambda one: -one.per_step))
 
 
 # -- host memory ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words
 from gpulint.runtime.parent import judging, standing
-from gpulint.runtime.parent.evidence import Evidence, Share, real
+from gpulint.runtime.parent.evidence import Evidence, Share, over_ranks, real
 from gpulint.runtime.parent.growth import (
     Harmless,
     Phase,
@@ -314,18 +314,12 @@ def _ranks(ranks: tuple[int, ...]) -> str:
 
 
 def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Unpredicted]:
-    merged: dict[tuple[str, int, _What], Unpredicted] = {}
-    for one in evidence:
-        for what, found in [*_holders_left(findings, one), *_sites_left(one)]:
-            key = (found.file, found.line, what)
-            known = merged.get(key)
-            if known is None:
-                merged[key] = found
-            else:
-                worst = max(known, found, key=lambda u: (u.device, u.host))
-                merged[key] = replace(worst, ranks=(*known.ranks, *found.ranks))
-    several = len(evidence) > 1
-    listed = [one if several else replace(one, ranks=()) for one in merged.values()]
+    seen = (
+        ((found.file, found.line, what), found)
+        for one in evidence
+        for what, found in (*_holders_left(findings, one), *_sites_left(one))
+    )
+    listed = over_ranks(seen, lambda u: (u.device, u.host), len(evidence) > 1)
     return sorted(listed, key=lambda u: (-u.device, -u.nodes, u.file, u.line))
 
 
@@ -372,13 +366,7 @@ def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
     """Leaking sites of which most bytes have no holder at all."""
     left = []
     for drift in one.leaks():
-        known = sum(
-            held.bytes
-            for holder in one.rank.holders
-            if holder.place == drift.place
-            for held in holder.births
-            if held.site == drift.site
-        )
+        known = sum(size for size, _ in one.keepers(drift))
         missing = 1.0 - min(1.0, known / drift.total) if drift.total else 0.0
         if missing > 0.2:
             site = drift.site
@@ -393,19 +381,14 @@ def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
 
 def _wasted(confirmed: Sequence[Finding], evidence: Sequence[Evidence]) -> list[Wasted]:
     """The forwards for nothing that no confirmed finding means already, the largest first."""
-    merged: dict[tuple[str, int, str, str], Wasted] = {}
+    seen = []
     for one in evidence:
         told = {f for finding in confirmed for f in judging.forwards_of(finding, one)}
         for forward in _forwards_for_nothing(one):
-            if forward in told:
-                continue
-            found = _wasted_forward(forward, one)
-            key = (found.file, found.line, found.module, found.mode)
-            known = merged.get(key)
-            ranks = (*known.ranks, *found.ranks) if known is not None else found.ranks
-            worst = found if known is None else max(known, found, key=lambda w: w.bytes)
-            merged[key] = replace(worst, ranks=ranks)
-    listed = [one if len(evidence) > 1 else replace(one, ranks=()) for one in merged.values()]
+            if forward not in told:
+                found = _wasted_forward(forward, one)
+                seen.append(((found.file, found.line, found.module, found.mode), found))
+    listed = over_ranks(seen, lambda w: w.bytes, len(evidence) > 1)
     return sorted(listed, key=lambda w: (-w.bytes, w.file, w.line))
 
 

@@ -63,6 +63,9 @@ class Probe(Protocol):
     def mark(self, wanted: bool) -> Figures:
         """Read everything and begin the next epoch. `wanted` asks for a reading that attribution can use."""
 
+    def attribute(self, mark: int) -> None:
+        """Make the mark that was taken last one that attribution can use, where nothing has happened since."""
+
     def settle(self) -> None:
         """Make `blocks` tell the present."""
 

@@ -60,6 +60,14 @@ def by_site(blocks: Iterable[tuple[int, int]]) -> dict[int, int]:
     return totals
 
 
+def blocks_of(segment: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The blocks of a segment with their addresses, which torch before 2.1 leaves to be added up."""
+    address = segment["address"]
+    for block in segment["blocks"]:
+        yield block.get("address", address), block
+        address += block["size"]
+
+
 def changes_of(
     events: Iterable[Mapping[str, Any]], alive: _Live, born_at: Callable[[Mapping[str, Any]], int]
 ) -> Iterator[tuple[Mapping[str, Any], tuple[int, int]]]:

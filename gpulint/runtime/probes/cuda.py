@@ -13,13 +13,14 @@ import functools
 import sys
 import time
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import torch
 
-from gpulint.runtime.probes import history
+from gpulint.runtime.probes import history, hooks
 from gpulint.runtime.probes.base import Block, Figures, Since, Tops
-from gpulint.runtime.probes.crests import TRACED, CudaCrests, by_site
+from gpulint.runtime.probes.crests import TRACED, CudaCrests, blocks_of, by_site
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
 from gpulint.runtime.record.result import Place
@@ -58,7 +59,7 @@ class CudaProbe:
         self._notes: list[str] = []
         self.crests: CudaCrests | None = None  # where the lines of peaks are asked for
         self.first_use = 0  # the site at which CUDA was first used
-        self._undo: list[Callable[[], None]] = []
+        self._undo = ExitStack()
 
     def start(self) -> None:
         """Begin recording as soon as CUDA is initialized."""
@@ -140,9 +141,7 @@ class CudaProbe:
         self._closely = True  # so that recording ends, whoever asked for it
         self._whole = False
         self.watch(False)
-        for undo in self._undo:
-            undo()
-        self._undo.clear()
+        self._undo.close()
 
     # -- readings
     # ------------------------------------------------------------------------------------------------------
@@ -169,8 +168,12 @@ class CudaProbe:
             torch._C._cuda_resetPeakMemoryStats(device)
         self._tops.begin("mark")
         if wanted or self._affordable():
-            self._snapshots.append((number, self._timed_snapshot()))
+            self.attribute(number)
         return Figures(*totals)
+
+    def attribute(self, mark: int) -> None:
+        if self._started and (not self._snapshots or self._snapshots[-1][0] != mark):
+            self._snapshots.append((mark, self._timed_snapshot()))
 
     def _in_use(self) -> list[int]:
         """The devices that had memory at an early mark; before the first mark, those that have it now."""
@@ -313,34 +316,25 @@ class CudaProbe:
             self._user_peaks[key] = max(self._user_peaks.get(key, 0), stats[figure]["all"]["peak"])
 
     def _share_peaks(self) -> None:
-        memory = torch.cuda.memory
-        self._wrap("max_memory_allocated", self._reading(memory.max_memory_allocated, "allocated_bytes"))
-        self._wrap("max_memory_reserved", self._reading(memory.max_memory_reserved, "reserved_bytes"))
-        original = memory.reset_peak_memory_stats
-
-        @functools.wraps(original)
-        def reset_peak_memory_stats(device: Any = None) -> None:
+        def resets(device: Any = None) -> None:
             index = torch.cuda._utils._get_device_index(device, optional=True)
             self._keep_peaks(index, torch._C._cuda_memoryStats(index))
             for figure in ("allocated_bytes", "reserved_bytes"):
                 self._user_peaks.pop((index, figure), None)
-            original(device)
 
-        self._wrap("reset_peak_memory_stats", reset_peak_memory_stats)
+        for module in (torch.cuda, torch.cuda.memory):
+            self._undo.callback(hooks.around(module, "reset_peak_memory_stats", resets))
+            for figure in ("allocated", "reserved"):
+                reading = functools.partial(self._reading, figure=f"{figure}_bytes")
+                self._undo.callback(hooks.wrap(module, f"max_memory_{figure}", reading))
 
     def _reading(self, original: Any, figure: str) -> Any:
-        @functools.wraps(original)
         def reading(device: Any = None) -> int:
             index = torch.cuda._utils._get_device_index(device, optional=True)
             now: int = original(device)
             return max(now, self._user_peaks.get((index, figure), 0))
 
         return reading
-
-    def _wrap(self, name: str, replacement: Any) -> None:
-        for module in (torch.cuda, torch.cuda.memory):
-            self._undo.append(functools.partial(setattr, module, name, getattr(module, name)))
-            setattr(module, name, replacement)
 
 
 def _current(device: int, what: str) -> int:
@@ -351,12 +345,9 @@ def _current(device: int, what: str) -> int:
 def allocated_blocks(segments: Iterable[Any]) -> Iterator[tuple[int, int, int, Any]]:
     """Device, address, bytes and recorded stack of each block that is allocated."""
     for segment in segments:
-        address = segment["address"]
-        for block in segment["blocks"]:
+        for address, block in blocks_of(segment):
             if block["state"] == "active_allocated":
-                where = block.get("address", address)
-                yield segment["device"], where, block["size"], block.get("frames") or ()
-            address += block["size"]
+                yield segment["device"], address, block["size"], block.get("frames") or ()
 
 
 def _segments() -> Any:

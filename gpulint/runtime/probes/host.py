@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import contextlib
 import dis
-import functools
 import linecache
 import os
 import sys
 import weakref
-from collections.abc import Callable, Container, Hashable
+from collections.abc import Container, Hashable
+from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block, Figures, Since, Tops
 from gpulint.runtime.probes.crests import Crests
 from gpulint.runtime.probes.dispatch import called, parts_of
@@ -79,7 +80,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._process = os.getpid()
         self._compiles = False  # whether the script asked for torch.compile
         self.crests: Crests | None = None  # where the lines of peaks are asked for
-        self._undo: list[Callable[[], None]] = []
+        self._undo = ExitStack()
 
     def start(self) -> None:
         """Enter the mode and make transfers real."""
@@ -87,40 +88,27 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self._everything:
             self._follow_clones()
             return
-        self._patch("to", _moving(self, torch.Tensor.to, to_cpu=None))
-        self._patch("cpu", _moving(self, torch.Tensor.cpu, to_cpu=True))
-        original = torch.load
-        torch.load = _reading(self, original)
-        self._undo.append(lambda: setattr(torch, "load", original))
-        self._notice_compile()
+        for undo in (
+            hooks.wrap(torch.Tensor, "to", lambda original: _moving(self, original, to_cpu=None)),
+            hooks.wrap(torch.Tensor, "cpu", lambda original: _moving(self, original, to_cpu=True)),
+            hooks.wrap(torch, "load", lambda original: _reading(self, original)),
+            hooks.around(torch, "compile", self._compile),
+        ):
+            self._undo.callback(undo)
         self._follow_clones()
 
-    def _notice_compile(self) -> None:
-        original = torch.compile
-
-        @functools.wraps(original)
-        def compile(*args: Any, **kwargs: Any) -> Any:
-            self._compiles = True
-            return original(*args, **kwargs)
-
-        torch.compile = compile
-        self._undo.append(lambda: setattr(torch, "compile", original))
+    def _compile(self, *_: Any, **__: Any) -> None:
+        self._compiles = True
 
     def _follow_clones(self) -> None:
         """`copy.deepcopy` of a tensor clones its storage past the dispatcher: the copy is where the original is."""
-        owner = torch.storage._StorageBase
-        original = owner.clone
 
-        @functools.wraps(original)
-        def clone(storage: Any) -> Any:
-            copy = original(storage)  # type: ignore[no-untyped-call]
+        def cloned(copy: Any, storage: Any) -> None:
             known = self._table.get(storage._cdata) if self.active else None
             if known is not None and copy.nbytes() and copy._cdata not in self._table:
                 self._born(copy, copy._cdata, self._frames.index(sys._getframe(1)), known.place, known.size)
-            return copy
 
-        owner.clone = clone  # type: ignore[method-assign]
-        self._undo.append(lambda: setattr(owner, "clone", original))
+        self._undo.callback(hooks.around(torch.storage._StorageBase, "clone", after=cloned))
 
     def watch(self, closely: bool) -> None:
         """Nothing to do: every birth is seen."""
@@ -170,21 +158,11 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     moved = self._everything or (parameters_on_device and isinstance(one, torch.nn.Parameter))
                     self._born(storage, storage._cdata, 0, DEVICE if moved else PRESUMED, size)
 
-    def _patch(self, name: str, replacement: Any) -> None:
-        original = torch.Tensor.__dict__.get(name)
-        setattr(torch.Tensor, name, replacement)
-        if original is None:
-            self._undo.append(lambda: delattr(torch.Tensor, name))
-        else:
-            self._undo.append(lambda: setattr(torch.Tensor, name, original))
-
     def stop(self) -> None:
         """Stop watching. The mode stays on the stack, where others may have been entered after it, and only
         calls through."""
         self.active = False
-        for undo in self._undo:
-            undo()
-        self._undo.clear()
+        self._undo.close()
 
     def leave(self) -> None:
         """Stop watching and leave the mode; only where nothing was entered after it and left open."""
@@ -374,6 +352,9 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.begin_peak("mark")
         return figures
 
+    def attribute(self, mark: int) -> None:
+        """Nothing to do: every mark is."""
+
     def settle(self) -> None:
         """Nothing to do: deaths are seen when they happen."""
 
@@ -481,7 +462,6 @@ def _moving(probe: HostProbe, original: Any, to_cpu: bool | None) -> Any:
     """`Tensor.to` or `Tensor.cpu`, with the copy that a GPU run would make. `to_cpu` None: the arguments say
     where to."""
 
-    @functools.wraps(original)
     def move(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         out = original(self, *args, **kwargs)
         if not probe.active or (type(out) is not torch.Tensor and not isinstance(out, torch.nn.Parameter)):
@@ -518,7 +498,6 @@ def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _reading(probe: HostProbe, original: Any) -> Any:
     """`torch.load`, whose tensors would be on the device where `map_location` names one."""
 
-    @functools.wraps(original)
     def load(*args: Any, **kwargs: Any) -> Any:
         target = kwargs.get("map_location", args[1] if len(args) > 1 else None)
         moved = isinstance(target, (str, torch.device)) and not _is_literal_cpu(sys._getframe(1), "load")

@@ -137,146 +137,124 @@ def judge(
     eligible = [i for i in range(len(edges) - 1) if edges[i + 1] <= edges[-1] - age]
     if not eligible:
         return None
-    found = _survived(births, edges, kind, eligible, window)
+    look = _Look(births, edges, kind, window)
+    found = look.survived(eligible)
     if found is None or found.status not in ("leak", "bounded"):
-        found = _enlarged(births, kind, edges) or found
+        found = look.enlarged() or found
     return None if found is None else replace(found, window=window)
 
 
-def _survived(
-    births: Births, edges: Sequence[int], kind: StepKind, eligible: list[int], window: str
-) -> Drift | None:
-    steps = sum(edges[i + 1] - edges[i] for i in eligible)
-    alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
-    garbage = sum(births.garbage.get(i, 0) for i in eligible)
-    total = sum(alive.values())
-    slope = _slope(births.levels) if births.levels is not None else None
-    if not total:
-        if garbage < QUANTUM:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One site in one window, as `judge` is given them."""
+
+    births: Births
+    edges: Sequence[int]
+    kind: StepKind
+    window: str
+
+    @property
+    def levels(self) -> Sequence[tuple[int, int]]:
+        return self.births.levels or ()
+
+    def drift(
+        self, status: Status, total: int, count: int, share: float, steps: int, reason: str, events: int = 0
+    ) -> Drift:
+        site, place = self.births.site, self.births.place
+        slope = None if self.births.levels is None else _slope(self.levels)
+        found = Drift(
+            site, self.kind, place, status, total / steps, share, steps, total, count, slope, reason
+        )
+        return replace(found, events=events)
+
+    def survived(self, eligible: list[int]) -> Drift | None:
+        births, edges = self.births, self.edges
+        alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
+        garbage = sum(births.garbage.get(i, 0) for i in eligible)
+        total = sum(alive.values())
+        if not total:
+            if garbage < QUANTUM:
+                return None
+            collected = [i for i in eligible if births.garbage.get(i, 0) > 0]
+            reason = "was in reference cycles; gc.collect() freed it, so it goes when Python next collects"
+            share = len(collected) / len(eligible)
+            return self.drift("gc-garbage", garbage, len(collected), share, self.steps(eligible), reason)
+        events = sorted(alive)
+        late = [i for i in eligible if i >= events[0]]
+        if self.begins_late(events, eligible, late, total) or (
+            self.window and self.comes_after_ends(events, eligible, late, total)
+        ):
+            eligible = late
+        each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
+        status, reason = self.status(events, eligible, each)
+        count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
+        return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
+
+    def steps(self, eligible: Sequence[int]) -> int:
+        return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
+
+    def enlarged(self) -> Drift | None:
+        """Growth without survivors: what is in use is replaced by something larger each time, as `torch.cat` does."""
+        amounts = [alive for _, alive in self.levels]
+        rise = amounts[-1] - amounts[0] if amounts else 0
+        if len(amounts) < FEWEST_RENEWED or rise < QUANTUM * len(amounts) or rising(amounts) < STEADY:
             return None
-        collected = [i for i in eligible if births.garbage.get(i, 0) > 0]
-        reason = "was in reference cycles; gc.collect() freed it, so it goes when Python next collects"
-        share = len(collected) / len(eligible)
-        return _drift(births, kind, "gc-garbage", garbage, len(collected), share, steps, slope, reason)
-    events = sorted(alive)
-    late = [i for i in eligible if i >= events[0]]
-    if _begins_late(events, eligible, late, edges, births.levels, total) or (
-        window and _comes_after_ends(events, eligible, late, edges, births.levels, total)
-    ):
-        eligible, steps = late, sum(edges[i + 1] - edges[i] for i in late)
-    share = len(alive) / len(eligible)
-    each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
-    status, reason = _status(events, eligible, edges, each, births.levels, window)
-    count = sum(births.counts.get(i, 0) for i in alive)
-    found = _drift(births, kind, status, total, count, share, steps, slope, reason)
-    return replace(found, events=len(events))
+        if self.births.now < rise:  # it was let go of since
+            return None
+        steps, reason = self.edges[-1] - self.edges[0], "is replaced by something larger each time"
+        total = round(_slope(self.levels) * steps)
+        return replace(self.drift("leak", total, len(amounts), 1.0, steps, reason), enlarged=True)
 
+    def begins_late(self, events: list[int], eligible: list[int], late: list[int], total: int) -> bool:
+        """Whether the site leaks from some step of the window on, and not before. A rolling window has survivors at the end
+        alone as well, but what is alive does not rise with them."""
+        if late[0] == eligible[0] or len(late) < LATE or len(events) < EVERY_STEP * len(late):
+            return False
+        before = [alive for step, alive in self.levels if step <= self.edges[late[0]]]
+        return bool(before) and self.levels[-1][1] - max(before) >= SLOPE * total
 
-def _enlarged(births: Births, kind: StepKind, edges: Sequence[int]) -> Drift | None:
-    """Growth without survivors: what is in use is replaced by something larger each time, as `torch.cat` does."""
-    levels = births.levels or ()
-    amounts = [alive for _, alive in levels]
-    rise = amounts[-1] - amounts[0] if amounts else 0
-    if len(amounts) < FEWEST_RENEWED or rise < QUANTUM * len(amounts) or rising(amounts) < STEADY:
-        return None
-    if births.now < rise:  # it was let go of since
-        return None
-    steps = edges[-1] - edges[0]
-    reason = "is replaced by something larger each time"
-    slope = _slope(levels)
-    found = _drift(births, kind, "leak", round(slope * steps), len(amounts), 1.0, steps, slope, reason)
-    return replace(found, enlarged=True)
+    def comes_after_ends(self, events: list[int], eligible: list[int], late: list[int], total: int) -> bool:
+        """Whether what windows leave is made between the end of one and the beginning of the next: the first has none then, and
+        what is alive rises with each other. Where something is kept for some windows alone, it rises no more."""
+        after = [alive for step, alive in self.levels if step >= self.edges[late[0]]]
+        rises = all(b - a >= SLOPE * total / len(late) for a, b in itertools.pairwise(after))
+        return (
+            late[0] == eligible[0] + 1
+            and len(events) == len(late) >= FEWEST_WINDOWS
+            and bool(after)
+            and rises
+        )
 
-
-def _drift(
-    births: Births,
-    kind: StepKind,
-    status: Status,
-    total: int,
-    count: int,
-    share: float,
-    steps: int,
-    slope: float | None,
-    reason: str,
-) -> Drift:
-    return Drift(
-        site=births.site,
-        kind=kind,
-        place=births.place,
-        status=status,
-        bytes_per_step=total / steps,
-        share=share,
-        steps=steps,
-        total=total,
-        count=count,
-        slope=slope,
-        reason=reason,
-    )
-
-
-def _begins_late(
-    events: Sequence[int],
-    eligible: Sequence[int],
-    late: Sequence[int],
-    edges: Sequence[int],
-    levels: Sequence[tuple[int, int]] | None,
-    total: int,
-) -> bool:
-    """Whether the site leaks from some step of the window on, and not before. A rolling window has survivors at the end
-    alone as well, but what is alive does not rise with them."""
-    if late[0] == eligible[0] or len(late) < LATE or len(events) < EVERY_STEP * len(late):
-        return False
-    before = [alive for step, alive in levels or () if step <= edges[late[0]]]
-    return bool(before) and levels is not None and levels[-1][1] - max(before) >= SLOPE * total
+    def status(self, events: list[int], eligible: list[int], per_step: float) -> tuple[Status, str]:
+        levels, edges = self.births.levels, self.edges
+        if len(eligible) < (FEWEST_WINDOWS if self.window else FEWEST):
+            return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
+        every = len(events) >= EVERY_STEP * len(eligible)
+        if not every and not is_regular(events, eligible, edges):
+            return (
+                "occasional",
+                f"survived from {len(events)} of {len(eligible)} stretches, without regularity",
+            )
+        if every and levels is not None and len(levels) >= FEWEST_RENEWED + 1:
+            # the first reading is of before the first stretch
+            first = max(1, len(levels) // 2) if len(levels) >= FEWEST_LEVELS else 1
+            if _slope(levels[first:]) < SLOPE * per_step:
+                return "bounded", "stopped growing within the sampled steps"
+            if (
+                not self.window
+                and _rises([alive for step, alive in levels if step >= edges[eligible[0]]]) < RISING
+            ):
+                return "occasional", "grew in few of the steps, however many its survivors seem to come from"
+        if every:
+            return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
+        gaps = [b - a for a, b in itertools.pairwise(events)]
+        return "leak", f"survivors at regular intervals, about every {statistics.median(gaps):g} stretches"
 
 
 def _rises(amounts: Sequence[int]) -> float:
     """The part of the readings that are higher than the one before."""
     pairs = list(itertools.pairwise(amounts))
     return sum(later > earlier for earlier, later in pairs) / len(pairs) if pairs else 1.0
-
-
-def _comes_after_ends(
-    events: Sequence[int],
-    eligible: Sequence[int],
-    late: Sequence[int],
-    edges: Sequence[int],
-    levels: Sequence[tuple[int, int]] | None,
-    total: int,
-) -> bool:
-    """Whether what windows leave is made between the end of one and the beginning of the next: the first has none then, and what is
-    alive rises with each other. Where something is kept for some windows alone, it rises no more."""
-    after = [alive for step, alive in levels or () if step >= edges[late[0]]]
-    rises = all(b - a >= SLOPE * total / len(late) for a, b in itertools.pairwise(after))
-    return late[0] == eligible[0] + 1 and len(events) == len(late) >= FEWEST_WINDOWS and bool(after) and rises
-
-
-def _status(
-    events: Sequence[int],
-    eligible: Sequence[int],
-    edges: Sequence[int],
-    per_step: float,
-    levels: Sequence[tuple[int, int]] | None,
-    window: str,
-) -> tuple[Status, str]:
-    if len(eligible) < (FEWEST_WINDOWS if window else FEWEST):
-        return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
-    every = len(events) >= EVERY_STEP * len(eligible)
-    if not every and not is_regular(events, eligible, edges):
-        return "occasional", f"survived from {len(events)} of {len(eligible)} stretches, without regularity"
-    if every and levels is not None and len(levels) >= FEWEST_RENEWED + 1:
-        # the first reading is of before the first stretch
-        if (
-            _slope(levels[max(1, len(levels) // 2) if len(levels) >= FEWEST_LEVELS else 1 :])
-            < SLOPE * per_step
-        ):
-            return "bounded", "stopped growing within the sampled steps"
-        if not window and _rises([alive for step, alive in levels if step >= edges[eligible[0]]]) < RISING:
-            return "occasional", "grew in few of the steps, however many its survivors seem to come from"
-    if every:
-        return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
-    gaps = [b - a for a, b in itertools.pairwise(events)]
-    return "leak", f"survivors at regular intervals, about every {statistics.median(gaps):g} stretches"
 
 
 def less_set_up(drifts: Sequence[Drift], holders: Sequence[Holder]) -> tuple[list[Drift], list[Holder]]:

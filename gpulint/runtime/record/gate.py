@@ -8,6 +8,7 @@ from typing import Literal
 from gpulint.runtime.record.records import Record
 
 Status = Literal["within", "exceeded", "fell"]
+Limit = Literal["max-peak", "baseline", "untouched", "max-host-drift"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Check(Record):
     """One peak and what it may be. `stretch` is the stretch of the run, `before` what the baseline says, where it is that which is
     compared. `text` is one sentence. `lines` are those that grew most, or else those with most bytes."""
 
-    limit: Literal["max-peak", "baseline", "untouched", "max-host-drift"]
+    limit: Limit
     status: Status
     rank: int
     stretch: str

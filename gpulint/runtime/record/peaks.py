@@ -19,15 +19,6 @@ STRETCHES: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Position(Record):
-    """A place in the user's code, as `Site` is one; line 0 and file "" where no Python line is known."""
-
-    file: str
-    line: int
-    function: str
-
-
-@dataclass(frozen=True, slots=True)
 class PeakLine(Record):
     """A line and the `bytes` that were allocated there and alive at the peak. `kept` of its bytes are alive after the sampled
     steps as well, and `holder` says in words who keeps most of them; "" where nobody was found, or nothing is kept."""

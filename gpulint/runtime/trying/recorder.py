@@ -9,15 +9,135 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
+import random
+import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from gpulint.runtime.record.recording import MOST, Position, Recording, Weight
-from gpulint.runtime.trying import weighing
+from gpulint.runtime.probes import hooks
+from gpulint.runtime.record.recording import MOST, Drawn, Position, Recording, Weight
+
+_CHUNK = 1 << 20  # elements that are looked at together, so that little memory is needed beside the weights
+_LARGE = 1 << 23  # elements beyond which not every one is looked at: training changes all of them
+_MOST = 20_000  # weights of one run
+_PRIME = 2_654_435_761
+
+
+def dense(tensor: Any) -> torch.Tensor:
+    """A tensor that can be summed: dense, real, this rank's part of it."""
+    tensor = tensor.detach()
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.to_local()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    found: torch.Tensor = tensor
+    return found
+
+
+def norm_of(optimizer: Any) -> torch.Tensor | None:
+    """The norm of everything that an optimizer optimizes, as a float64 tensor that nothing has waited for."""
+    alike: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if isinstance(parameter, torch.Tensor) and parameter.numel():
+                one = dense(parameter)
+                alike.setdefault((one.device, one.dtype), []).append(one)
+    total: torch.Tensor | None = None
+    for (device, _), tensors in alike.items():
+        norms = torch.stack(torch._foreach_norm(tensors)).double()
+        weights = torch.arange(1, len(norms) + 1, dtype=torch.float64, device=device)
+        one = (norms * weights).sum()  # weighted, so that no two changes cancel out
+        total = one if total is None else total + one.to(total.device)
+    return total
+
+
+def weights_of(optimizers: Sequence[Any], modules: Sequence[Any], when: str) -> tuple[list[Weight], int]:
+    """Each weight once, as it is now, and how many could not be read. `when` becomes part of their names."""
+    found: dict[str, Weight] = {}
+    seen: set[int] = set()
+    lacking = 0
+    for name, tensor in _named(optimizers, modules):
+        if id(tensor) in seen or len(found) >= _MOST:
+            continue
+        seen.add(id(tensor))
+        try:
+            found[name] = _weight(f"{name}, {when}", tensor)
+        except (RuntimeError, NotImplementedError, TypeError, ValueError, AttributeError):
+            lacking += 1
+    return list(found.values()), lacking
+
+
+def _named(optimizers: Iterable[Any], modules: Iterable[Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for number, module in enumerate(modules):
+        kind = type(module).__name__
+        for parts in (module.named_parameters(), module.named_buffers()):
+            for name, tensor in parts:
+                yield f"{kind} {number}: {name}", tensor
+    for number, optimizer in enumerate(optimizers):
+        kind = type(optimizer).__name__
+        for index, group in enumerate(optimizer.param_groups):
+            for place, parameter in enumerate(group["params"]):
+                if isinstance(parameter, torch.Tensor):
+                    yield f"{kind} {number}: parameter {index}.{place}", parameter
+
+
+def _weight(name: str, tensor: torch.Tensor) -> Weight:
+    """Computed on the host: what is measured on a GPU must not see it."""
+    checksum, total, square, place = 0, 0.0, 0.0, 0
+    for part in _parts(dense(tensor)):
+        checksum ^= _checksum(part, place)
+        place += len(part)
+        numbers = part.to(torch.float64)
+        total += float(numbers.sum())
+        square += float(numbers.square().sum())
+    return Weight(name, tuple(tensor.shape), checksum, total, square**0.5)
+
+
+def _parts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """A tensor's elements on the host, in pieces; of a very large one the first and the last."""
+    if tensor.is_contiguous() and tensor.numel() > _LARGE:
+        flat = tensor.view(-1)
+        pieces: Sequence[torch.Tensor] = (flat[: _LARGE // 2], flat[-_LARGE // 2 :])
+    else:
+        pieces = (tensor.cpu().contiguous().view(-1),)
+    for piece in pieces:
+        host = piece.cpu()
+        for begin in range(0, len(host), _CHUNK):
+            yield host[begin : begin + _CHUNK]
+
+
+def _checksum(part: torch.Tensor, begin: int) -> int:
+    """A number for the bits of a piece that begins at a place."""
+    data = part.view(torch.uint8)
+    if len(data) % 4 == 0:
+        data = data.view(torch.int32)
+    places = torch.arange(begin + 1, begin + 1 + len(data), dtype=torch.int64, device=data.device)
+    mixed = (places * _PRIME) ^ (places << 7) | 1
+    return int((data.to(torch.int64) * mixed).sum())
+
+
+def drawn() -> tuple[Drawn, ...]:
+    """The states of the generators that a script draws from if it names none."""
+    states = [("python", repr(random.getstate()).encode())]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        with contextlib.suppress(Exception):
+            states.append(("numpy", repr(numpy.random.get_state(legacy=False)["state"]).encode()))
+    states.append(("torch", bytes(torch.get_rng_state().tolist())))
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        for number in range(torch.cuda.device_count()):
+            with contextlib.suppress(Exception):
+                state = torch.cuda.default_generators[number].get_state()
+                states.append((f"cuda:{number}", bytes(state.tolist())))
+    return tuple(Drawn(name, hashlib.blake2b(state, digest_size=8).hexdigest()) for name, state in states)
+
 
 _DEPTH = 3  # of lists in lists that are searched for tensors
 
@@ -64,7 +184,6 @@ class Recorder:
         self._weights: list[Weight] = []
         self._notes: list[str] = []
         self._seen: set[int] = set()
-        self._undo: list[Callable[[], None]] = []
         self._inside = 0  # backwards within a backward belong to the one around them
 
     # -- how far ---------------------------------------------------------------------------------------------
@@ -92,21 +211,14 @@ class Recorder:
 
     def start(self) -> None:
         """Watch what goes backward."""
-        autograd = torch.autograd
-        plain = autograd.backward, autograd.grad
-        autograd.backward = self._backward(plain[0])
-        autograd.grad = self._grad(plain[1])
-
-        def undo() -> None:
-            autograd.backward, autograd.grad = plain
-
-        self._undo.append(undo)
+        self._undo = hooks.together(
+            hooks.around(torch.autograd, "backward", self._begins, ended=self._ended),
+            hooks.around(torch.autograd, "grad", self._begins, self._gave, self._ended),
+        )
 
     def stop(self) -> None:
         """Put the originals back."""
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._undo()
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has stepped: note what that made of its weights."""
@@ -116,35 +228,18 @@ class Recorder:
         if _is_capturing():
             return
         with _aside():
-            self._norms.add(_quietly(functools.partial(weighing.norm_of, optimizer)))
+            self._norms.add(_quietly(functools.partial(norm_of, optimizer)))
 
-    def _backward(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(plain)
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            self._note(tensors)
-            with self._within():
-                return plain(tensors, *args, **kwargs)
-
-        return backward
-
-    def _grad(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(plain)
-        def grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            self._note(outputs)
-            with self._within():
-                found = plain(outputs, *args, **kwargs)
-            self._note(found)
-            return found
-
-        return grad
-
-    @contextlib.contextmanager
-    def _within(self) -> Iterator[None]:
+    def _begins(self, *args: Any, tensors: Any = None, outputs: Any = None, **_: Any) -> None:
+        """A backward, or a `torch.autograd.grad`, of the first argument, whatever its name."""
+        self._note(args[0] if args else outputs if tensors is None else tensors)
         self._inside += 1
-        try:
-            yield
-        finally:
-            self._inside -= 1
+
+    def _ended(self) -> None:
+        self._inside -= 1
+
+    def _gave(self, found: Any, *_: Any, **__: Any) -> None:
+        self._note(found)
 
     def _note(self, tensors: Any) -> None:
         if self._inside or torch.compiler.is_compiling() or _is_capturing():
@@ -159,7 +254,7 @@ class Recorder:
         with _aside():
             optimizers = [one for ref in self._optimizers if (one := ref()) is not None]
             modules = [one for ref in self._modules if (one := ref()) is not None]
-            weights, lacking = weighing.weights_of(optimizers, modules, when)
+            weights, lacking = weights_of(optimizers, modules, when)
         self._weights += weights
         if lacking:
             self._notes.append(f"{when}, {lacking} weights could not be read, and are not compared")
@@ -172,7 +267,7 @@ class Recorder:
         more = sum(max(0, series.count - MOST) for series in (self._losses, self._norms))
         losses, norms = self._losses.read(), self._norms.read()
         weights, notes = tuple(self._weights), tuple(self._notes)
-        return Recording(self.position, losses, norms, more, weights, weighing.drawn(), notes=notes)
+        return Recording(self.position, losses, norms, more, weights, drawn(), notes=notes)
 
 
 @contextlib.contextmanager
@@ -194,8 +289,8 @@ def _total(value: Any) -> torch.Tensor | None:
     """One number for all tensors in a value, as a float64 tensor: sums, weighted by their order."""
     total: torch.Tensor | None = None
     for number, tensor in enumerate(_tensors(value, _DEPTH), 1):
-        plain = weighing.plain(tensor).sum(dtype=torch.float64) * number
-        total = plain if total is None else total + plain.to(total.device)
+        one = dense(tensor).sum(dtype=torch.float64) * number
+        total = one if total is None else total + one.to(total.device)
     return total
 
 

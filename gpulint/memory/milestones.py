@@ -3,21 +3,117 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import json
 import logging
 import os
 import sys
 import time
 import weakref
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from gpulint.memory.device import tell, torch_module
 from gpulint.memory.figures import MemoryStats, stats
+from gpulint.runtime.probes import hooks
 from gpulint.units import format_bytes
+
+# Not the run's end: a test may follow, or another fit. That is noted when the program ends.
+_TRAINED: Final = "training over"
+
+
+def lightning_callback(monitor: Any) -> Any:
+    """A Lightning callback that reports to `monitor`. Raises ImportError where Lightning is not installed."""
+    base = _base("lightning.pytorch", "pytorch_lightning", attribute="Callback", project="Lightning")
+
+    class MemoryCallback(base):  # type: ignore[misc, valid-type]
+        steps = 0
+
+        def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+            monitor.model(pl_module)
+
+        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            for optimizer in trainer.optimizers:
+                monitor.optimizer(optimizer)
+
+        def on_train_batch_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+            # Under accumulation only some batches end with a step of the optimizer.
+            if trainer.global_step != self.steps:
+                self.steps = trainer.global_step
+                monitor.step()
+
+        def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+            if not trainer.sanity_checking:
+                monitor.validation()
+
+        def on_test_end(self, trainer: Any, pl_module: Any) -> None:
+            monitor.validation("test")
+
+        def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+            monitor.epoch(trainer.current_epoch)
+
+        def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: Any) -> None:
+            monitor.checkpoint()
+
+        def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+            monitor.milestone("exception", type(exception).__name__)
+
+        def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+            monitor.milestone(_TRAINED)
+
+    return MemoryCallback()
+
+
+def huggingface_callback(monitor: Any) -> Any:
+    """A transformers callback that reports to `monitor`. Raises ImportError where it is not installed."""
+    base = _base("transformers", attribute="TrainerCallback", project="transformers")
+
+    class MemoryCallback(base):  # type: ignore[misc, valid-type]
+        def on_train_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None, **kwargs: Any
+        ) -> None:
+            monitor.model(model)
+            if optimizer is not None:
+                # accelerate's wrapper says nothing about what it wraps.
+                monitor.optimizer(getattr(optimizer, "optimizer", optimizer))
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monitor.step()
+
+        def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monitor.validation()
+
+        def on_predict(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monitor.validation("predict")
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monitor.checkpoint(f"{args.output_dir}/checkpoint-{state.global_step}")
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monitor.epoch(None if state.epoch is None else round(state.epoch))
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            monitor.milestone(_TRAINED)
+
+    return MemoryCallback()
+
+
+def _base(*modules: str, attribute: str, project: str) -> Any:
+    """The class to derive from: of the package that the program has imported, else of the first that is installed."""
+    missing: ImportError | None = None
+    for name in sorted(modules, key=lambda name: name not in sys.modules):
+        try:
+            return getattr(import_module(name), attribute)
+        except ModuleNotFoundError as error:
+            if error.name not in (name, name.partition(".")[0]):
+                raise  # it is installed, and lacks something
+            missing = error
+    raise ImportError(
+        f"{project} is not installed, so there is no trainer to attach this callback to"
+    ) from missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +242,11 @@ class Monitor:
 
     def lightning_callback(self) -> Any:
         """A callback for `Trainer(callbacks=[...])` of Lightning (either package name)."""
-        from gpulint.memory.phases.callbacks import lightning_callback
 
         return lightning_callback(self)
 
     def huggingface_callback(self) -> Any:
         """A callback for `Trainer(callbacks=[...])` of Hugging Face transformers."""
-        from gpulint.memory.phases.callbacks import huggingface_callback
 
         return huggingface_callback(self)
 
@@ -224,56 +318,30 @@ class _Hooks:
         self._epochs = 0
         self._current_loader: weakref.ref[Any] | None = None
         self._training_loader: weakref.ref[Any] | None = None
-        self._removers: list[Any] = []
+        self._undo = ExitStack()
 
     def count_steps(self) -> None:
         """Watch optimizer steps alone."""
         torch_module()
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-
-        self._removers.append(register_optimizer_step_post_hook(self._after_step).remove)
+        self._undo.callback(hooks.optimizers(stepped=self._after_step))
 
     def install(self) -> None:
         self.count_steps()
         torch = torch_module()
-        module = torch.nn.modules.module
-        self._removers += [
-            module.register_module_forward_pre_hook(self._before_forward).remove,
-            module.register_module_forward_hook(self._after_forward, always_call=True).remove,
-            self._wrap(torch.utils.data.DataLoader, "__iter__", before=self._before_loader),
-            self._wrap(torch, "save", before=self._before_save, after=self._after_save),
-        ]
+        for undo in (
+            hooks.modules(self._before_forward, self._after_forward),
+            hooks.around(torch.utils.data.DataLoader, "__iter__", self._before_loader),
+            hooks.around(torch, "save", self._before_save, self._after_save),
+        ):
+            self._undo.callback(undo)
 
     def remove(self) -> None:
         self._end_validation()
-        for remove in self._removers:
-            remove()
-        self._removers = []
-
-    def _wrap(self, owner: Any, name: str, before: Any = None, after: Any = None) -> Any:
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if before is not None:
-                before(*args, **kwargs)
-            result = original(*args, **kwargs)
-            if after is not None:
-                after(*args, **kwargs)
-            return result
-
-        setattr(owner, name, wrapped)
-
-        def undo() -> None:
-            # Somebody may have wrapped it again since; taking theirs away is not ours to do.
-            if getattr(owner, name) is wrapped:
-                setattr(owner, name, original)
-
-        return undo
+        self._undo.close()
 
     # -- events ----------------------------------------------------------------------------------------------
 
-    def _before_forward(self, module: Any, _: Any) -> None:
+    def _before_forward(self, module: Any) -> None:
         self._depth += 1
         # A criterion is a module too, and holds no parameters.
         if self._depth > 1 or next(module.parameters(), None) is None:
@@ -290,10 +358,10 @@ class _Hooks:
                 self._monitor.epoch(self._epochs)
         self._training_loader = self._current_loader or self._training_loader
 
-    def _after_forward(self, *_: Any) -> None:
+    def _after_forward(self, _: Any) -> None:
         self._depth = max(0, self._depth - 1)
 
-    def _after_step(self, optimizer: Any, *_: Any) -> None:
+    def _after_step(self, optimizer: Any) -> None:
         self._depth = 0  # a forward that raised between its hooks must not hide all later ones
         if self._stepping is None:
             self._monitor.milestone("first optimizer step", type(optimizer).__name__)
@@ -303,7 +371,7 @@ class _Hooks:
         if self._stepping() is optimizer:
             self._monitor.step()
 
-    def _before_loader(self, loader: Any, *_: Any) -> None:
+    def _before_loader(self, loader: Any) -> None:
         training = self._training_loader() if self._training_loader is not None else None
         if training is loader:
             self._end_validation()
@@ -315,7 +383,7 @@ class _Hooks:
     def _before_save(self, *_: Any, **__: Any) -> None:
         self._end_validation()
 
-    def _after_save(self, _: Any = None, target: Any = None, *__: Any, **named: Any) -> None:
+    def _after_save(self, _: Any, __: Any = None, target: Any = None, *___: Any, **named: Any) -> None:
         """An open file has its name too, and so has the one that `save_checkpoint` writes."""
         target = named.get("f", target)
         path = getattr(target, "name", target) if hasattr(target, "write") else target

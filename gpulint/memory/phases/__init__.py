@@ -1,1 +1,0 @@
-"""The phases of a training run as they happen: marked by hand, by hooks of torch or by a framework's callback."""

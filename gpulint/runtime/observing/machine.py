@@ -1,0 +1,98 @@
+"""Which probe this machine calls for, and what a report says of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from typing import Any
+
+import torch
+
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.result import INSTEAD, LIMITED
+
+
+def has_cuda() -> bool:
+    """Whether CUDA can be used, asked without initializing it: a process that has may not fork users of
+    CUDA."""
+    previous = os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK")
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    try:
+        return torch.cuda.is_available()
+    finally:
+        if previous is None:
+            del os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"]
+        else:
+            os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = previous
+
+
+def make_probe(device: str, frames: Frames) -> Any:
+    """The probe for `auto`, `cuda` or `cpu`."""
+    if device == "cuda" or (device == "auto" and has_cuda()):
+        from gpulint.runtime.probes.cuda import CudaProbe
+
+        return CudaProbe(frames)
+    from gpulint.runtime.probes.host import HostProbe
+
+    return HostProbe(frames)
+
+
+def why_no_cuda(limited: bool = False) -> str:
+    """Why CUDA, which was asked for, cannot be used: one sentence with what to do. `limited` as in `Options`."""
+    if torch.version.cuda is None:
+        why = f"torch {torch.__version__} is a build without CUDA"
+    else:
+        why = f"torch {torch.__version__} finds no usable GPU or driver"
+    if limited:
+        return f"{LIMITED}, but {why}; run where a GPU is; {INSTEAD}"
+    return (
+        f"--device cuda was asked for, but {why}; leave it out to measure on the host, or run where a GPU is"
+    )
+
+
+def environment(probe: str) -> dict[str, Any]:
+    """torch, device, driver and allocator, as `Environment` wants them."""
+    found: dict[str, Any] = {"torch": torch.__version__, "probe": probe}
+    if probe != "cuda-allocator":
+        return {**found, "device": "cpu", "device_name": _processor()}
+    found.update(device="cuda", cuda=torch.version.cuda)
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # asking would begin it, or crash where it failed to begin
+        return found
+    with contextlib.suppress(Exception):
+        found["device_name"] = torch.cuda.get_device_name()
+        found["driver"] = _driver()
+        found["card"] = torch.cuda.current_device()
+        found["contexts"] = _contexts()
+        found["allocator_backend"] = torch.cuda.get_allocator_backend()
+        found["allocator"] = _settings(torch.cuda.memory._snapshot().get("allocator_settings", {}))
+    return found
+
+
+def _contexts() -> tuple[int, ...]:
+    """The cards on which this process has a context, as far as torch tells; asking makes none."""
+    has = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    return tuple(card for card in range(torch.cuda.device_count()) if has(card)) if has is not None else ()
+
+
+def _settings(settings: dict[str, Any]) -> str:
+    """The allocator's settings that were asked for, as it read them back, and whether segments can expand."""
+    asked = next((str(value) for key, value in settings.items() if key.endswith("ALLOC_CONF")), "")
+    return ",".join(filter(None, [asked, f"expandable_segments:{settings.get('expandable_segments')}"]))
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as info:
+        for line in info:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _driver() -> str | None:
+    with contextlib.suppress(OSError), open("/proc/driver/nvidia/version", encoding="utf-8") as text:
+        words = text.readline().split()
+        for word in words:
+            if word[0].isdigit() and "." in word:
+                return word
+    return None
