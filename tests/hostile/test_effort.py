@@ -155,7 +155,9 @@ def test_a_network_of_thousands_of_layers_is_looked_into() -> None:
     layers = "".join("        x = self.layer(x).relu()\n" for _ in range(1_500))
     source = (
         "import torch\nclass Deep(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.layer = torch.nn.Conv2d(3, 3, 3)\n    def forward(self, x):\n" + layers + "        return x\n"
+        "        self.layer = torch.nn.Conv2d(3, 3, 3)\n    def forward(self, x):\n"
+        + layers
+        + "        return x\n"
         "def main(loader):\n    net = Deep().cuda().eval()\n    for x, y in loader:\n"
         "        print((net(x.cuda()).argmax(1) == y.cuda()).sum().item())\n"
     )
