@@ -44,13 +44,11 @@ def stores(evaluator: Evaluator, function: Function) -> Iterator[Store]:
 
 
 def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a function that nobody is seen to call gives back: whoever calls may keep it."""
-    if (
-        function.is_module
-        or function.parent is not None
-        or is_called(evaluator, function)
-        or _is_handed_on(function)
-    ):
+    """What a function gives back to whom this file does not show: whoever calls may keep it."""
+    if function.is_module or function.parent is not None or _is_handed_on(function):
+        return
+    sites = evaluator.callers(function) if is_called(evaluator, function) else ()
+    if any(site.frame.function.file is function.file for site in sites):
         return
     frame = evaluator.root(function)
     for one in function.flow.returns:
@@ -131,6 +129,30 @@ def _is_cut(value: Any) -> bool:
     )
 
 
+def given_graphs(evaluator: Evaluator, function: Function) -> Frame:
+    """A frame of a method in which whatever it has to be given may have a graph."""
+    given = {
+        one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, evaluator.root(function))}))
+        for one in function.parameters[1:]
+        if default_of(function.node, one.arg) is None
+    }
+    return Frame(function, given)
+
+
+def averages(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a method of a network takes into its own state under an average, or adds to it."""
+    cls = function.cls
+    if cls is None or function.parent is not None or not function.takes_self:
+        return
+    if not evaluator.names.is_module(cls) or function.name == "__init__":
+        return
+    frame = evaluator.root(function) if is_called(evaluator, function) else given_graphs(evaluator, function)
+    for store in own_stores(evaluator, frame):
+        key = key_of(store.container)
+        if store.way in ("averaged", "added") and (key or "").startswith(f"{function.self_name}."):
+            yield store
+
+
 def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     """The stores of a method that nobody is seen to call, in a frame where what it is given may have a graph."""
     cls = function.cls
@@ -140,12 +162,7 @@ def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
         return
     if evaluator.names.is_module(cls) or function.name == "__init__":
         return
-    given = {
-        one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, evaluator.root(function))}))
-        for one in function.parameters[1:]
-        if default_of(function.node, one.arg) is None
-    }
-    frame = Frame(function, given)
+    frame = given_graphs(evaluator, function)
     for store in own_stores(evaluator, frame):
         value = evaluator.value_of(store.value, frame)
         if store.way in ("put", "added") and value.kind == "tensor" and not value.assumptions:
@@ -221,7 +238,12 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3) -> tuple[Value,
             found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
         return found
     if value.kind in ("list", "set", "dict"):
-        return graph_in(evaluator, evaluator.element(value), depth - 1)
+        inside = (
+            [value.receiver]
+            if isinstance(value.receiver, Value)
+            else [one for origin in value.origins for one in evaluator.calling.items(*origin)]
+        )
+        return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
     if value.graph and value.kind in ("tensor", "unknown", "loaded"):
         return (value,)
     return ()
@@ -544,7 +566,7 @@ def owner_of(
     inside, by = _until_emptied(key, spelled, at, frame)
     if by is not None:
         return Owner("local", key, at, frame, (*rounds, *inside), attributes, by)
-    definitions = [one for one in flow.reaching(name) if one.kind != "entry"]
+    definitions = [one for one in _unchanged(name, frame) if one.kind != "entry"]
     own = frame.function
     first = next((one for one in definitions if one.kind == "parameter"), None)
     if first is not None and isinstance(first.node, ast.arg) and flow.parents.get(first.node) is own.node:
@@ -630,6 +652,18 @@ def _root(node: Any) -> tuple[ast.Name | None, str]:
         else:
             return None, ""
     return node, member
+
+
+def _unchanged(name: Any, frame: Frame) -> set[Definition]:
+    """What gives a name its object, however it has been changed since."""
+    found: set[Definition] = set()
+    stack = list(frame.flow.reaching(name))
+    while stack:
+        one = stack.pop()
+        if one not in found and one.kind == "inplace":
+            stack += frame.flow.reaching(one.node)
+        found.add(one)
+    return {one for one in found if one.kind != "inplace"}
 
 
 def _alias(definition: Definition) -> Any:

@@ -182,6 +182,9 @@ class Calling:
             return self._of_tensor(base, name, node, frame)
         if kind == "module":
             return self._of_module(base, name, node, frame)
+        if kind == "class" and name == "apply" and self._is_operation(base.ref):
+            given = self._given(node, frame)
+            return given.but(kind="tensor", const=UNSET, parts=None, size="batch")
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():
@@ -199,6 +202,11 @@ class Calling:
         if row is not None and kind in ("unknown", "bottom"):
             return self._as_tensor(base, name, row, node, frame)
         return None
+
+    def _is_operation(self, cls: Any) -> bool:
+        """Whether a class is an operation that says itself how it is differentiated: `autograd.Function`."""
+        bases = self._evaluator.program.lineage(cls) if isinstance(cls, Class) else ()
+        return any(isinstance(one, str) and one.endswith("autograd.Function") for one in bases)
 
     def _as_tensor(self, base: Value, name: str, row: Row, node: ast.Call, frame: Frame) -> Value | None:
         """A method of tensors on what is not seen: a cut is one whatever it is of."""
@@ -596,17 +604,20 @@ class Calling:
         if origin in self._contents:
             return self._contents[origin] or UNKNOWN.but(kind="bottom")
         self._contents[origin] = None
-        node, frame = origin
+        found = self.items(*origin)
+        value = self._contents[origin] = join(found) if found else UNKNOWN
+        return value
+
+    def items(self, node: Any, frame: Frame | None) -> list[Value]:
+        """What is put into the list or dict that a node makes, each by itself."""
         if frame is None:
-            return UNKNOWN
+            return []
         found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
         if isinstance(node, ast.Dict):
             found += [self._evaluator.value_of(one, frame) for one in node.values]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where)
-        value = join(found) if found else UNKNOWN
-        self._contents[origin] = value
-        return value
+        return found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""
