@@ -194,13 +194,13 @@ def _places(asked: Asked, store: Store) -> list[Any]:
 
 
 def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
-    """The statements of the file that put what has a graph into a dict."""
+    """The statements of another function of the file that put what has a graph into a dict."""
     value = asked.evaluator.value_of(node, frame)
     if value.kind != "dict":
         return []
     found = []
     for made, where in value.origins:
-        if where is None or not asked.is_here(where):
+        if where is None or not asked.is_here(where) or where.function is frame.function:
             continue
         flow = where.flow
         keys = {one.key for one in flow.given.get(made, ()) if not one.path}
@@ -229,7 +229,8 @@ def _of_average(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator
     if gone is not None and gone.when == "step":
         yield refuted(Question.OUTLIVES, f"`{owner.key}` is given something else at each step", gone.by)
     yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call, and takes itself in")
-    if all(isinstance(node, ast.arg) for one in held for node, _ in one.origins):
+    given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
+    if given and store.frame.function.name != "forward":  # a layer is given what other layers have made
         yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
     for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
         yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
@@ -603,7 +604,8 @@ def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value
     graph come to little."""
     if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
         return
-    if any(frame is not store.frame for _, frame in origins):
+    around = {store.frame, *(frame for _, frame in store.frame.chain())}
+    if any(frame not in around for _, frame in origins):
         return
     runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
     layers = sum(weight(asked.evaluator, one.network).layers if one is not None else UNSEEN for one in runs)

@@ -285,8 +285,15 @@ def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
 
 def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iterator[Store]:
     for call in calls:
-        if isinstance(call.func, ast.Attribute) and call.args and key_of(call.func.value) is not None:
-            yield Store(call.args[-1], call.func.value, call, frame, "added")
+        if not isinstance(call.func, ast.Attribute) or not call.args:
+            continue
+        base, way = call.func.value, "averaged" if call.func.attr == "lerp_" else "added"
+        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr[-1:] == "_":
+            way = "averaged" if base.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
+            base = base.func.value
+        key = key_of(base)
+        if key is not None and ".data" not in key:
+            yield Store(call.args[-1], base, call, frame, way)  # type: ignore[arg-type]
 
 
 def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -301,6 +308,10 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         kind = evaluator.value_of(store.target.value, frame).kind
         if kind == "array":
             continue  # it takes numbers
+        whole = key_of(store.target.value)
+        if isinstance(store.target.slice, ast.Slice) and any(key_of(one) == whole for one in ast.walk(store.value)):
+            yield Store(store.value, store.target.value, store.statement, frame, "averaged")
+            continue
         if kind == "tensor":
             yield Store(store.value, store.target.value, store.statement, frame, "added")
         elif _is_counted(store.target.slice, frame):

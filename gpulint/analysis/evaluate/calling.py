@@ -102,10 +102,11 @@ class Calling:
     def _managed(self, function: Function) -> Value:
         """A context manager of the project: it switches grad off where the statement that yields stands under a guard."""
         frame = self._evaluator.root(function)
+        given = [self._evaluator.value_of(one.value, frame) for one in function.flow.yields if one.value is not None]
         for one in function.flow.yields:
             if self._evaluator.grad_is_off(one, frame):
-                return Value("context", ref="off")
-        return Value("context")
+                return Value("context", ref="off", receiver=join(given))
+        return Value("context", receiver=join(given))
 
     def _made(self, cls: Class, node: ast.Call, frame: Frame) -> Value:
         found = self._evaluator.instance(cls).but(origins=frozenset({(node, frame)}))
@@ -249,7 +250,7 @@ class Calling:
         self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
-        given = self._given(node, frame)
+        given = self._given(node, frame) if row.does != "takes form" else UNKNOWN
         graph = max(base.graph, given.graph) if row.graph == "keeps" else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
@@ -631,6 +632,10 @@ class Calling:
             yield key, frame
             own, _, name = key.partition(".")
             function = frame.function
+            if function.is_module:  # a list of the module, whoever puts something into it
+                for other in function.file.functions:
+                    if key in other.words and key not in other.flow.definitions:
+                        yield key, self._evaluator.root(other)
             if name and function.cls is not None and own == function.self_name:
                 for cls in self._evaluator.program.lineage(function.cls):
                     for method in cls.methods.values() if isinstance(cls, Class) else ():
@@ -661,7 +666,9 @@ class Calling:
             method = self._evaluator.method(value.ref, "__enter__")
             if method is not None:
                 return self._evaluator.returned(self._evaluator.root(method))
-        return value if value.kind != "context" else UNKNOWN
+        if value.kind == "context":
+            return value.receiver if isinstance(value.receiver, Value) else UNKNOWN
+        return value
 
 
 def _arguments(node: ast.Call) -> Iterator[Any]:
