@@ -34,6 +34,7 @@ from on_trial.stores import (
     Owner,
     Round,
     Store,
+    attributes,
     averages,
     bounded,
     chosen_by_author,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.project.file import Function
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
+_WANTING = frozenset({"backward", "fed", "returned", "given", "too much"})
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
@@ -137,6 +139,10 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
                 yield _told(asked, "GPU107", store.at, store, held, until_refuted(_of_average(asked, store, held)))
+        for store in attributes(asked.evaluator, function):
+            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
+            if store.at not in told and held:
+                yield _told(asked, "GPU101", store.at, store, held, until_refuted(_of_attribute(asked, store, held)))
         for store in fed_by_others(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
@@ -235,6 +241,28 @@ def _of_average(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator
     for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
         yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
     yield from reached(asked.evaluator, store.frame.function)
+
+
+def _of_attribute(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that an attribute keeps what one call has computed, with its graph, until the next."""
+    evaluator, function = asked.evaluator, store.frame.function
+    if not any(isinstance(node, ast.Call) and frame is not None for one in held for node, frame in one.origins):
+        yield refuted(Question.GRAPH, "it has what graph it is given")
+    by = grad_mode(evaluator, store.at, store.frame)
+    if by.mode == "off":
+        yield refuted(Question.GRAD, "grad is off there", by.by)
+    uses = consumers(evaluator, store.value, store.frame, "graph")
+    wanted = [one for one in uses if one.role in _WANTING]
+    if wanted:
+        yield refuted(Question.BACKWARD, "a backward may go through it", wanted[0].node)
+    if not any(one.role in ("reads", "cuts") and one.frame.function is not function for one in uses):
+        yield refuted(Question.READS, "nobody is seen to read a number of it")
+    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
+        yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
+    clause = f"the next call overwrites `{ast.unparse(store.container)}`: it is the graph of one call that stays"
+    yield left_open(Question.OUTLIVES, clause)
+    yield left_open(Question.BACKWARD, "where a backward follows each call, little is left of that graph")
+    yield from reached(evaluator, function)
 
 
 def _made_of(held: tuple[Value, ...]) -> set[Any]:
@@ -339,11 +367,17 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
         yield refuted(Question.REPEATS, "it is no step, but runs through many")
     sites = asked.evaluator.callers(function)
     takers = [one for one in sites if graph_in(asked.evaluator, asked.evaluator.value_of(one.call, one.frame))]
-    seen = all(one.certain for one in sites)
+    here = any(one.frame.function.file is function.file for one in sites)
+    if here and not any(frame is not None and frame.function is function for one in held for _, frame in one.origins):
+        yield refuted(Question.REACHED, "it is told where it is made")
+    seen = here or all(one.certain for one in sites)
     if sites and seen and not takers:
         yield refuted(Question.GRAPH, "none of those who call it gets a graph", sites[0].call)
     uses = consumers(asked.evaluator, store.value, store.frame, "graph") if takers else []
-    if takers and seen and not any(one.role in _KEEPING for one in uses):
+    kept = [one for one in uses if one.role in _KEEPING]
+    if here:
+        kept = [one for one in kept if one.frame.function.file is not function.file]
+    if takers and seen and not kept:
         yield refuted(Question.OUTLIVES, "whoever gets it reads a number of it at once", takers[0].call)
     for one in held:
         yield from (

@@ -22,7 +22,7 @@ _WHATEVER_IT_IS: Final = frozenset(
 _IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 
-Way = Literal["put", "added", "averaged", "slot", "returned"]
+Way = Literal["put", "added", "averaged", "slot", "returned", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,8 @@ def stores(evaluator: Evaluator, function: Function) -> Iterator[Store]:
 
 
 def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a function gives back to whom this file does not show: whoever calls may keep it."""
+    """What a function gives back: whoever calls may keep it."""
     if function.is_module or function.parent is not None or _is_handed_on(function):
-        return
-    sites = evaluator.callers(function) if is_called(evaluator, function) else ()
-    if any(site.frame.function.file is function.file for site in sites):
         return
     frame = evaluator.root(function)
     for one in function.flow.returns:
@@ -144,13 +141,30 @@ def averages(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     cls = function.cls
     if cls is None or function.parent is not None or not function.takes_self:
         return
-    if not evaluator.names.is_module(cls) or function.name == "__init__":
+    if not evaluator.names.is_part_of_modules(cls) or function.name == "__init__":
         return
-    frame = evaluator.root(function) if is_called(evaluator, function) else given_graphs(evaluator, function)
+    seen = function.name != "forward" and is_called(evaluator, function)
+    frame = evaluator.root(function) if seen else given_graphs(evaluator, function)
     for store in own_stores(evaluator, frame):
-        key = key_of(store.container)
-        if store.way in ("averaged", "added") and (key or "").startswith(f"{function.self_name}."):
+        name, member = _root(store.container)
+        if store.way in ("averaged", "added") and name is not None and name.id == function.self_name and member:
             yield store
+
+
+def attributes(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a network's forward gives an attribute by the way, which has it until the next call."""
+    if function.cls is None or not function.takes_self or function.name != "forward":
+        return
+    if not evaluator.names.is_part_of_modules(function.cls):
+        return
+    frame = evaluator.root(function)
+    for key, definitions in function.flow.definitions.items():
+        own, dot, name = key.partition(".")
+        for one in definitions if dot and own == function.self_name and "." not in name else ():
+            if one.kind == "assign" and not takes_itself_in(one, key, frame) and not evaluator.is_dead(one.statement, frame):
+                value = part_of(one)
+                if value is not None:
+                    yield Store(value, one.node, one.statement, frame, "kept")
 
 
 def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -309,9 +323,10 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         if kind == "array":
             continue  # it takes numbers
         whole = key_of(store.target.value)
-        if isinstance(store.target.slice, ast.Slice) and any(key_of(one) == whole for one in ast.walk(store.value)):
-            yield Store(store.value, store.target.value, store.statement, frame, "averaged")
-            continue
+        if isinstance(store.target.slice, ast.Slice) and kind in ("tensor", "unknown", "parameter"):
+            itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
+            yield Store(store.value, store.target.value, store.statement, frame, "averaged" if itself else "added")
+            continue  # written as it is: it has the graph of all that was written before
         if kind == "tensor":
             yield Store(store.value, store.target.value, store.statement, frame, "added")
         elif _is_counted(store.target.slice, frame):

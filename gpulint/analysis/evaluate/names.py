@@ -443,6 +443,11 @@ class Names:
                     return True
         return False
 
+    def is_part_of_modules(self, cls: Class) -> bool:
+        """Whether a class is one of torch's modules, or is mixed into nothing else."""
+        derived = () if self.is_module(cls) else self._evaluator.program.subclasses(cls)
+        return all(map(self.is_module, derived)) and (bool(derived) or self.is_module(cls))
+
     def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them
         has it in those of the classes that derive from it."""
