@@ -341,14 +341,17 @@ def _is_dropped(use: Use) -> bool:
     return isinstance(use.node, ast.Call) and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
 
 
-def _runs_in(function: Function, frame: Frame) -> bool:
-    """Whether a frame is one of a function, or of what it calls."""
-    frames = (frame, *(outer for _, outer in frame.chain()))
-    return any(one.function is function or one.function.name in function.flow.calls for one in frames)
+def _runs_in(function: Function, use: Use) -> bool:
+    """Whether a use is one of a function, or of what it calls."""
+    inside = any(where.function is function for _, where in ((use.node, use.frame), *use.frame.chain()))
+    return inside or use.frame.function.name in function.flow.calls  # of all calls of what it calls
 
 
-def _in_loop(use: Use) -> bool:
-    return any(where.flow.loops(node) for node, where in ((use.node, use.frame), *use.frame.chain()))
+def _in_loop(function: Function, use: Use) -> bool:
+    """Whether a use runs in a loop of a function, or of what it calls for that."""
+    places = [(use.node, use.frame), *use.frame.chain()]
+    own = [at for at, (_, where) in enumerate(places) if where.function is function]
+    return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
 
 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -360,10 +363,10 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
         if isinstance(node, ast.Call)
         for use in backwards(asked.evaluator, node, frame)
     ]
-    own = [one for one in freed if _runs_in(function, one.frame) and isinstance(one.node, ast.Call)]
+    own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
     if not own or function.name == "forward":
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
-    if any(_in_loop(one) for one in own):
+    if any(_in_loop(function, one) for one in own):
         yield refuted(Question.REPEATS, "it is no step, but runs through many")
     sites = asked.evaluator.callers(function)
     takers = [one for one in sites if graph_in(asked.evaluator, asked.evaluator.value_of(one.call, one.frame))]
@@ -588,7 +591,8 @@ def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer
         found for node, frame in origins if (found := forward_of(asked.evaluator, node, frame)) is not None
     ]
     if len(runs) == len(origins):
-        if all(frozen(asked.evaluator, one.network) is not None for one in runs):
+        live = state.state == "live"  # a backward shows that something is trained
+        if live and all(frozen(asked.evaluator, one.network) is not None for one in runs):
             yield refuted(Question.TRAINED, "no weight behind it wants gradients")
         places = [placed(asked.evaluator, one.expression, one.frame) for one in runs]
         if all(one.device == "host" and one.how == "moved" for one in places):

@@ -323,7 +323,7 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         if kind == "array":
             continue  # it takes numbers
         whole = key_of(store.target.value)
-        if isinstance(store.target.slice, ast.Slice) and kind in ("tensor", "unknown", "parameter"):
+        if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
             itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
             yield Store(store.value, store.target.value, store.statement, frame, "averaged" if itself else "added")
             continue  # written as it is: it has the graph of all that was written before

@@ -416,6 +416,9 @@ class Calling:
     def _gives_number(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return NUMBER
 
+    def _gives_numbers(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return Value("list", receiver=NUMBER)
+
     def _gives_none(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return NONE
 
@@ -721,6 +724,7 @@ _GIVES: dict[str, Any] = {
     "parameter": Calling._gives_parameter,
     "gradients": Calling._gives_gradients,
     "number": Calling._gives_number,
+    "numbers": Calling._gives_numbers,
     "none": Calling._gives_none,
     "text": Calling._gives_text,
     "array": Calling._gives_array,

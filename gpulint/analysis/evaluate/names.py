@@ -431,7 +431,7 @@ class Names:
 
     def instance(self, cls: Class, origins: frozenset[Any] = frozenset()) -> Value:
         """An object of a class of the project."""
-        return Value("module" if self.is_module(cls) else "object", ref=cls, origins=origins)
+        return Value("module" if self.is_part_of_modules(cls) else "object", ref=cls, origins=origins)
 
     def is_module(self, cls: Class) -> bool:
         """Whether a class derives from torch's modules."""

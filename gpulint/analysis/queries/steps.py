@@ -101,7 +101,13 @@ class Steps:
 
     def is_over_data(self, loop: Any, function: Function) -> bool:
         """Whether a loop runs through things that are no parts of a network, and does not count."""
-        return _is_over_data(loop) and not self.is_over_parts(loop, self._evaluator.root(function))
+        frame = self._evaluator.root(function)
+        return _is_over_data(loop) and not self._counts(loop, frame) and not self.is_over_parts(loop, frame)
+
+    def _counts(self, loop: Any, frame: Frame) -> bool:
+        """Whether a loop runs through numbers, under whatever name: `bar = tqdm(range(n))`."""
+        iterated = loop.iter if isinstance(loop, LOOPS) else loop.generators[0].iter
+        return self._evaluator.element(self._evaluator.value_of(iterated, frame)).kind == "number"
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
