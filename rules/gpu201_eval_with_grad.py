@@ -10,6 +10,7 @@ from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
+from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.frozen import frozen, of_unseen_package
 from gpulint.analysis.queries.grad_mode import grad_mode, unseen_base
 from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
@@ -162,8 +163,8 @@ _GRAD = {
 
 def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     """What freezes the network that an expression gives: a part is frozen where the whole is."""
-    value = evaluator.value_of(node, frame)
-    found = frozen(evaluator, value) if value.kind == "module" else None
+    place = place_of(evaluator, node, frame)
+    found = frozen(evaluator, place.value, place) if place.value.kind == "module" else None
     if found is None and isinstance(node, ast.Attribute):
         return _frozen_at(evaluator, node.value, frame)
     return found
@@ -247,7 +248,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
-    if _is_unseen_method(evaluator, run):
+    if within != {"on"} and _is_unseen_method(evaluator, run):
         yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
@@ -304,9 +305,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
                 Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
             )
         return
-    inside = all(
-        use.frame.function is run.frame.function for use in (*what.read, *what.unseen, *what.returned)
-    )
+    inside = all(_is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
     if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
         yield refuted(Question.REACHED, "it is part of what its network gives")
     if _trains_beside(asked, run, mode):
@@ -328,6 +327,11 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")
     if run.network.assumptions and not through_batches(evaluator, run):
         yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
+
+
+def _is_within(frame: Frame, outer: Frame) -> bool:
+    """Whether a frame is of the same function, or of a call below it."""
+    return frame.function is outer.function or any(one is outer for _, one in frame.chain())
 
 
 def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:

@@ -138,24 +138,39 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
         for store in averages(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                yield _told(asked, "GPU107", store.at, store, held, until_refuted(_of_average(asked, store, held)))
+                yield _told(
+                    asked, "GPU107", store.at, store, held, until_refuted(_of_average(asked, store, held))
+                )
         for store in attributes(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                yield _told(asked, "GPU101", store.at, store, held, until_refuted(_of_attribute(asked, store, held)))
+                yield _told(
+                    asked, "GPU101", store.at, store, held, until_refuted(_of_attribute(asked, store, held))
+                )
         for store in fed_by_others(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                yield _told(asked, "GPU101", store.at, store, held, until_refuted(_of_fed(asked, function, store)))
+                yield _told(
+                    asked, "GPU101", store.at, store, held, until_refuted(_of_fed(asked, function, store))
+                )
         for store in collected(asked.evaluator, function):
             found = _held(asked, function, store)
             if found is not None:
                 told.add(store.at)
-                yield _told(asked, "GPU101", store.at, store, found, until_refuted(_of_collected(asked, function, found)))
+                yield _told(
+                    asked,
+                    "GPU101",
+                    store.at,
+                    store,
+                    found,
+                    until_refuted(_of_collected(asked, function, found)),
+                )
         for store in entries(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told:
-                yield _told(asked, "GPU101", store.at, store, held, until_refuted(_of_entry(asked, function, store)))
+                yield _told(
+                    asked, "GPU101", store.at, store, held, until_refuted(_of_entry(asked, function, store))
+                )
         for store in returns(asked.evaluator, function):
             found = _held(asked, function, store)
             if found is not None and not _made_of(found) & told:
@@ -217,7 +232,9 @@ def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
             and graph_in(asked.evaluator, asked.evaluator.value_of(store.value, where))
         ]
         if isinstance(made, ast.Dict):
-            found += [one for one in made.values if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))]
+            found += [
+                one for one in made.values if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))
+            ]
     return found
 
 
@@ -246,7 +263,9 @@ def _of_average(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator
 def _of_attribute(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that an attribute keeps what one call has computed, with its graph, until the next."""
     evaluator, function = asked.evaluator, store.frame.function
-    if not any(isinstance(node, ast.Call) and frame is not None for one in held for node, frame in one.origins):
+    if not any(
+        isinstance(node, ast.Call) and frame is not None for one in held for node, frame in one.origins
+    ):
         yield refuted(Question.GRAPH, "it has what graph it is given")
     by = grad_mode(evaluator, store.at, store.frame)
     if by.mode == "off":
@@ -259,7 +278,9 @@ def _of_attribute(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterat
         yield refuted(Question.READS, "nobody is seen to read a number of it")
     for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
         yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
-    clause = f"the next call overwrites `{ast.unparse(store.container)}`: it is the graph of one call that stays"
+    clause = (
+        f"the next call overwrites `{ast.unparse(store.container)}`: it is the graph of one call that stays"
+    )
     yield left_open(Question.OUTLIVES, clause)
     yield left_open(Question.BACKWARD, "where a backward follows each call, little is left of that graph")
     yield from reached(evaluator, function)
@@ -369,9 +390,13 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
     if any(_in_loop(function, one) for one in own):
         yield refuted(Question.REPEATS, "it is no step, but runs through many")
     sites = asked.evaluator.callers(function)
-    takers = [one for one in sites if graph_in(asked.evaluator, asked.evaluator.value_of(one.call, one.frame))]
+    takers = [
+        one for one in sites if graph_in(asked.evaluator, asked.evaluator.value_of(one.call, one.frame))
+    ]
     here = any(one.frame.function.file is function.file for one in sites)
-    if here and not any(frame is not None and frame.function is function for one in held for _, frame in one.origins):
+    if here and not any(
+        frame is not None and frame.function is function for one in held for _, frame in one.origins
+    ):
         yield refuted(Question.REACHED, "it is told where it is made")
     seen = here or all(one.certain for one in sites)
     if sites and seen and not takers:

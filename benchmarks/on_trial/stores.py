@@ -147,7 +147,12 @@ def averages(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     frame = evaluator.root(function) if seen else given_graphs(evaluator, function)
     for store in own_stores(evaluator, frame):
         name, member = _root(store.container)
-        if store.way in ("averaged", "added") and name is not None and name.id == function.self_name and member:
+        if (
+            store.way in ("averaged", "added")
+            and name is not None
+            and name.id == function.self_name
+            and member
+        ):
             yield store
 
 
@@ -161,7 +166,11 @@ def attributes(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     for key, definitions in function.flow.definitions.items():
         own, dot, name = key.partition(".")
         for one in definitions if dot and own == function.self_name and "." not in name else ():
-            if one.kind == "assign" and not takes_itself_in(one, key, frame) and not evaluator.is_dead(one.statement, frame):
+            if (
+                one.kind == "assign"
+                and not takes_itself_in(one, key, frame)
+                and not evaluator.is_dead(one.statement, frame)
+            ):
                 value = part_of(one)
                 if value is not None:
                     yield Store(value, one.node, one.statement, frame, "kept")
@@ -302,7 +311,9 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
         if not isinstance(call.func, ast.Attribute) or not call.args:
             continue
         base, way = call.func.value, "averaged" if call.func.attr == "lerp_" else "added"
-        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr[-1:] == "_":
+        while (
+            isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr[-1:] == "_"
+        ):
             way = "averaged" if base.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
             base = base.func.value
         key = key_of(base)
@@ -325,7 +336,9 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         whole = key_of(store.target.value)
         if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
             itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
-            yield Store(store.value, store.target.value, store.statement, frame, "averaged" if itself else "added")
+            yield Store(
+                store.value, store.target.value, store.statement, frame, "averaged" if itself else "added"
+            )
             continue  # written as it is: it has the graph of all that was written before
         if kind == "tensor":
             yield Store(store.value, store.target.value, store.statement, frame, "added")

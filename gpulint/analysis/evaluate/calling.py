@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import (
+    BOTTOM,
     NONE,
     NUMBER,
     TEXT,
@@ -19,7 +20,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, remembered
 from gpulint.analysis.evaluate.names import goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function
@@ -36,7 +37,7 @@ class Calling:
 
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
-        self._contents: dict[Any, Value | None] = {}
+        self._contents: dict[Any, Value] = {}
         self._defaults: dict[File, dict[str, Device]] = {}
 
     def call(self, node: ast.Call, frame: Frame) -> Value:
@@ -102,7 +103,11 @@ class Calling:
     def _managed(self, function: Function) -> Value:
         """A context manager of the project: it switches grad off where the statement that yields stands under a guard."""
         frame = self._evaluator.root(function)
-        given = [self._evaluator.value_of(one.value, frame) for one in function.flow.yields if one.value is not None]
+        given = [
+            self._evaluator.value_of(one.value, frame)
+            for one in function.flow.yields
+            if one.value is not None
+        ]
         for one in function.flow.yields:
             if self._evaluator.grad_is_off(one, frame):
                 return Value("context", ref="off", receiver=join(given))
@@ -277,13 +282,16 @@ class Calling:
         return row.device if row.device in ("host", "cuda") else base.device  # type: ignore[return-value]
 
     def device(self, node: ast.Call, frame: Frame) -> Device | None:
-        """Where `x.to(…)` moves to; None where it only changes the type."""
+        """Where `x.to(…)` or `x.type(torch.cuda.FloatTensor)` moves to; None where it only changes the type."""
         where = argument(node, 0, "device")
         if where is None:
             return None
         found = self._evaluator.value_of(where, frame)
         if found.kind == "library" and isinstance(found.ref, str) and found.ref.startswith("torch."):
-            return None  # a type
+            row = self._evaluator.table.function(found.ref)
+            return (
+                found.device if row is not None and row.gives == "fresh" else None
+            )  # else a type that is nowhere
         return self.device_of(where, frame)
 
     def device_of(self, node: Any, frame: Frame) -> Device:
@@ -292,7 +300,8 @@ class Calling:
 
     def _named_device(self, value: Value, node: Any) -> Device:
         if isinstance(value.const, str) and value.kind in ("text", "device"):
-            return "host" if value.const == "cpu" else "cuda" if value.const.startswith("cuda") else "?"
+            on_gpu = value.const.startswith(("cuda", "torch.cuda"))
+            return "host" if value.const == "cpu" else "cuda" if on_gpu else "?"
         if isinstance(value.const, int) and value.kind == "number":
             return "cuda"
         return value.device if value.kind in ("device", "text") else "?"
@@ -605,12 +614,11 @@ class Calling:
         return join(self._stored_in(origin) for origin in value.origins) if value.origins else UNKNOWN
 
     def _stored_in(self, origin: Any) -> Value:
-        if origin in self._contents:
-            return self._contents[origin] or UNKNOWN.but(kind="bottom")
-        self._contents[origin] = None
-        found = self.items(*origin)
-        value = self._contents[origin] = join(found) if found else UNKNOWN
-        return value
+        def joined() -> Value:
+            found = self.items(*origin)
+            return join(found) if found else UNKNOWN
+
+        return remembered(self._contents, origin, BOTTOM, joined)  # type: ignore[no-any-return]
 
     def items(self, node: Any, frame: Frame | None) -> list[Value]:
         """What is put into the list or dict that a node makes, each by itself."""

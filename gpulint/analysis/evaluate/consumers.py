@@ -144,24 +144,25 @@ class _Worklist:
         function = frame.function
         if dot and function.cls is not None and own == function.self_name and "." not in name:
             self.use("stored", definition.node, frame, path, key, owner=(function.cls, name))
-            self.attribute(function.cls, name, path, function)
+            self.attribute(function.cls, name, path, frame)
         elif dot or "[" in key:
             self.use("stored", definition.node, frame, path, key, owner=key)
         else:
             self.closures(key, frame, path)
 
-    def attribute(self, cls: Class, name: str, path: tuple[Any, ...], function: Function) -> None:
-        """The uses of an attribute in all methods of its class and of those that derive from it."""
+    def attribute(self, cls: Class, name: str, path: tuple[Any, ...], frame: Frame) -> None:
+        """The uses of an attribute in all methods of its class and of those that derive from it; in the method that sets it in the same
+        calls of it."""
         program = self.evaluator.program
         classes = [one for one in program.lineage(cls) if isinstance(one, Class)]
         for one in (*classes, *program.subclasses(cls)):
             for method in one.methods.values():
                 if name in method.words and method.takes_self:
                     key = f"{method.self_name}.{name}"
-                    frame = self.evaluator.root(method)
+                    where = frame if method is frame.function else self.evaluator.root(method)
                     for use in method.flow.uses.get(key, ()):
-                        if path or ENTRY in method.flow.reaching(use) or method.name == function.name:
-                            self.push(use, frame, path)
+                        if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
+                            self.push(use, where, path)
         self.from_outside(cls, name, path)
 
     def from_outside(self, cls: Class, name: str, path: tuple[Any, ...]) -> None:
@@ -781,11 +782,11 @@ class _Worklist:
             and "." not in name
             and "[" not in name
         ):
-            self.attribute(frame.function.cls, name, path, frame.function)
+            self.attribute(frame.function.cls, name, path, frame)
         elif isinstance(container, ast.Attribute) and isinstance(
             cls := self.evaluator.value_of(container.value, frame).ref, Class
         ):
-            self.attribute(cls, container.attr, path, frame.function)
+            self.attribute(cls, container.attr, path, frame)
         elif ENTRY in flow.reaching(container):
             if isinstance(container, ast.Attribute):  # what is in a part is in the whole
                 self.into(container.value, frame, (container.attr, *path))

@@ -25,7 +25,7 @@ from gpulint.analysis.domain.values import (
 )
 from gpulint.analysis.evaluate.calling import Calling
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
-from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
+from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, remembered
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
 from gpulint.analysis.models.table import table
@@ -40,8 +40,15 @@ MOST_ENTERED_BELOW: Final = 150  # calls below one function
 MOST_CALLERS: Final = 24
 MOST_TRIES: Final = 2  # of values that rest on each other, while some of them are unfinished
 
+MOST_DEEP: Final = 600  # of values that rest on each other, for Python's own stack
+MOST_BELOW: Final = 40  # times that a value is left for what it rests on more deeply
+
 TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
 _NEVER: Final = 1 << 60
+
+
+class _TooDeep(Exception):
+    """A value is to be worked out before those that wait for it: what `_once` was asked."""
 
 
 class Evaluator:
@@ -67,6 +74,7 @@ class Evaluator:
         self._provisional: dict[tuple[Any, Frame], tuple[Value, int]] = {}
         self._resting: list[tuple[Any, Frame]] = []
         self._tries: dict[tuple[Any, Frame], int] = {}
+        self._below_others: set[tuple[Any, Frame]] = set()  # what is worked out first, for others to rest on
 
     def release(self) -> None:
         """Let go of everything: frames and values name each other."""
@@ -110,8 +118,34 @@ class Evaluator:
         if kept is not None:
             self._reached_back = min(self._reached_back, kept[1])
             return kept[0]
+        depth = len(self._running)
+        if not depth:
+            return self._from_the_bottom(known, key, frame, work)
+        if depth >= MOST_DEEP:
+            if at in self._below_others or len(self._below_others) >= MOST_BELOW:
+                return TOO_MUCH
+            raise _TooDeep(known, key, frame, work)
+        return self._worked_out(known, at, work, depth)
+
+    def _from_the_bottom(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
+        """The same for what nothing else waits for. What it rests on too deeply is worked out before it, from the bottom as well."""
+        while True:
+            try:
+                return self._worked_out(known, (key, frame), work, 0)
+            except _TooDeep as deeper:
+                first = deeper.args
+            for unfinished in (self._heads, self._provisional, self._resting, self._tries):
+                unfinished.clear()
+            self._reached_back = _NEVER
+            at = (first[1], first[2])
+            self._below_others.add(at)
+            self._from_the_bottom(*first)
+            self._below_others.discard(at)
+
+    def _worked_out(self, known: dict[Any, Any], at: tuple[Any, Frame], work: Any, depth: int) -> Value:
+        key, frame = at
         self.evaluated += 1
-        depth = self._running[at] = len(self._running)
+        self._running[at] = depth
         since = len(self._resting)
         outer, self._reached_back = self._reached_back, _NEVER
         try:
@@ -177,11 +211,7 @@ class Evaluator:
 
     def callers(self, function: Function) -> tuple[CallSite, ...]:
         """The calls of the program that may run a function, in the frames of their functions."""
-        found = self._callers.get(function)
-        if found is None:
-            self._callers[function] = ()
-            found = self._callers[function] = tuple(self._calls_of(function))
-        return found
+        return remembered(self._callers, function, (), lambda: tuple(self._calls_of(function)))  # type: ignore[no-any-return]
 
     def _calls_of(self, function: Function) -> list[CallSite]:
         if function.is_module:
@@ -280,7 +310,9 @@ class Evaluator:
             before = self.value_of(definition.node, frame)
             return self.combined(before, self.value_of(definition.value, frame))
         if kind == "inplace":
-            changed = self.value_of(definition.node, frame)  # `self.init_embed_(x)`: an object stays what it is
+            changed = self.value_of(
+                definition.node, frame
+            )  # `self.init_embed_(x)`: an object stays what it is
             return changed if isinstance(changed.ref, Class) else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
             found = frame.function.file.by_node.get(definition.node)
@@ -627,7 +659,7 @@ class Evaluator:
             ]:
                 return self.returned(self.root(method))
             return Value("function", ref=method, receiver=base)
-        made = self._constructed(base, cls)
+        made = self.constructed(base, cls)
         values: list[Value] = []
         for function, definition in self.names.fields(cls, name):
             frame = made if made is not None and function is made.function else self.root(function)
@@ -653,7 +685,7 @@ class Evaluator:
             found = found.but(const=UNSET)
         return found
 
-    def _constructed(self, base: Value, cls: Class) -> Frame | None:
+    def constructed(self, base: Value, cls: Class) -> Frame | None:
         """The frame of the constructor for an object that is made by one call."""
         if len(base.origins) != 1:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from gpulint.analysis.domain.values import Value
@@ -54,6 +54,18 @@ class Frame:
         while frame.caller is not None:
             yield frame.call, frame.caller
             frame = frame.caller
+
+
+def remembered(known: dict[Any, Any], key: Any, meanwhile: Any, work: Callable[[], Any]) -> Any:
+    """What is known of a key, worked out once; `meanwhile` is the answer to who asks while that is going on."""
+    if key not in known:
+        known[key] = meanwhile
+        try:
+            known[key] = work()
+        except BaseException:
+            del known[key]
+            raise
+    return known[key]
 
 
 class Evaluating(Protocol):

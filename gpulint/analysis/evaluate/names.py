@@ -18,7 +18,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, remembered
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
@@ -129,7 +129,9 @@ class Names:
     def named(self, found: Any) -> Value:
         """The value of what a name of a module leads to."""
         if isinstance(found, str):
-            return Value("library", ref=found)
+            row = self._evaluator.table.function(found)
+            types = row is not None and row.gives == "fresh" and row.device in ("host", "cuda")
+            return Value("library", ref=found, device=row.device if types else "?")  # type: ignore[union-attr,arg-type]
         if isinstance(found, Function):
             return Value("function", ref=found)
         if isinstance(found, Class):
@@ -325,11 +327,9 @@ class Names:
 
     def role(self, key: str, function: Function, depth: int = 2) -> Value | None:
         """The role that a key plays in a function: a network is what is asked for its parameters."""
-        at = (key, function)
-        if at not in self._roles:
-            self._roles[at] = None
-            self._roles[at] = self._role(key, function, depth)
-        return self._roles[at]
+        return remembered(  # type: ignore[no-any-return]
+            self._roles, (key, function), None, lambda: self._role(key, function, depth)
+        )
 
     def _role(self, key: str, function: Function, depth: int) -> Value | None:
         flow = function.flow
@@ -451,13 +451,12 @@ class Names:
     def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them
         has it in those of the classes that derive from it."""
-        at = (cls, name)
-        if at not in self._fields:
-            self._fields[at] = ()
-            program = self._evaluator.program
-            found = self._set_in([one for one in program.lineage(cls) if isinstance(one, Class)], name)
-            self._fields[at] = tuple(found or self._set_in(list(program.subclasses(cls)), name))
-        return self._fields[at]
+        return remembered(self._fields, (cls, name), (), lambda: self._set(cls, name))  # type: ignore[no-any-return]
+
+    def _set(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
+        program = self._evaluator.program
+        found = self._set_in([one for one in program.lineage(cls) if isinstance(one, Class)], name)
+        return tuple(found or self._set_in(list(program.subclasses(cls)), name))
 
     def is_set_by_others(self, cls: Class, name: str) -> bool:
         """Whether code outside of a class sets such an attribute, of whatever object."""

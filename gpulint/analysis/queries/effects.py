@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.models.table import Row
-from gpulint.analysis.syntax.flow import are_exclusive
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import key_of
+
+_MOST_WAYS: Final = 60  # functions and calls that lead to one place
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,55 @@ def _is_of(evaluator: Evaluator, base: Any, place: Place) -> bool:
     return value.kind == "module" and bool(value.origins & place.value.origins)
 
 
-def since_made(evaluator: Evaluator, origin: Any, does: frozenset[str]) -> list[Use]:
-    """What is done to a network anywhere since it was made, or since a function was given it."""
-    return [one for one in uses_since_made(evaluator, origin) if one.row is not None and one.row.does in does]
+def since_made(
+    evaluator: Evaluator, origin: Any, does: frozenset[str], before: Place | None = None
+) -> list[Use]:
+    """What is done to a network since it was made, or since a function was given it: anywhere, or before a place."""
+    return [
+        one
+        for one in uses_since_made(evaluator, origin)
+        if one.row is not None and one.row.does in does
+        if before is None or may_be_before(evaluator, one, before)
+    ]
+
+
+def may_be_before(evaluator: Evaluator, use: Use, place: Place) -> bool:
+    """Whether something may have been done by the time a place is reached: what the nearest function that leads to both says, and
+    where none is seen it may."""
+    earlier = _ways(evaluator, use.node, use.frame)
+    for function, nodes in _ways(evaluator, place.at, place.frame).items():
+        if function in earlier:
+            flow = function.flow
+            return any(_precedes(flow, one, other) for one in earlier[function] for other in nodes)
+    return True
+
+
+def _ways(evaluator: Evaluator, node: Any, frame: Frame) -> dict[Function, list[Any]]:
+    """The functions that lead to a node, the nearest first, each with the places in it that do."""
+    found: dict[Function, list[Any]] = {}
+    queue = [(node, frame)]
+    for at, inside in queue:
+        if inside.function not in found and len(queue) < _MOST_WAYS:
+            if inside.caller is not None:
+                queue.append((inside.call, inside.caller))
+            else:
+                queue += [(site.call, site.frame) for site in evaluator.callers(inside.function)]
+        found.setdefault(inside.function, []).append(at)
+    return found
+
+
+def _precedes(flow: Flow, one: Any, other: Any) -> bool:
+    """Whether of two nodes of a function the first runs before the second, in the same round of a loop or in an earlier one."""
+    if not set(flow.loops(one)).isdisjoint(flow.loops(other)):
+        return True
+    first, second = flow.statement_of(one), flow.statement_of(other)
+    if are_exclusive(list(flow.around(first)), list(flow.around(second))):
+        return False
+    return (flow.order[first], one.lineno, one.col_offset) <= (
+        flow.order[second],
+        other.lineno,
+        other.col_offset,
+    )
 
 
 def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
@@ -98,11 +147,18 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
 
 
 def _uses_since_made(evaluator: Evaluator, node: Any, where: Frame) -> list[Use]:
-    if not isinstance(node, ast.arg):
-        return consumers(evaluator, node, where, "object")
+    if isinstance(node, ast.arg):
+        return _uses_of_parameter(evaluator, node.arg, where)
+    made = evaluator.value_of(node, where)
+    own = evaluator.constructed(made, made.ref) if isinstance(made.ref, Class) else None
+    by_itself = _uses_of_parameter(evaluator, own.function.self_name, own) if own is not None else []
+    return [*by_itself, *consumers(evaluator, node, where, "object")]
+
+
+def _uses_of_parameter(evaluator: Evaluator, name: str, frame: Frame) -> list[Use]:
     return [
         use
-        for one in where.flow.definitions.get(node.arg, ())
-        if one.node is node
-        for use in consumers_of_definition(evaluator, one, where, "object")
+        for one in frame.flow.definitions.get(name, ())
+        if one.kind == "parameter"
+        for use in consumers_of_definition(evaluator, one, frame, "object")
     ]

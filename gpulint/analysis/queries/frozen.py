@@ -6,27 +6,29 @@ import ast
 from typing import Any
 
 from gpulint.analysis.domain.values import Value
-from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers_of_definition
+from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.effects import uses_since_made
+from gpulint.analysis.queries.effects import Place, may_be_before, uses_since_made
 from gpulint.analysis.syntax.nodes import argument
 
 
-def frozen(evaluator: Evaluator, value: Value) -> Any:
-    """The node that takes the weights of a network out of autograd, all of them and for good; None where nothing does."""
+def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> Any:
+    """The node that takes the weights of a network out of autograd, all of them and for good, anywhere or before a place; None where
+    nothing does."""
     by = None
     for origin in value.origins:
-        found = _frozen_since(evaluator, uses_since_made(evaluator, origin), origin) or _by_itself(
-            evaluator, value, origin
-        )
+        uses = uses_since_made(evaluator, origin)
+        if before is not None:
+            uses = [one for one in uses if one.path or one.row]
+            uses = [one for one in uses if may_be_before(evaluator, one, before)]
+        found = _frozen_since(evaluator, uses, origin)
         if found is None:
             return None
         by = by or found
     return by
 
 
-def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any = None) -> Any:
+def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any) -> Any:
     by = None
     for use in uses:
         if _is_of_part(evaluator, use, origin):
@@ -36,24 +38,6 @@ def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any = None) -> 
             return None  # and another switches them on again
         by = use.node if off and by is None else by
     return by
-
-
-def _by_itself(evaluator: Evaluator, value: Value, origin: Any) -> Any:
-    """What in its constructor freezes a network."""
-    node, frame = origin
-    if not isinstance(value.ref, Class) or frame is None:
-        return None
-    init = evaluator.method(value.ref, "__init__")
-    if init is None or not init.takes_self:
-        return None
-    inner = evaluator.enter(init, node, frame, value) if isinstance(node, ast.Call) else None
-    inner = inner or evaluator.root(init)
-    for one in init.flow.definitions.get(init.self_name, ()):
-        if one.kind == "parameter":
-            found = _frozen_since(evaluator, consumers_of_definition(evaluator, one, inner, "object"))
-            if found is not None:
-                return found
-    return None
 
 
 def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
@@ -67,7 +51,7 @@ def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
         base = base.func.value  # `net.backbone.parameters()`
     if isinstance(base, ast.Name) and use.frame.caller is not None:
         made = evaluator.value_of(base, use.frame).origins
-        return bool(made) and origin is not None and origin not in made
+        return bool(made) and origin not in made
     if not isinstance(base, ast.Attribute) or base.attr == "module":
         return False
     row = evaluator.table.own("module.attributes", base.attr)

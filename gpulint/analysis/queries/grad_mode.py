@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.scripts import console_scripts
 from gpulint.analysis.queries.reached import PYTHONS_OWN
@@ -49,10 +49,7 @@ def _at_entry(evaluator: Evaluator, function: Function, depth: int) -> GradMode 
     if function.is_module or not depth:
         return GradMode("on", called=True)
     known = evaluator.modes.at_entry
-    if function not in known:
-        known[function] = None
-        known[function] = _worked_out(evaluator, function, depth)
-    return known[function]  # type: ignore[no-any-return]
+    return remembered(known, function, None, lambda: _worked_out(evaluator, function, depth))  # type: ignore[no-any-return]
 
 
 def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMode:

@@ -58,7 +58,7 @@ def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
     """What other functions do to it, where they all do the same."""
     found: list[tuple[Mode, Use]] = []
     for origin in place.value.origins:
-        for use in since_made(evaluator, origin, _SETS):
+        for use in since_made(evaluator, origin, _SETS, place):
             if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):
                 assert use.row is not None
                 found.append((_mode_of(evaluator, use.node, use.row.does, use.frame), use))

@@ -7,11 +7,9 @@ import builtins
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import CallSite
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.syntax.nodes import last_name
@@ -73,30 +71,7 @@ def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
     sites = evaluator.callers(function)
     if not sites:
         return True
-    return all(
-        _tries_out(evaluator, site) or _is_idle(evaluator, site.frame.function, depth - 1, seen | {function})
-        for site in sites
-    )
-
-
-def _tries_out(evaluator: Evaluator, site: CallSite) -> bool:
-    """Whether a call only tries out what others import: under the `__main__` of a file that another one imports."""
-    file, flow = site.frame.function.file, site.frame.flow
-    if not site.frame.function.is_module:
-        return False
-    if not any(
-        isinstance(block.owner, ast.If) and "__name__" in ast.unparse(block.owner.test)
-        for block in flow.around(site.call)
-    ):
-        return False
-    stem = PurePath(file.path).stem
-    return any(
-        one.kind == "import" and stem in str(one.value).split(".")
-        for other in evaluator.program.searched(stem)
-        if other is not file
-        for definitions in other.body.flow.definitions.values()
-        for one in definitions
-    )
+    return all(_is_idle(evaluator, site.frame.function, depth - 1, seen | {function}) for site in sites)
 
 
 def named_otherwise(evaluator: Evaluator, function: Function) -> bool:

@@ -98,11 +98,28 @@ def is_of_module(evaluator: Evaluator, function: Function) -> bool:
 
 
 def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
-    """The grad modes, `on` and `off`, of what the forward of a network of the project runs of it; empty where nothing is seen."""
-    cls = run.network.ref
+    """The grad modes, `on` and `off`, of what the forward of a network of the project runs of it, or its method by a name of its own: of
+    a network of which nothing is known of any class of the project that has such a method; empty where nothing is seen."""
+    cls, func = run.network.ref, run.inner.func
+    if cls is None and run.named is not func and isinstance(func, ast.Attribute):
+        return {
+            mode
+            for method in _methods_named(evaluator, func.attr)
+            for mode in _modes(evaluator, evaluator.root(method), _DEEPEST)
+        }
     forward = evaluator.method(cls, "forward") if isinstance(cls, Class) else None
     inner = evaluator.enter(forward, run.inner, run.where, run.network) if forward is not None else None
     return set(_modes(evaluator, inner, _DEEPEST)) if inner is not None else set()
+
+
+def _methods_named(evaluator: Evaluator, name: str) -> list[Function]:
+    """The methods of networks of the project by a name."""
+    return [
+        cls.methods[name]
+        for file in evaluator.program.searched(name)
+        for cls in file.classes
+        if name in cls.methods and is_of_module(evaluator, cls.methods[name])
+    ]
 
 
 def _modes(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[str]:

@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
@@ -38,11 +38,7 @@ class Steps:
 
     def of(self, function: Function) -> tuple[Event, ...]:
         """The events of a function, those of the functions that it calls among them."""
-        found = self._events.get(function)
-        if found is None:
-            self._events[function] = ()
-            found = self._events[function] = tuple(self._find(function))
-        return found
+        return remembered(self._events, function, (), lambda: tuple(self._find(function)))  # type: ignore[no-any-return]
 
     def _find(self, function: Function) -> list[Event]:
         frame = self._evaluator.root(function)
@@ -106,8 +102,9 @@ class Steps:
 
     def _counts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through numbers, under whatever name: `bar = tqdm(range(n))`."""
-        iterated = loop.iter if isinstance(loop, LOOPS) else loop.generators[0].iter
-        return self._evaluator.element(self._evaluator.value_of(iterated, frame)).kind == "number"
+        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        found = self._evaluator.value_of(iterated, frame) if iterated is not None else UNKNOWN
+        return self._evaluator.element(found).kind == "number"
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
