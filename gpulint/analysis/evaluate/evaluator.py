@@ -248,10 +248,14 @@ class Evaluator:
         return list(found.values())[:MOST_CALLERS]
 
     def _called_since_made(self, cls: Class) -> Iterator[Use]:
+        for call, frame in self.made(cls):
+            yield from (use for use in consumers(self, call, frame, "object") if use.role == "called")
+
+    def made(self, cls: Class) -> Iterator[tuple[ast.Call, Frame]]:
+        """The calls that make objects of a class, and of no other."""
         for caller, call in self.program.calls_named(cls.name):
             if self.value_of(call, self.root(caller)).ref is cls:
-                uses = consumers(self, call, self.root(caller), "object")
-                yield from (use for use in uses if use.role == "called")
+                yield call, self.root(caller)
 
     def _runs(self, call: ast.Call, frame: Frame, function: Function) -> bool | None:
         """Whether a call runs a function for certain; None where it does not."""

@@ -84,6 +84,13 @@ def _is_of(evaluator: Evaluator, base: Any, place: Place) -> bool:
     return value.kind == "module" and bool(value.origins & place.value.origins)
 
 
+def origins_of(evaluator: Evaluator, value: Value) -> frozenset[Any]:
+    """Where a network was made; of one of which only the class is known, where any of the class are."""
+    if value.origins or not isinstance(value.ref, Class):
+        return value.origins
+    return frozenset(evaluator.made(value.ref))
+
+
 def since_made(
     evaluator: Evaluator, origin: Any, does: frozenset[str], before: Place | None = None
 ) -> list[Use]:
@@ -128,11 +135,10 @@ def _precedes(flow: Flow, one: Any, other: Any) -> bool:
     first, second = flow.statement_of(one), flow.statement_of(other)
     if are_exclusive(list(flow.around(first)), list(flow.around(second))):
         return False
-    return (flow.order[first], one.lineno, one.col_offset) <= (
-        flow.order[second],
-        other.lineno,
-        other.col_offset,
-    )
+    ends = [
+        (flow.order[at], node.end_lineno, node.end_col_offset) for at, node in ((first, one), (second, other))
+    ]
+    return ends[0] <= ends[1]  # what a call is given is done before it
 
 
 def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:

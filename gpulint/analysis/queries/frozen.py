@@ -8,7 +8,7 @@ from typing import Any
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.queries.effects import Place, may_be_before, uses_since_made
+from gpulint.analysis.queries.effects import Place, may_be_before, origins_of, uses_since_made
 from gpulint.analysis.syntax.nodes import argument
 
 
@@ -16,7 +16,7 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
     """The node that takes the weights of a network out of autograd, all of them and for good, anywhere or before a place; None where
     nothing does."""
     by = None
-    for origin in value.origins:
+    for origin in origins_of(evaluator, value):
         uses = uses_since_made(evaluator, origin)
         if before is not None:
             uses = [one for one in uses if one.path or one.row]

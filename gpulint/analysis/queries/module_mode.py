@@ -10,7 +10,7 @@ from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
+from gpulint.analysis.queries.effects import Place, effects_before, origins_of, place_of, since_made
 from gpulint.analysis.syntax.nodes import argument, key_of
 
 _SETS: Final = frozenset({"evaluates", "trains"})
@@ -57,7 +57,7 @@ def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> M
 def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
     """What other functions do to it, where they all do the same."""
     found: list[tuple[Mode, Use]] = []
-    for origin in place.value.origins:
+    for origin in origins_of(evaluator, place.value):
         for use in since_made(evaluator, origin, _SETS, place):
             if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):
                 assert use.row is not None

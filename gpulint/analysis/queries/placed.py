@@ -10,7 +10,7 @@ from gpulint.analysis.domain.values import Device
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.models.table import Row
-from gpulint.analysis.queries.effects import effects_before, place_of, since_made
+from gpulint.analysis.queries.effects import effects_before, origins_of, place_of, since_made
 from gpulint.analysis.syntax.nodes import keyword
 
 _MOVES: Final = frozenset({"moves"})
@@ -35,7 +35,7 @@ def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     if value.device != "?":
         return Placed(value.device, "moved")
     found: Placed | None = None
-    for origin in value.origins:
+    for origin in origins_of(evaluator, value):
         one = _since_made(evaluator, origin, frame)
         if found is None or one.device == "cuda":
             found = one
@@ -107,7 +107,7 @@ def moved_anywhere(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
     if here.device == "cuda" or here.how == "moved":
         return here
     last = here
-    for origin in evaluator.value_of(node, frame).origins:
+    for origin in origins_of(evaluator, evaluator.value_of(node, frame)):
         for use in since_made(evaluator, origin, _MOVES):
             assert use.row is not None
             device = _device(evaluator, use.row, use.node, use.frame)
