@@ -1,11 +1,13 @@
-"""GPU101 as it would ask the engine, from what is stored, and why it does not take the old rule's place yet.
+"""GPU101, with GPU104 and GPU107, as they would ask the engine, from what is stored, and why they do not take the old rules' place yet.
 
-It lacks what it says, its cost, its severity and its fixes; and of other people's programs it takes nearly three times as long as the old
-rule, for the callers of whatever has parameters. What it gets wrong:
+The three are one query: GPU104 is told where another file keeps the value, GPU107 where what keeps it is an average that takes itself in.
+They lack what they say, their costs, their severities and their fixes; and of other people's programs they take twice as long as the
+old rules, for the callers of whatever has parameters. What they get wrong:
 
-- What is returned or one entry of several figures, where the callers in sight put it by, or add it up, in another file.
-- Entries that are replaced by what is cut before their dict is kept; objects that nothing gives a type, whose `append` sends.
-- Attributes that are kept until the next call; emptied through another name; phases by `self.training`; grad that a constructor switches.
+- One entry of several figures that a function of another file flattens, or that is chosen before its dict is kept.
+- What others hand over to be kept, where those in sight hand over numbers; objects that nothing gives a type, whose `append` sends.
+- Attributes that anything but a forward keeps until the next call; phases by `self.training`; grad that a constructor switches.
+- Averages of weights that are copied into parameters, or go by another name; losses that are smoothed in a local name.
 - Parts of one step whose callers only try it out, or run it for each step; one of several outputs, which may have no graph.
 - Slots of slots: a tensor that is written into has the graph of what is written. A loss of one layer is weighed whatever made it.
 """
