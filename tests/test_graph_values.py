@@ -293,7 +293,7 @@ def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
     found = seen(
         "class Distance(torch.autograd.Function):\n    pass\n" + within("y = net(x)\nsee(Distance.apply(y))")
     )
-    assert found.kind == "tensor" and found.graph is Graph.LIVE and not found.assumptions
+    assert (found.kind, found.graph, found.assumptions) == ("tensor", Graph.LIVE, ())
 
 
 def test_a_tuple_that_is_made_longer_on_one_way_keeps_its_parts() -> None:
