@@ -148,3 +148,15 @@ def test_chains_that_take_the_parser_minutes_are_named() -> None:
         found = check_source(f"import torch\n{held}" + f"{chain}\n" * 12, "/clone/program.py")
         assert [finding.code for finding in found] == ["GPU000"]
         assert "chained too deeply" in found[0].message
+
+
+def test_a_network_of_thousands_of_layers_is_looked_into() -> None:
+    """Each layer rests on the one before it: far more of them than Python's own stack has room for."""
+    layers = "".join("        x = self.layer(x).relu()\n" for _ in range(1_500))
+    source = (
+        "import torch\nclass Deep(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layer = torch.nn.Conv2d(3, 3, 3)\n    def forward(self, x):\n" + layers + "        return x\n"
+        "def main(loader):\n    net = Deep().cuda().eval()\n    for x, y in loader:\n"
+        "        print((net(x.cuda()).argmax(1) == y.cuda()).sum().item())\n"
+    )
+    assert "GPU201" in {one.code for one in check_source(source, "/clone/program.py", config=EVERYTHING)}

@@ -103,10 +103,15 @@ def _joined(first: Environment | None, second: Environment | None) -> Environmen
 class Block:
     """Statements that run one after another: an `arm` of its `owner`, a compound statement or the function."""
 
-    __slots__ = ("arm", "owner", "parent", "statements")
+    __slots__ = ("arm", "exits", "owner", "parent", "statements")
 
     def __init__(self, owner: ast.AST, arm: str, parent: Block | None, statements: list[ast.stmt]) -> None:
         self.owner, self.arm, self.parent, self.statements = owner, arm, parent, statements
+        self.exits = [  # the `if`s that leave it
+            one
+            for one in statements
+            if isinstance(one, ast.If) and not one.orelse and isinstance(one.body[-1], _LEAVING)
+        ]
 
     @property
     def is_rounds(self) -> bool:
@@ -194,11 +199,10 @@ class Flow:
         that leave its block."""
         statement = self.statement_of(node)
         for block in self.around(node):
-            for before in block.statements:
-                if before is statement or self.order.get(before, 0) >= self.order.get(statement, 0):
+            for before in block.exits:
+                if self.order.get(before, 0) >= self.order.get(statement, 0):
                     break
-                if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], _LEAVING):
-                    yield before.test, False
+                yield before.test, False
             if isinstance(block.owner, ast.If) and block.arm in ("body", "orelse"):
                 yield block.owner.test, block.arm == "body"
             statement = block.owner
