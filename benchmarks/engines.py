@@ -30,7 +30,7 @@ from gpulint.rules import all_rules  # noqa: E402
 from gpulint.findings import Confidence  # noqa: E402
 from gpulint.lint.linter import lint_text  # noqa: E402
 from gpulint.lint.trees import SourceError  # noqa: E402
-from gpulint.rule import RuleSet  # noqa: E402
+from gpulint.rule import Rule, RuleSet  # noqa: E402
 
 Told = dict[str, str]  # "file:line code" to its confidence and severity
 
@@ -43,7 +43,11 @@ def half(name: str) -> str:
 def trial(name: str) -> RuleSet:
     """The rule that a module of `on_trial` defines, which asks the engine and is not yet good enough to take the old one's place."""
     defined = vars(import_module(f"on_trial.{name}")).values()
-    chosen = [one for one in defined if isinstance(one, type) and one.__module__ == f"on_trial.{name}"]
+    chosen = [
+        one
+        for one in defined
+        if isinstance(one, type) and issubclass(one, Rule) and one.__module__ == f"on_trial.{name}"
+    ]
     return RuleSet(tuple(chosen), confidence=Confidence.LOW)
 
 

@@ -275,3 +275,82 @@ def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
     call, frame = call_of(file, evaluator, "see")
     found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
     assert [one.rate for one in found] == ["phase"]
+
+
+def test_a_method_that_changes_an_object_in_place_leaves_it_what_it_is() -> None:
+    found = seen(
+        "class Book(nn.Module):\n"
+        "    def fill_(self, x):\n"
+        "        self.table = x\n"
+        "    def forward(self, x):\n"
+        "        self.fill_(x)\n"
+        "        see(self)\n"
+    )
+    assert found.kind == "module"
+
+
+def test_an_operation_with_a_backward_of_its_own_keeps_the_graph() -> None:
+    found = seen(
+        "class Distance(torch.autograd.Function):\n    pass\n" + within("y = net(x)\nsee(Distance.apply(y))")
+    )
+    assert (found.kind, found.graph, found.assumptions) == ("tensor", Graph.LIVE, ())
+
+
+def test_a_tuple_that_is_made_longer_on_one_way_keeps_its_parts() -> None:
+    found = seen(within("info = (net(x), 1)\nif flag:\n    info = info + (2,)\nsee(info)"))
+    assert found.parts is not None
+    assert [one.graph for one in found.parts] == [Graph.LIVE, Graph.NONE, Graph.NONE]
+
+
+@pytest.mark.parametrize("name", ["type_as", "expand_as", "reshape_as", "view_as"])
+def test_what_takes_the_form_of_another_has_a_graph_of_its_own(name: str) -> None:
+    assert seen(within(f"y = net(x)\nsee(torch.zeros(4).{name}(y))")).graph is Graph.NONE
+    assert seen(within(f"y = net(x)\nsee(y.{name}(torch.zeros(4)))")).graph is Graph.LIVE
+    assert roles_of(within(f"y = net(x)\ntorch.zeros(4).{name}(y).sum().backward()")) == {"reads"}
+
+
+def test_what_a_context_manager_of_the_project_yields_is_bound() -> None:
+    found = seen(
+        "from contextlib import contextmanager\n"
+        "class Log:\n    pass\n"
+        "_STACK = []\n"
+        "@contextmanager\n"
+        "def recording():\n"
+        "    _STACK.append(Log())\n"
+        "    yield _STACK[-1]\n" + within("with recording() as log:\n    see(log)")
+    )
+    assert found.kind == "object"
+
+
+def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
+    text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
+    assert seen(text).kind == "module"
+    assert seen(f"{text}class Other(Norm):\n    pass\n").kind == "object"
+
+
+@pytest.mark.parametrize("iterated", ["range(9)", "bar", "tqdm(bar)"])
+def test_a_loop_that_counts_does_so_under_whatever_name(iterated: str) -> None:
+    file, evaluator = engine(
+        "from tqdm import tqdm\n" + within(f"bar = tqdm(range(9))\nfor e in {iterated}:\n    see(e)")
+    )
+    call, frame = call_of(file, evaluator, "see")
+    (loop,) = frame.flow.loops(call)
+    assert not Steps(evaluator).is_over_data(loop, frame.function)
+
+
+def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> None:
+    file, evaluator = engine(
+        "class Runner:\n"
+        "    def run(self, loader):\n"
+        "        for batch in loader:\n"
+        "            self.train_step(batch)\n"
+        "    def train_step(self, batch):\n"
+        "        raise NotImplementedError\n"
+        "class Dense(Runner):\n"
+        "    def train_step(self, batch):\n"
+        "        see(batch)\n"
+        "        net(batch).sum().backward()\n"
+    )
+    call, frame = call_of(file, evaluator, "see")
+    steps = Steps(evaluator)
+    assert [one.rate for one in Multiplicity(evaluator, steps).of(call, frame)] == ["step"]

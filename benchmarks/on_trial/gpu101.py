@@ -1,11 +1,13 @@
-"""GPU101 as it would ask the engine, from what is stored, and why it does not take the old rule's place yet.
+"""GPU101, with GPU104 and GPU107, as they would ask the engine, from what is stored, and why they do not take the old rules' place yet.
 
-It lacks what it says, its cost, its severity and its fixes; and of other people's programs it takes nearly three times as long as the old
-rule, for the callers of whatever has parameters. What it gets wrong:
+The three are one query: GPU104 is told where another file keeps the value, GPU107 where what keeps it is an average that takes itself in.
+They lack what they say, their costs, their severities and their fixes; and of other people's programs they take twice as long as the
+old rules, for the callers of whatever has parameters. What they get wrong:
 
-- What is returned or one entry of several figures, where the callers in sight put it by, or add it up, in another file.
-- Entries that are replaced by what is cut before their dict is kept; objects that nothing gives a type, whose `append` sends.
-- Attributes that are kept until the next call; emptied through another name; phases by `self.training`; grad that a constructor switches.
+- One entry of several figures that a function of another file flattens, or that is chosen before its dict is kept.
+- What others hand over to be kept, where those in sight hand over numbers; objects that nothing gives a type, whose `append` sends.
+- Attributes that anything but a forward keeps until the next call; phases by `self.training`; grad that a constructor switches.
+- Averages of weights that are copied into parameters, or go by another name; losses that are smoothed in a local name.
 - Parts of one step whose callers only try it out, or run it for each step; one of several outputs, which may have no graph.
 - Slots of slots: a tensor that is written into has the graph of what is written. A loss of one layer is weighed whatever made it.
 """
@@ -14,10 +16,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules.gpu101_held_graph import HeldGraph
+from gpulint.rules.gpu104_graph_in_logger import GraphInLogger
+from gpulint.rules.gpu107_update_under_grad import UpdateUnderGrad
 from on_trial.emptied import emptied
 from on_trial.graph_state import (
     GraphState,
@@ -31,6 +36,8 @@ from on_trial.stores import (
     Owner,
     Round,
     Store,
+    attributes,
+    averages,
     bounded,
     chosen_by_author,
     collected,
@@ -65,6 +72,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.project.file import Function
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
+_WANTING = frozenset({"backward", "fed", "returned", "given", "too much"})
+_KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
 class HeldGraphOnTrial(HeldGraph):
@@ -74,57 +83,209 @@ class HeldGraphOnTrial(HeldGraph):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        told: set[Any] = set()
-        for function in (asked.file.body, *asked.file.functions):
-            for store in stores(asked.evaluator, function):
-                at = _place(store)
+        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+
+
+class GraphInLoggerOnTrial(GraphInLogger):
+    """GPU104: the same where the line that keeps the value stands in another file."""
+
+    asks = True
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+
+
+class UpdateUnderGradOnTrial(UpdateUnderGrad):
+    """GPU107: the same where what keeps the value is an average, which takes itself in."""
+
+    asks = True
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A claim, and the rule that makes it."""
+
+    code: str
+    claim: Claimed
+
+
+def _claims(asked: Asked) -> list[_Told]:
+    """What the rules claim together of a file, worked out once."""
+    memo = asked.root(asked.file.body).memo
+    if _Told not in memo:
+        memo[_Told] = list(_all_claims(asked))
+    return memo[_Told]  # type: ignore[no-any-return]
+
+
+def _all_claims(asked: Asked) -> Iterator[_Told]:
+    told: set[Any] = set()
+    for function in (asked.file.body, *asked.file.functions):
+        for store in stores(asked.evaluator, function):
+            held = _held(asked, function, store)
+            if held is None:
+                continue
+            owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+            code = _code_of(asked, store, owner)
+            answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
+            for at in _places(asked, store):
                 if at in told:
                     continue
-                held = _held(asked, function, store)
-                if held is None:
-                    continue
-                answers = _weighed(until_refuted(_answers(asked, function, store, held)))
                 if answers and answers[-1].verdict.value != "refuted":
                     told.add(at)
-                yield Claimed(
-                    at, ast.unparse(store.container), answers, partial(_report, asked, store, held, answers)
+                yield _told(asked, code, at, store, held, answers)
+    for function in asked.file.functions:
+        for store in averages(asked.evaluator, function):
+            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
+            if store.at not in told and held:
+                yield _told(
+                    asked, "GPU107", store.at, store, held, until_refuted(_of_average(asked, store, held))
                 )
-            for store in fed_by_others(asked.evaluator, function):
-                held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-                if store.at not in told and held:
-                    answers = until_refuted(_of_fed(asked, function, store))
-                    yield Claimed(
-                        store.at,
-                        ast.unparse(store.container),
-                        answers,
-                        partial(_report, asked, store, held, answers),
-                    )
-        for function in asked.file.functions:
-            for store in collected(asked.evaluator, function):
-                held = _held(asked, function, store)
-                if held is not None:
-                    answers = until_refuted(_of_collected(asked, function, held))
-                    yield Claimed(
-                        store.at, function.name, answers, partial(_report, asked, store, held, answers)
-                    )
-                    told.add(store.at)
-            for store in entries(asked.evaluator, function):
-                held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-                if store.at not in told:
-                    answers = until_refuted(_of_entry(asked, function, store))
-                    yield Claimed(
-                        store.at,
-                        ast.unparse(store.container),
-                        answers,
-                        partial(_report, asked, store, held, answers),
-                    )
-            for store in returns(asked.evaluator, function):
-                held = _held(asked, function, store)
-                if held is not None and not _made_of(held) & told:
-                    answers = until_refuted(_of_returned(asked, function, store, held))
-                    yield Claimed(
-                        store.at, function.name, answers, partial(_report, asked, store, held, answers)
-                    )
+        for store in attributes(asked.evaluator, function):
+            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
+            if store.at not in told and held:
+                yield _told(
+                    asked, "GPU101", store.at, store, held, until_refuted(_of_attribute(asked, store, held))
+                )
+        for store in fed_by_others(asked.evaluator, function):
+            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
+            if store.at not in told and held:
+                yield _told(
+                    asked, "GPU101", store.at, store, held, until_refuted(_of_fed(asked, function, store))
+                )
+        for store in collected(asked.evaluator, function):
+            found = _held(asked, function, store)
+            if found is not None:
+                told.add(store.at)
+                yield _told(
+                    asked,
+                    "GPU101",
+                    store.at,
+                    store,
+                    found,
+                    until_refuted(_of_collected(asked, function, found)),
+                )
+        for store in entries(asked.evaluator, function):
+            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
+            if store.at not in told:
+                yield _told(
+                    asked, "GPU101", store.at, store, held, until_refuted(_of_entry(asked, function, store))
+                )
+        for store in returns(asked.evaluator, function):
+            found = _held(asked, function, store)
+            if found is not None and not _made_of(found) & told:
+                answers = until_refuted(_of_returned(asked, function, store, found))
+                yield _told(asked, "GPU101", _put_together(store), store, found, answers)
+
+
+def _told(
+    asked: Asked, code: str, at: Any, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]
+) -> _Told:
+    subject = ast.unparse(store.container)
+    return _Told(code, Claimed(at, subject, answers, partial(_report, asked, at, store, held, answers)))
+
+
+def _put_together(store: Store) -> Any:
+    """Where what is returned is put together: the display that its name was given, or the return itself."""
+    flow = store.frame.flow
+    for one in flow.reaching(store.value) if isinstance(store.value, ast.Name) else ():
+        if one.kind == "assign" and not one.path and isinstance(one.value, (ast.Tuple, ast.Dict, ast.List)):
+            return one.statement
+    return store.at
+
+
+def _code_of(asked: Asked, store: Store, owner: Owner) -> str:
+    if store.way == "averaged" and any(asked.evaluator.names.is_module(cls) for cls, _ in owner.attributes):
+        return "GPU107"
+    return "GPU101" if asked.is_here(store.frame) else "GPU104"
+
+
+def _places(asked: Asked, store: Store) -> list[Any]:
+    """Where a store is told: in the function that is asked about; of entries of a dict that another function of the file fills, where
+    they are put into it."""
+    at = store.at
+    for call, where in store.frame.chain():
+        given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
+        found = [one for value in given for one in _entries_of(asked, value, where)]
+        if found:
+            return found
+        known = call in where.flow.calls.get(last_name(call.func), ())
+        at = call if known else where.flow.statement_of(call)
+    return [at]
+
+
+def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
+    """The statements of another function of the file that put what has a graph into a dict."""
+    value = asked.evaluator.value_of(node, frame)
+    if value.kind != "dict":
+        return []
+    found = []
+    for made, where in value.origins:
+        if where is None or not asked.is_here(where) or where.function is frame.function:
+            continue
+        flow = where.flow
+        keys = {one.key for one in flow.given.get(made, ()) if not one.path}
+        found += [
+            store.statement
+            for store in flow.stores
+            if key_of(store.target.value) in keys
+            and graph_in(asked.evaluator, asked.evaluator.value_of(store.value, where))
+        ]
+        if isinstance(made, ast.Dict):
+            found += [
+                one for one in made.values if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))
+            ]
+    return found
+
+
+def _of_average(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that a network's state takes in, at each call, what has a graph, and so its own of all calls before."""
+    if asked.evaluator.grad_is_off(store.at, store.frame):
+        yield refuted(Question.GRAD, "grad is off there")
+    by = grad_mode(asked.evaluator, store.at, store.frame)
+    if by.mode == "off":
+        yield refuted(Question.GRAD, "grad is off there", by.by)
+    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+    if owner.kind != "object":
+        yield refuted(Question.OUTLIVES, "no object keeps it")
+    gone = emptied(asked.evaluator, asked.multiplicity, owner)
+    if gone is not None and gone.when == "step":
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is given something else at each step", gone.by)
+    yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call, and takes itself in")
+    given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
+    if given and store.frame.function.name != "forward":  # a layer is given what other layers have made
+        yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
+    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
+        yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
+    yield from reached(asked.evaluator, store.frame.function)
+
+
+def _of_attribute(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that an attribute keeps what one call has computed, with its graph, until the next."""
+    evaluator, function = asked.evaluator, store.frame.function
+    if not any(
+        isinstance(node, ast.Call) and frame is not None for one in held for node, frame in one.origins
+    ):
+        yield refuted(Question.GRAPH, "it has what graph it is given")
+    by = grad_mode(evaluator, store.at, store.frame)
+    if by.mode == "off":
+        yield refuted(Question.GRAD, "grad is off there", by.by)
+    uses = consumers(evaluator, store.value, store.frame, "graph")
+    wanted = [one for one in uses if one.role in _WANTING]
+    if wanted:
+        yield refuted(Question.BACKWARD, "a backward may go through it", wanted[0].node)
+    if not any(one.role in ("reads", "cuts") and one.frame.function is not function for one in uses):
+        yield refuted(Question.READS, "nobody is seen to read a number of it")
+    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
+        yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
+    clause = (
+        f"the next call overwrites `{ast.unparse(store.container)}`: it is the graph of one call that stays"
+    )
+    yield left_open(Question.OUTLIVES, clause)
+    yield left_open(Question.BACKWARD, "where a backward follows each call, little is left of that graph")
+    yield from reached(evaluator, function)
 
 
 def _made_of(held: tuple[Value, ...]) -> set[Any]:
@@ -203,14 +364,17 @@ def _is_dropped(use: Use) -> bool:
     return isinstance(use.node, ast.Call) and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
 
 
-def _runs_in(function: Function, frame: Frame) -> bool:
-    """Whether a frame is one of a function, or of what it calls."""
-    frames = (frame, *(outer for _, outer in frame.chain()))
-    return any(one.function is function or one.function.name in function.flow.calls for one in frames)
+def _runs_in(function: Function, use: Use) -> bool:
+    """Whether a use is one of a function, or of what it calls."""
+    inside = any(where.function is function for _, where in ((use.node, use.frame), *use.frame.chain()))
+    return inside or use.frame.function.name in function.flow.calls  # of all calls of what it calls
 
 
-def _in_loop(use: Use) -> bool:
-    return any(where.flow.loops(node) for node, where in ((use.node, use.frame), *use.frame.chain()))
+def _in_loop(function: Function, use: Use) -> bool:
+    """Whether a use runs in a loop of a function, or of what it calls for that."""
+    places = [(use.node, use.frame), *use.frame.chain()]
+    own = [at for at, (_, where) in enumerate(places) if where.function is function]
+    return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
 
 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -222,11 +386,29 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
         if isinstance(node, ast.Call)
         for use in backwards(asked.evaluator, node, frame)
     ]
-    own = [one for one in freed if _runs_in(function, one.frame) and one.node is not store.value]
+    own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
     if not own or function.name == "forward":
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
-    if any(_in_loop(one) for one in own):
+    if any(_in_loop(function, one) for one in own):
         yield refuted(Question.REPEATS, "it is no step, but runs through many")
+    sites = asked.evaluator.callers(function)
+    takers = [
+        one for one in sites if graph_in(asked.evaluator, asked.evaluator.value_of(one.call, one.frame))
+    ]
+    here = any(one.frame.function.file is function.file for one in sites)
+    if here and not any(
+        frame is not None and frame.function is function for one in held for _, frame in one.origins
+    ):
+        yield refuted(Question.REACHED, "it is told where it is made")
+    seen = here or all(one.certain for one in sites)
+    if sites and seen and not takers:
+        yield refuted(Question.GRAPH, "none of those who call it gets a graph", sites[0].call)
+    uses = consumers(asked.evaluator, store.value, store.frame, "graph") if takers else []
+    kept = [one for one in uses if one.role in _KEEPING]
+    if here:
+        kept = [one for one in kept if one.frame.function.file is not function.file]
+    if takers and seen and not kept:
+        yield refuted(Question.OUTLIVES, "whoever gets it reads a number of it at once", takers[0].call)
     for one in held:
         yield from (
             left_open(Question.GRAPH, found.clause) for found in one.assumptions if found.at is not None
@@ -243,18 +425,9 @@ def _weighed(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
     return answers
 
 
-def _place(store: Store) -> Any:
-    """Where a store is told: in the function that is asked about, at the call that leads to it."""
-    at = store.at
-    for call, where in store.frame.chain():
-        known = call in where.flow.calls.get(last_name(call.func), ())
-        at = call if known else where.flow.statement_of(call)
-    return at
-
-
 def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] | None:
     """The values with a graph that are stored, where the function that is asked about made them."""
-    if store.way == "slot" or not asked.is_here(store.frame):
+    if store.way == "slot":
         return None
     if store.way in ("added", "averaged") and asked.evaluator.grad_is_off(store.at, store.frame):
         return None  # a sum without grad has no graph
@@ -300,10 +473,11 @@ def _is_of_caller(frame: Frame | None, inner: Frame) -> bool:
     return True
 
 
-def _answers(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+def _answers(
+    asked: Asked, function: Function, store: Store, owner: Owner, held: tuple[Value, ...]
+) -> Iterator[Answer]:
     """On what it stands that a value outlives its step with its graph, the cheap questions first."""
     origins = _calls_of(held)
-    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
     if (by := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", by)
     if (chosen := chosen_by_author(store.value)) is not None:
@@ -328,7 +502,7 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
                 continue
         if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at):
             continue
-        if one.at is not None and (not entry or state.state in ("freed", "retained")):
+        if one.at is not None and not entry and state.state not in ("freed", "retained"):
             yield refuted(Question.GRAPH, one.clause)
         yield left_open(Question.GRAPH, one.clause)
 
@@ -444,7 +618,8 @@ def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer
         found for node, frame in origins if (found := forward_of(asked.evaluator, node, frame)) is not None
     ]
     if len(runs) == len(origins):
-        if all(frozen(asked.evaluator, one.network) is not None for one in runs):
+        live = state.state == "live"  # a backward shows that something is trained
+        if live and all(frozen(asked.evaluator, one.network) is not None for one in runs):
             yield refuted(Question.TRAINED, "no weight behind it wants gradients")
         places = [placed(asked.evaluator, one.expression, one.frame) for one in runs]
         if all(one.device == "host" and one.how == "moved" for one in places):
@@ -467,8 +642,6 @@ def _of_state(
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
     if state.state == "none":
         yield refuted(Question.GRAPH, "it becomes an array as it is, which nothing with a graph does")
-    if store.way == "averaged" and _is_states_own(asked, owner, state):
-        yield refuted(Question.OUTLIVES, "an average that is state is another rule's")
     if state.state == "fed":
         yield refuted(Question.BACKWARD, "it goes into the next forward")
     if state.state != "live":
@@ -496,7 +669,8 @@ def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value
     graph come to little."""
     if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
         return
-    if any(frame is not store.frame for _, frame in origins):
+    around = {store.frame, *(frame for _, frame in store.frame.chain())}
+    if any(frame not in around for _, frame in origins):
         return
     runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
     layers = sum(weight(asked.evaluator, one.network).layers if one is not None else UNSEEN for one in runs)
@@ -513,13 +687,6 @@ def _outwards(asked: Asked, function: Function) -> set[Function]:
         found |= callers
         stack += callers
     return found
-
-
-def _is_states_own(asked: Asked, owner: Owner, state: GraphState) -> bool:
-    """Whether an average is what an object keeps of its own: of a network, or of a graph that no backward goes through."""
-    if not owner.attributes:
-        return False
-    return state.state == "live" or any(asked.evaluator.names.is_module(cls) for cls, _ in owner.attributes)
 
 
 def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
@@ -592,9 +759,11 @@ def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
     return bool(found) and all(one.row is not None and one.row.does == "evaluates" for one in found)
 
 
-def _report(asked: Asked, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]) -> Report:
+def _report(
+    asked: Asked, at: Any, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]
+) -> Report:
     return Report(
-        _place(store),
+        at,
         f"`{ast.unparse(store.container)}` keeps `{ast.unparse(store.value)}` across iterations",
         "",
         Cost("", ""),

@@ -100,14 +100,19 @@ def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
 
 def goes_through_itself(evaluator: Evaluator, store: Store) -> bool:
     """Whether the backward goes through the very value that is stored, or that is added, and not through another of the same forward."""
-    flow = store.frame.flow
-    for node in _operands(store.value):
-        for definition in flow.reaching(node) if isinstance(node, ast.Name) and node in flow.parents else ():
-            if (
-                definition.kind == "assign"
-                and definition.statement is not store.at
-                and goes_backward(evaluator, definition.value, store.frame)
-            ):
+    return any(_is_gone_through(evaluator, node, store.frame, store.at) for node in _operands(store.value))
+
+
+def _is_gone_through(evaluator: Evaluator, node: Any, frame: Frame, at: Any) -> bool:
+    """Whether a backward goes through what a name was given, in the function or where it is called."""
+    flow = frame.flow
+    for definition in flow.reaching(node) if isinstance(node, ast.Name) and node in flow.parents else ():
+        given = (frame.given or {}).get(definition.key) if definition.kind == "parameter" else None
+        if isinstance(given, tuple) and isinstance(given[0], ast.AST):
+            if any(_is_gone_through(evaluator, one, given[1], frame.call) for one in _operands(given[0])):
+                return True
+        if definition.kind == "assign" and definition.statement is not at:
+            if goes_backward(evaluator, definition.value, frame):
                 return True
     return False
 

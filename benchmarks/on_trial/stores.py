@@ -22,7 +22,7 @@ _WHATEVER_IT_IS: Final = frozenset(
 _IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 
-Way = Literal["put", "added", "averaged", "slot", "returned"]
+Way = Literal["put", "added", "averaged", "slot", "returned", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,8 @@ def stores(evaluator: Evaluator, function: Function) -> Iterator[Store]:
 
 
 def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a function that nobody is seen to call gives back: whoever calls may keep it."""
-    if (
-        function.is_module
-        or function.parent is not None
-        or is_called(evaluator, function)
-        or _is_handed_on(function)
-    ):
+    """What a function gives back: whoever calls may keep it."""
+    if function.is_module or function.parent is not None or _is_handed_on(function):
         return
     frame = evaluator.root(function)
     for one in function.flow.returns:
@@ -131,6 +126,56 @@ def _is_cut(value: Any) -> bool:
     )
 
 
+def given_graphs(evaluator: Evaluator, function: Function) -> Frame:
+    """A frame of a method in which whatever it has to be given may have a graph."""
+    given = {
+        one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, evaluator.root(function))}))
+        for one in function.parameters[1:]
+        if default_of(function.node, one.arg) is None
+    }
+    return Frame(function, given)
+
+
+def averages(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a method of a network takes into its own state under an average, or adds to it."""
+    cls = function.cls
+    if cls is None or function.parent is not None or not function.takes_self:
+        return
+    if not evaluator.names.is_part_of_modules(cls) or function.name == "__init__":
+        return
+    seen = function.name != "forward" and is_called(evaluator, function)
+    frame = evaluator.root(function) if seen else given_graphs(evaluator, function)
+    for store in own_stores(evaluator, frame):
+        name, member = _root(store.container)
+        if (
+            store.way in ("averaged", "added")
+            and name is not None
+            and name.id == function.self_name
+            and member
+        ):
+            yield store
+
+
+def attributes(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a network's forward gives an attribute by the way, which has it until the next call."""
+    if function.cls is None or not function.takes_self or function.name != "forward":
+        return
+    if not evaluator.names.is_part_of_modules(function.cls):
+        return
+    frame = evaluator.root(function)
+    for key, definitions in function.flow.definitions.items():
+        own, dot, name = key.partition(".")
+        for one in definitions if dot and own == function.self_name and "." not in name else ():
+            if (
+                one.kind == "assign"
+                and not takes_itself_in(one, key, frame)
+                and not evaluator.is_dead(one.statement, frame)
+            ):
+                value = part_of(one)
+                if value is not None:
+                    yield Store(value, one.node, one.statement, frame, "kept")
+
+
 def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     """The stores of a method that nobody is seen to call, in a frame where what it is given may have a graph."""
     cls = function.cls
@@ -140,12 +185,7 @@ def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
         return
     if evaluator.names.is_module(cls) or function.name == "__init__":
         return
-    given = {
-        one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, evaluator.root(function))}))
-        for one in function.parameters[1:]
-        if default_of(function.node, one.arg) is None
-    }
-    frame = Frame(function, given)
+    frame = given_graphs(evaluator, function)
     for store in own_stores(evaluator, frame):
         value = evaluator.value_of(store.value, frame)
         if store.way in ("put", "added") and value.kind == "tensor" and not value.assumptions:
@@ -221,7 +261,12 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3) -> tuple[Value,
             found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
         return found
     if value.kind in ("list", "set", "dict"):
-        return graph_in(evaluator, evaluator.element(value), depth - 1)
+        inside = (
+            [value.receiver]
+            if isinstance(value.receiver, Value)
+            else [one for origin in value.origins for one in evaluator.calling.items(*origin)]
+        )
+        return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
     if value.graph and value.kind in ("tensor", "unknown", "loaded"):
         return (value,)
     return ()
@@ -263,8 +308,17 @@ def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
 
 def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iterator[Store]:
     for call in calls:
-        if isinstance(call.func, ast.Attribute) and call.args and key_of(call.func.value) is not None:
-            yield Store(call.args[-1], call.func.value, call, frame, "added")
+        if not isinstance(call.func, ast.Attribute) or not call.args:
+            continue
+        base, way = call.func.value, "averaged" if call.func.attr == "lerp_" else "added"
+        while (
+            isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr[-1:] == "_"
+        ):
+            way = "averaged" if base.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
+            base = base.func.value
+        key = key_of(base)
+        if key is not None and ".data" not in key:
+            yield Store(call.args[-1], base, call, frame, way)  # type: ignore[arg-type]
 
 
 def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -279,6 +333,13 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         kind = evaluator.value_of(store.target.value, frame).kind
         if kind == "array":
             continue  # it takes numbers
+        whole = key_of(store.target.value)
+        if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
+            itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
+            yield Store(
+                store.value, store.target.value, store.statement, frame, "averaged" if itself else "added"
+            )
+            continue  # written as it is: it has the graph of all that was written before
         if kind == "tensor":
             yield Store(store.value, store.target.value, store.statement, frame, "added")
         elif _is_counted(store.target.slice, frame):
@@ -544,7 +605,7 @@ def owner_of(
     inside, by = _until_emptied(key, spelled, at, frame)
     if by is not None:
         return Owner("local", key, at, frame, (*rounds, *inside), attributes, by)
-    definitions = [one for one in flow.reaching(name) if one.kind != "entry"]
+    definitions = [one for one in _unchanged(name, frame) if one.kind != "entry"]
     own = frame.function
     first = next((one for one in definitions if one.kind == "parameter"), None)
     if first is not None and isinstance(first.node, ast.arg) and flow.parents.get(first.node) is own.node:
@@ -630,6 +691,18 @@ def _root(node: Any) -> tuple[ast.Name | None, str]:
         else:
             return None, ""
     return node, member
+
+
+def _unchanged(name: Any, frame: Frame) -> set[Definition]:
+    """What gives a name its object, however it has been changed since."""
+    found: set[Definition] = set()
+    stack = list(frame.flow.reaching(name))
+    while stack:
+        one = stack.pop()
+        if one not in found and one.kind == "inplace":
+            stack += frame.flow.reaching(one.node)
+        found.add(one)
+    return {one for one in found if one.kind != "inplace"}
 
 
 def _alias(definition: Definition) -> Any:

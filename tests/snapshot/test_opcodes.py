@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from gpulint.snapshot import limits, opcodes
+from gpulint.snapshot import opcodes
 from gpulint.snapshot.memo import NotPlainData
 from gpulint.snapshot.opcodes import Machine
 
@@ -142,8 +142,8 @@ def test_what_would_fill_the_memory_is_refused(
 ) -> None:
     """Without taking much of it. A sixteenth of what may be taken does here."""
     for name, limit in (("_MOST_BYTES", 1 << 29), ("_MOST_WAITING", 1 << 20), ("_MOST_OPEN", 1 << 20)):
-        assert getattr(limits, name) == limit
-        monkeypatch.setattr(limits, name, limit >> 4)
+        assert getattr(opcodes, name) == limit
+        monkeypatch.setattr(opcodes, name, limit >> 4)
     file = _Endless(b"\x80\x04" + start, again)
     with pytest.raises(NotPlainData, match=r"snapshot|text of"):
         Machine(file, _AsItIs()).load()

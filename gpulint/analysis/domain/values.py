@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import zip_longest
 from typing import Any, Final, Literal
 
 Kind = Literal[
@@ -130,8 +131,9 @@ def _joined(a: Value, b: Value) -> Value:
 def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
     if a.parts is None or b.parts is None:
         return a.parts or b.parts if a.kind in ("dict", "list") else None
-    if a.kind == "tuple" and len(a.parts) == len(b.parts):
-        return tuple(join((one, other)) for one, other in zip(a.parts, b.parts, strict=True))
+    if a.kind == "tuple":  # what only one of them has stays what it is there
+        pairs = zip_longest(a.parts, b.parts, fillvalue=BOTTOM)
+        return tuple(join((one, other)) for one, other in pairs)
     if a.kind == "dict":
         found = dict(a.parts)
         for key, value in b.parts:

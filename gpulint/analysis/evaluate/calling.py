@@ -103,10 +103,15 @@ class Calling:
     def _managed(self, function: Function) -> Value:
         """A context manager of the project: it switches grad off where the statement that yields stands under a guard."""
         frame = self._evaluator.root(function)
+        given = [
+            self._evaluator.value_of(one.value, frame)
+            for one in function.flow.yields
+            if one.value is not None
+        ]
         for one in function.flow.yields:
             if self._evaluator.grad_is_off(one, frame):
-                return Value("context", ref="off")
-        return Value("context")
+                return Value("context", ref="off", receiver=join(given))
+        return Value("context", receiver=join(given))
 
     def _made(self, cls: Class, node: ast.Call, frame: Frame) -> Value:
         found = self._evaluator.instance(cls).but(origins=frozenset({(node, frame)}))
@@ -183,6 +188,9 @@ class Calling:
             return self._of_tensor(base, name, node, frame)
         if kind == "module":
             return self._of_module(base, name, node, frame)
+        if kind == "class" and name == "apply" and self._is_operation(base.ref):
+            given = self._given(node, frame)
+            return given.but(kind="tensor", const=UNSET, parts=None, size="batch")
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():
@@ -200,6 +208,11 @@ class Calling:
         if row is not None and kind in ("unknown", "bottom"):
             return self._as_tensor(base, name, row, node, frame)
         return None
+
+    def _is_operation(self, cls: Any) -> bool:
+        """Whether a class is an operation that says itself how it is differentiated: `autograd.Function`."""
+        bases = self._evaluator.program.lineage(cls) if isinstance(cls, Class) else ()
+        return any(isinstance(one, str) and one.endswith("autograd.Function") for one in bases)
 
     def _as_tensor(self, base: Value, name: str, row: Row, node: ast.Call, frame: Frame) -> Value | None:
         """A method of tensors on what is not seen: a cut is one whatever it is of."""
@@ -242,7 +255,7 @@ class Calling:
         self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
-        given = self._given(node, frame)
+        given = self._given(node, frame) if row.does != "takes form" else UNKNOWN
         graph = max(base.graph, given.graph) if row.graph == "keeps" else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
@@ -411,6 +424,9 @@ class Calling:
 
     def _gives_number(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return NUMBER
+
+    def _gives_numbers(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return Value("list", receiver=NUMBER)
 
     def _gives_none(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return NONE
@@ -598,17 +614,22 @@ class Calling:
         return join(self._stored_in(origin) for origin in value.origins) if value.origins else UNKNOWN
 
     def _stored_in(self, origin: Any) -> Value:
-        return remembered(self._contents, origin, BOTTOM, lambda: self._found_in(*origin))  # type: ignore[no-any-return]
+        def joined() -> Value:
+            found = self.items(*origin)
+            return join(found) if found else UNKNOWN
 
-    def _found_in(self, node: Any, frame: Frame | None) -> Value:
+        return remembered(self._contents, origin, BOTTOM, joined)  # type: ignore[no-any-return]
+
+    def items(self, node: Any, frame: Frame | None) -> list[Value]:
+        """What is put into the list or dict that a node makes, each by itself."""
         if frame is None:
-            return UNKNOWN
+            return []
         found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
         if isinstance(node, ast.Dict):
             found += [self._evaluator.value_of(one, frame) for one in node.values]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where)
-        return join(found) if found else UNKNOWN
+        return found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""
@@ -622,6 +643,10 @@ class Calling:
             yield key, frame
             own, _, name = key.partition(".")
             function = frame.function
+            if function.is_module:  # a list of the module, whoever puts something into it
+                for other in function.file.functions:
+                    if key in other.words and key not in other.flow.definitions:
+                        yield key, self._evaluator.root(other)
             if name and function.cls is not None and own == function.self_name:
                 for cls in self._evaluator.program.lineage(function.cls):
                     for method in cls.methods.values() if isinstance(cls, Class) else ():
@@ -652,7 +677,9 @@ class Calling:
             method = self._evaluator.method(value.ref, "__enter__")
             if method is not None:
                 return self._evaluator.returned(self._evaluator.root(method))
-        return value if value.kind != "context" else UNKNOWN
+        if value.kind == "context":
+            return value.receiver if isinstance(value.receiver, Value) else UNKNOWN
+        return value
 
 
 def _arguments(node: ast.Call) -> Iterator[Any]:
@@ -705,6 +732,7 @@ _GIVES: dict[str, Any] = {
     "parameter": Calling._gives_parameter,
     "gradients": Calling._gives_gradients,
     "number": Calling._gives_number,
+    "numbers": Calling._gives_numbers,
     "none": Calling._gives_none,
     "text": Calling._gives_text,
     "array": Calling._gives_array,

@@ -659,7 +659,7 @@ class _Worklist:
             "element",
         ):
             self.rearranged(row, node, call, frame, path)
-        elif row.reads:
+        elif row.reads or (row.does == "takes form" and node in call.args):
             self.use("reads", call, frame, path, name, row=row)
         elif row.gives == "module" and self.track == "graph":
             self.use("given", call, frame, path, name, row=row)  # a layer, and no value

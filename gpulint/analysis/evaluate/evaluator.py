@@ -314,7 +314,10 @@ class Evaluator:
             before = self.value_of(definition.node, frame)
             return self.combined(before, self.value_of(definition.value, frame))
         if kind == "inplace":
-            return self.value_of(definition.value, frame)
+            changed = self.value_of(
+                definition.node, frame
+            )  # `self.init_embed_(x)`: an object stays what it is
+            return changed if isinstance(changed.ref, Class) else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
             found = frame.function.file.by_node.get(definition.node)
             if isinstance(found, Class):

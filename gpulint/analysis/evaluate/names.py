@@ -431,7 +431,7 @@ class Names:
 
     def instance(self, cls: Class, origins: frozenset[Any] = frozenset()) -> Value:
         """An object of a class of the project."""
-        return Value("module" if self.is_module(cls) else "object", ref=cls, origins=origins)
+        return Value("module" if self.is_part_of_modules(cls) else "object", ref=cls, origins=origins)
 
     def is_module(self, cls: Class) -> bool:
         """Whether a class derives from torch's modules."""
@@ -442,6 +442,11 @@ class Names:
                 if last in MODULE_BASES or (row is not None and row.gives == "module"):
                     return True
         return False
+
+    def is_part_of_modules(self, cls: Class) -> bool:
+        """Whether a class is one of torch's modules, or is mixed into nothing else."""
+        derived = () if self.is_module(cls) else self._evaluator.program.subclasses(cls)
+        return all(map(self.is_module, derived)) and (bool(derived) or self.is_module(cls))
 
     def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them

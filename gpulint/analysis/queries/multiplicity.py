@@ -72,6 +72,8 @@ class Multiplicity:
         for position, loop in enumerate(loops):
             inside = [one for one in conditions if _is_within(flow, one[0], loop)]
             rate = self.of_loop(loop, frame, node)
+            if rate == "none" and position == 0 and seen and self._trains(seen[-1]):
+                rate = "train"  # each round calls what is a step, whichever class's method it is
             found, more, rare = self._held(inside, frame)
             if found == "never":
                 return
@@ -135,8 +137,10 @@ class Multiplicity:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
         if function.is_module or self._steps.makes_its_own(function):
             return False
-        if function.name == "forward" and function.cls is not None:
-            return True
+        return (function.name == "forward" and function.cls is not None) or self._trains(function)
+
+    def _trains(self, function: Function) -> bool:
+        """Whether each call of a function takes a step of training, outside of any loop."""
         return any(
             one.work == "train" and not one.loops and not one.within for one in self._steps.of(function)
         )

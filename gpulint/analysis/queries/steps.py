@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class, Function
@@ -97,7 +97,14 @@ class Steps:
 
     def is_over_data(self, loop: Any, function: Function) -> bool:
         """Whether a loop runs through things that are no parts of a network, and does not count."""
-        return _is_over_data(loop) and not self.is_over_parts(loop, self._evaluator.root(function))
+        frame = self._evaluator.root(function)
+        return _is_over_data(loop) and not self._counts(loop, frame) and not self.is_over_parts(loop, frame)
+
+    def _counts(self, loop: Any, frame: Frame) -> bool:
+        """Whether a loop runs through numbers, under whatever name: `bar = tqdm(range(n))`."""
+        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        found = self._evaluator.value_of(iterated, frame) if iterated is not None else UNKNOWN
+        return self._evaluator.element(found).kind == "number"
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
