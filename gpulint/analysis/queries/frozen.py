@@ -22,8 +22,8 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
             uses = [one for one in uses if one.path or one.row]
             uses = [one for one in uses if may_be_before(evaluator, one, before)]
         found = _frozen_since(evaluator, uses, origin)
-        if found is None:
-            return None
+        if found is None and not isinstance(origin[0], ast.arg):
+            return None  # what nobody is seen to give says nothing
         by = by or found
     return by
 
