@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gpulint.rules import all_rules
@@ -241,8 +242,7 @@ def test_a_reworded_message_changes_no_verdict(message: str) -> None:
 class Watched:
     """As much of a harness as an ending asks for."""
 
-    frames = Frames("/project")
-    steps = sampled = 0
+    session = SimpleNamespace(frames=Frames("/project"), steps=0, sampled=0)
     ended: End | None = None
 
     def look_at_end(self, frames: object) -> None:

@@ -151,19 +151,31 @@ class _Worklist:
             self.closures(key, frame, path)
 
     def attribute(self, cls: Class, name: str, path: tuple[Any, ...], frame: Frame) -> None:
-        """The uses of an attribute in all methods of its class and of those that derive from it; in the method that sets it in the same
-        calls of it."""
+        """The uses of an attribute in all methods of its class and of those that derive from it; in the method that sets it only where
+        the same caller calls it."""
         program = self.evaluator.program
         classes = [one for one in program.lineage(cls) if isinstance(one, Class)]
         for one in (*classes, *program.subclasses(cls)):
             for method in one.methods.values():
                 if name in method.words and method.takes_self:
                     key = f"{method.self_name}.{name}"
-                    where = frame if method is frame.function else self.evaluator.root(method)
+                    frames = self.beside(frame) if method is frame.function else [self.evaluator.root(method)]
                     for use in method.flow.uses.get(key, ()):
                         if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
-                            self.push(use, where, path)
+                            for where in frames:
+                                self.push(use, where, path)
         self.from_outside(cls, name, path)
+
+    def beside(self, frame: Frame) -> list[Frame]:
+        """A frame and those of the other calls of its function in the same caller."""
+        function, caller = frame.function, frame.caller
+        if caller is None:
+            return [frame]
+        calls = [
+            one.call for one in self.evaluator.callers(function) if one.frame.function is caller.function
+        ]
+        others = (self.evaluator.enter(function, one, caller, frame.receiver) for one in calls)
+        return [frame, *(one for one in others if one is not None and one is not frame)]
 
     def from_outside(self, cls: Class, name: str, path: tuple[Any, ...]) -> None:
         """The uses of an attribute by others: `trainer.losses`."""
