@@ -1,40 +1,44 @@
-"""A network's own constructor takes its weights out of autograd, by itself or through a method; and so none of its forwards makes a graph."""
+"""The constructor freezes all parameters unless it is asked not to, and nobody asks: nothing is saved."""
+# file: features.py
 import torch
 from torch import nn
+from torchvision.models import inception_v3
 
 
-class Judge(nn.Module):
-    def __init__(self, width):
+class Features(nn.Module):
+    def __init__(self, resize=True, requires_grad=False):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU(), nn.Conv2d(width, width, 3))
-        self.settle()
-
-    def settle(self):
-        for weights in self.parameters():
-            weights.requires_grad_(False)
-        self.eval()
+        self.resize = resize
+        self.blocks = nn.Sequential(*list(inception_v3(weights="DEFAULT").children())[:-1])
+        for parameter in self.parameters():
+            parameter.requires_grad = requires_grad
 
     def forward(self, x):
-        return self.body(x).mean((1, 2, 3))
+        if self.resize:
+            x = nn.functional.interpolate(x, (299, 299))
+        return self.blocks(x)
+# file: score.py
+import numpy as np
+import torch
+from torch.autograd import Variable
+
+from features import Features
 
 
-def judged(loader):
-    judge = Judge(256).cuda()
+def activations(batches, model):
+    model.eval()
     found = []
-    for x in loader:
-        found.append(judge(x.cuda()).cpu().numpy())
-    return found
+    for batch in batches:
+        batch = Variable(batch.cuda(), volatile=True)
+        found.append(model(batch).cpu().data.numpy())
+    return np.concatenate(found)
 
 
-def accuracy(loader, bound):
-    judge = Judge(256).cuda()
-    judge.eval()
-    right = 0
-    for x, y in loader:
-        right += ((judge(x.cuda()) > bound) == y.cuda()).sum().item()
-    return right
+def statistics(batches, model):
+    rows = activations(batches, model)
+    return rows.mean(0), np.cov(rows, rowvar=False)
 
 
-if __name__ == "__main__":
-    batches = torch.load("batches.pt")
-    print(judged([x for x, _ in batches]), accuracy(batches, 0.5))
+def main(batches):
+    model = Features(resize=False).cuda()
+    print(statistics(batches, model))
