@@ -115,7 +115,8 @@ def test_a_notebook_is_forecast_as_the_script_of_its_cells(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("book.ipynb --rows 2: on NVIDIA H200")
     assert "book.ipynb:cell 2:7" in done.stdout
-    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".py"] == ["book.ipynb"]
+    written = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}  # Python's own, of the helper
+    assert written == {"helper.py", "book.ipynb"}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card to measure")
