@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +12,6 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.multiplicity import Multiplicity
-from gpulint.analysis.syntax.nodes import key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +40,13 @@ def _statements(evaluator: Evaluator, owner: Owner) -> Iterator[tuple[Any, Frame
     for cls, name in owner.attributes:
         for function, key in _methods(evaluator, cls, name):
             frame = evaluator.root(function)
-            yield from ((one, frame) for one in emptying(key, key, frame) if not begins(one, key, frame))
+            yield from ((one, frame) for one in emptying(key, key, frame))
         yield from _from_outside(evaluator, cls, name)
     if owner.kind == "outer":
         for function in owner.frame.function.file.functions:
             if owner.key in function.words:
                 frame = evaluator.root(function)
                 yield from ((one, frame) for one in emptying(owner.key, owner.key, frame))
-
-
-def begins(statement: Any, key: str, frame: Frame) -> bool:
-    """Whether a statement only gives a key its first value: `if self.mean is None: self.mean = x`."""
-    for test, wanted in frame.flow.conditions(statement):
-        if (
-            isinstance(test, ast.Compare)
-            and key_of(test.left) == key
-            and isinstance(test.ops[0], ast.Is)
-            and wanted
-        ):
-            return True
-        if isinstance(test, ast.UnaryOp) and key_of(test.operand) == key and wanted:
-            return True
-    return False
 
 
 def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Function, str]]:

@@ -30,6 +30,7 @@ from on_trial.graph_state import (
     goes_backward,
     goes_through_itself,
     graph_state,
+    made_backward,
     runs_within,
 )
 from on_trial.stores import (
@@ -169,7 +170,7 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
                 )
         for store in entries(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told:
+            if store.at not in told and (held or made_backward(asked.evaluator, store)):
                 yield _told(
                     asked, "GPU101", store.at, store, held, until_refuted(_of_entry(asked, function, store))
                 )
@@ -318,33 +319,44 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
     if any(one.role in ("backward", "fed") for one in uses):
         yield refuted(Question.BACKWARD, "a backward goes through the entry")
-    if any(_is_put_by(one) and one.frame.function is not store.frame.function for one in uses):
+    puts = [one for one in uses if _is_put_by(one) and one.frame.function is not function and _stays(asked, one)]
+    if any(asked.is_here(one.frame) for one in puts):
         yield refuted(Question.OUTLIVES, "whoever gets it is in sight: what it is put into is told there")
-    away = [
+    away = puts or [
         one
         for one in uses
         if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
-        or (one.role == "given" and _is_dropped(one))
+        or (one.role == "given" and (one.path or _is_dropped(one)))
+        or (one.role == "stored" and one.frame.function is not function and isinstance(one.node, ast.Attribute))
     ]
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
-    value = asked.evaluator.value_of(store.value, store.frame)
-    freed = [
-        one
-        for node, frame in value.origins
-        if isinstance(node, ast.Call)
-        for one in backwards(asked.evaluator, node, frame)
-    ]
+    made = [frame for one in _values(asked, store) for _, frame in one.origins if frame is not None]
+    if made and asked.evaluator.callers(function) and all(frame.function is not function for frame in made):
+        yield refuted(Question.REACHED, "it is told where it is made")
+    freed = made_backward(asked.evaluator, store)
     if not freed and not any(one.role == "returned" and one.path for one in away):
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
     yield proven(Question.GRAPH, "the entries beside it are cut, or are numbers")
-    yield left_open(Question.OUTLIVES, "whoever gets the dict may read it at once and drop it", away[0].node)
+    if not puts:
+        clause = "whoever gets the dict may read it at once and drop it"
+        yield left_open(Question.OUTLIVES, clause, away[0].node if asked.is_here(away[0].frame) else None)
     yield from reached(asked.evaluator, function)
+
+
+def _values(asked: Asked, store: Store) -> tuple[Value, ...]:
+    return graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
 
 
 def _is_put_by(use: Use) -> bool:
     """Whether a use puts a value into a container, and not under a name of an object."""
     return use.role == "stored" and isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST)
+
+
+def _stays(asked: Asked, use: Use) -> bool:
+    """Whether what a use puts a value into outlives the call that does."""
+    owner = owner_of(asked.evaluator, use.owner[0], use.frame, use.node)
+    return owner.kind != "local" or bool(owner.rounds and owner.frame is not use.frame)
 
 
 def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -478,11 +490,12 @@ def _answers(
 ) -> Iterator[Answer]:
     """On what it stands that a value outlives its step with its graph, the cheap questions first."""
     origins = _calls_of(held)
+    leaves = all(asked.evaluator.value_of(*one).kind == "parameter" for one in origins)
     if (by := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", by)
     if (chosen := chosen_by_author(store.value)) is not None:
         yield refuted(Question.MEANT, "whether it is cut off is for a condition to say", chosen)
-    yield from _repeats(asked, store, owner, origins)
+    yield from _repeats(asked, store, owner, {(store.value, store.frame)} if leaves else origins)
     state = graph_state(asked.evaluator, store, owner, origins)
     yield from _grad(asked, origins, state)
     yield from _of_state(asked, store, owner, state, held)

@@ -19,7 +19,8 @@ _DEEPEST: Final = 3  # calls that are gone into
 _WHATEVER_IT_IS: Final = frozenset(
     {"append", "extend", "appendleft", "setdefault"}
 )  # methods that only containers have
-_IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_"})
+_IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_", "copy_"})
+_PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 
 Way = Literal["put", "added", "averaged", "slot", "returned", "kept"]
@@ -110,7 +111,7 @@ def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     for key, found in rows.items():
         cut = [value for value, _ in found if _is_cut(value)]
         for value, at in found if cut else ():
-            if value not in cut and graph_in(evaluator, evaluator.value_of(value, frame)):
+            if value not in cut:
                 yield Store(value, ast.Name(key), at, frame, "slot")
 
 
@@ -317,6 +318,10 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
             way = "averaged" if base.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
             base = base.func.value
         key = key_of(base)
+        if call.func.attr == "copy_":
+            if not any(key_of(one) == key for one in ast.walk(call.args[0])):
+                continue  # it is overwritten
+            way = "averaged"
         if key is not None and ".data" not in key:
             yield Store(call.args[-1], base, call, frame, way)  # type: ignore[arg-type]
 
@@ -345,8 +350,8 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         elif _is_counted(store.target.slice, frame):
             counter = _counter(store.target.slice, frame)
             yield Store(store.value, store.target.value, store.statement, frame, "put", counter=counter)
-        elif _mentions(store.value, key_of(store.target), ast.unparse(store.target)):
-            way: Way = "averaged" if _is_scaled_in(store.value, ast.unparse(store.target)) else "added"
+        elif again := _again(store, frame):
+            way: Way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
             yield Store(store.value, store.target, store.statement, frame, way)
         else:
             yield Store(store.value, store.target.value, store.statement, frame, "slot")
@@ -362,18 +367,22 @@ def _is_scaled_in(value: Any, spelled: str) -> bool:
     )
 
 
-def _mentions(value: Any, key: str | None, spelled: str) -> bool:
-    """Whether what goes into a slot is computed from what is in it: `d[k] = d.get(k, 0) + v`."""
-    if not isinstance(value, ast.BinOp):
-        return False
+def _again(store: Item, frame: Frame) -> list[str]:
+    """How what is computed for a slot spells what is in it: itself, `d.get(k, 0)`, or another name of it."""
+    if not isinstance(store.value, ast.BinOp):
+        return []
+    spelled = ast.unparse(store.target)
     base = spelled.partition("[")[0]
-    for one in ast.walk(value):
+    found = []
+    for one in ast.walk(store.value):
         if isinstance(one, ast.Subscript) and ast.unparse(one) == spelled:
-            return True
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "get":
-            if ast.unparse(one.func.value) == base:
-                return True
-    return False
+            found.append(spelled)
+        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "get":
+            found += [ast.unparse(one)] if ast.unparse(one.func.value) == base else []
+        elif isinstance(one, ast.Name) and one in frame.flow.parents:
+            aliases = [other for known in frame.flow.reaching(one) if (other := _alias(known)) is not None]
+            found += [one.id for other in aliases if ast.unparse(other) == spelled]
+    return found
 
 
 def _is_counted(index: Any, frame: Frame) -> bool:
@@ -629,7 +638,8 @@ def owner_of(
         if member and isinstance(cls, Class):
             attributes = (*attributes, (cls, member))
         return Owner("outer", key, at, frame, around, attributes)
-    base = next((found for one in definitions if (found := _alias(one)) is not None), None)
+    anew = isinstance(name.ctx, ast.Store) and isinstance(at, (ast.Assign, ast.AnnAssign))
+    base = next((found for one in definitions if not anew and (found := _alias(one)) is not None), None)
     if base is not None and base is not container:
         return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
     inside = []
@@ -697,6 +707,8 @@ def _unchanged(name: Any, frame: Frame) -> set[Definition]:
     """What gives a name its object, however it has been changed since."""
     found: set[Definition] = set()
     stack = list(frame.flow.reaching(name))
+    if isinstance(name.ctx, ast.Store):  # what it was before it is given anew
+        stack += [one for one in frame.flow.definitions.get(name.id, ()) if one.node is not name]
     while stack:
         one = stack.pop()
         if one not in found and one.kind == "inplace":
@@ -720,7 +732,7 @@ def _alias(definition: Definition) -> Any:
             value = value.args[position] if isinstance(position, int) and position < len(value.args) else None
         if (
             isinstance(value, ast.Call)
-            and last_name(value.func) in ("values", "items")
+            and last_name(value.func) in _PARTS
             and isinstance(value.func, ast.Attribute)
         ):
             value = value.func.value
@@ -760,6 +772,20 @@ def _alias_of(node: Any, flow: Any) -> str | None:
     return next((key_of(one) for one in found if one is not None), None)
 
 
+def begins(statement: Any, key: str, frame: Frame) -> bool:
+    """Whether a statement only gives a key its first value: `if self.mean is None: self.mean = x`, or beside `if self.mean:`."""
+    for test, wanted in frame.flow.conditions(statement):
+        if isinstance(test, ast.Compare) and key_of(test.left) == key and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+            if wanted is isinstance(test.ops[0], ast.Is):
+                return True
+        asked = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        if any(key_of(one) == key for one in asked) and not wanted:
+            return True
+        if isinstance(test, ast.UnaryOp) and key_of(test.operand) == key and wanted:
+            return True
+    return False
+
+
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     """The statements of a function that empty a container or give its key another one."""
     flow = frame.flow
@@ -769,7 +795,8 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
             if definition.kind == "delete" or (
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
-                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
+                at_start = begins(definition.statement, one, frame)
+                if not at_start and not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
                     yield definition.statement
     for name in ("clear", "zero_", "popleft"):
         for call in flow.calls.get(name, ()):

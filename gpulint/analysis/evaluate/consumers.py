@@ -272,7 +272,10 @@ class _Worklist:
     def operator(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
             self.use("tested", node, frame, path)
-        elif self.track != "graph" and (not path or path[0] == PARAMETERS):
+            return
+        if path and isinstance(self.evaluator.value_of(node, frame).ref, Class):
+            self.use("given", above, frame, path)  # its class says what an operator does with what it holds
+        if self.track != "graph" and (not path or path[0] == PARAMETERS):
             self.use("computed", node, frame, path)
         elif not isinstance(above, ast.BinOp) or self.evaluator.value_of(above, frame).kind not in (
             "text",

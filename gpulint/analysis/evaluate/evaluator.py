@@ -43,6 +43,7 @@ MOST_TRIES: Final = 2  # of values that rest on each other, while some of them a
 MOST_DEEP: Final = 1_000  # of values that rest on each other, for Python's own stack
 MOST_BELOW: Final = 40  # times that a value is left for what it rests on more deeply
 
+ONE_OF_SEVERAL: Final = "which of the network's outputs has a graph is not seen"
 TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
 _NEVER: Final = 1 << 60
 
@@ -308,7 +309,7 @@ class Evaluator:
             elif kind == "context":
                 value = self.calling.entered_context(value, definition.value, frame)
             for index in definition.path:
-                value = self.element(value, index)
+                value = self._unpacked(value, index, definition, frame)
             return value
         if kind == "augmented":
             before = self.value_of(definition.node, frame)
@@ -326,6 +327,17 @@ class Evaluator:
         if kind == "import":
             return self.names.named(self.program.imported(frame.function.file, definition.value))
         return UNKNOWN
+
+    def _unpacked(self, value: Value, index: Any, definition: Definition, frame: Frame) -> Value:
+        """The part of a value that one of several names is given: of what a network gives that nobody sees, perhaps one without a graph."""
+        found = self.element(value, index)
+        node = definition.value
+        if value.kind != "tensor" or value.graph is not Graph.LIVE or (node, frame) not in value.origins:
+            return found
+        network = self.value_of(node.func, frame) if isinstance(node, ast.Call) else UNKNOWN
+        if network.kind != "module" or self.calling.made_by(network) is not None:
+            return found
+        return found.assuming(Assumption(ONE_OF_SEVERAL, node))
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""

@@ -531,7 +531,7 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> 
             break
         if isinstance(above, ast.Attribute) and above.attr == "backward":
             return True
-        if isinstance(above, ast.Call) and node in above.args and last_name(above.func) in _BACKWARD:
+        if isinstance(above, ast.Call) and node in above.args and _goes_through(above, node):
             return True
         if isinstance(above, ast.Attribute) and above.attr in (
             "detach",
@@ -558,6 +558,12 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> 
         for use in flow.uses_of(definition)
         if flow.order.get(flow.statement_of(use), 0) > flow.order.get(above, 0)
     )
+
+
+def _goes_through(call: ast.Call, node: Any) -> bool:
+    """Whether a call goes backward through its argument: also `grad(loss, inputs)`, which is given what it is differentiated by."""
+    name = last_name(call.func)
+    return name in _BACKWARD or (name == "grad" and node is call.args[0] and len(call.args) > 1)
 
 
 _WORDS = {"module": "network", "optimizer": "optimizer", "tensor": "tensor"}

@@ -10,7 +10,6 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.scripts import console_scripts
-from gpulint.analysis.queries.reached import PYTHONS_OWN
 from gpulint.analysis.syntax.nodes import key_of
 
 _DEEPEST: Final = 6
@@ -144,19 +143,4 @@ def _switched_at_the_top(evaluator: Evaluator, function: Function) -> Any:
             if _is_alone(body, call) and evaluator.modes.of_context(call, evaluator.root(body)) == "off"
         ),
         None,
-    )
-
-
-def unseen_base(evaluator: Evaluator, function: Function) -> str:
-    """A class that a method's class derives from and that nobody sees, which may call the method; empty where there is none."""
-    cls = function.cls
-    if cls is None or not function.takes_self:
-        return ""
-    return next(
-        (
-            one
-            for one in evaluator.program.lineage(cls)
-            if isinstance(one, str) and one.partition(".")[0] not in PYTHONS_OWN | {"torch"}
-        ),
-        "",
     )

@@ -66,7 +66,7 @@ def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
     name = function.name
     if name.startswith(_CALLED_BY_OTHERS):
         return False
-    if named_otherwise(evaluator, function):
+    if named_otherwise(evaluator, function) or unseen_base(evaluator, function):
         return False
     sites = evaluator.callers(function)
     if not sites:
@@ -111,8 +111,9 @@ def _named(evaluator: Evaluator, function: Function) -> Iterator[tuple[Any, Func
 
 
 def _is_exported(evaluator: Evaluator, function: Function) -> bool:
-    """Whether a package's `__init__.py` imports it and does not call it."""
-    name = function.name
+    """Whether a package's `__init__.py` imports it, or the class that it is a method of for others, and does not call it."""
+    outer = function.cls is not None and not function.name.startswith("_")
+    name = function.cls.name if outer and function.cls is not None else function.name
     return any(
         found.kind == "import" and found.key == name and not one.flow.calls.get(name)
         for file in evaluator.program.searched(name)
@@ -128,3 +129,18 @@ def _root(node: Any) -> Any:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node
+
+
+def unseen_base(evaluator: Evaluator, function: Function) -> str:
+    """A class that a method's class derives from and that nobody sees, which may call the method; empty where there is none."""
+    cls = function.cls
+    if cls is None or not function.takes_self:
+        return ""
+    return next(
+        (
+            one
+            for one in evaluator.program.lineage(cls)
+            if isinstance(one, str) and one.partition(".")[0] not in PYTHONS_OWN | {"torch"}
+        ),
+        "",
+    )
