@@ -51,7 +51,7 @@ from on_trial.stores import (
     stores,
 )
 
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.names import goes_backward as flows_backward
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
@@ -60,6 +60,7 @@ from gpulint.analysis.queries.frozen import frozen
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.placed import placed
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.runs import modes_within, runs_of
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.findings import Severity
@@ -129,7 +130,7 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
             if held is None:
                 continue
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-            code = _code_of(asked, store, owner)
+            code = _code_of(asked, store, owner, held)
             answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
             for at in _places(asked, store):
                 if at in told:
@@ -197,8 +198,9 @@ def _put_together(store: Store) -> Any:
     return store.at
 
 
-def _code_of(asked: Asked, store: Store, owner: Owner) -> str:
-    if store.way == "averaged" and any(asked.evaluator.names.is_module(cls) for cls, _ in owner.attributes):
+def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) -> str:
+    of_network = any(asked.evaluator.names.is_module(cls) for cls, _ in owner.attributes)
+    if store.way == "averaged" and (of_network or all(_are_weights(asked, one) for one in held)):
         return "GPU107"
     return "GPU101" if asked.is_here(store.frame) else "GPU104"
 
@@ -399,6 +401,8 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
         for use in backwards(asked.evaluator, node, frame)
     ]
     own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
+    if goes_backward_by(asked.evaluator, function):
+        yield refuted(Question.BACKWARD, "the framework goes backward through it")
     if not own or function.name == "forward":
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
     if any(_in_loop(function, one) for one in own):
@@ -445,13 +449,17 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
         return None  # a sum without grad has no graph
     value = asked.evaluator.value_of(store.value, store.frame)
     found = graph_in(asked.evaluator, asked.evaluator.element(value) if store.elements else value)
-    found = tuple(one for one in found if any(isinstance(node, ast.Call) for node, _ in one.origins))
-    if not found:
-        return None
+    found = tuple(
+        one
+        for one in found
+        if any(isinstance(node, ast.Call) for node, _ in one.origins) or _are_weights(asked, one)
+    )
+    if not found or all(_are_weights(asked, one) for one in found):
+        return found or None
     made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
     is_forward = function.cls is not None and function.name == "forward"
-    if function not in made_in and not is_forward and (made_in & callers or _is_given(store, store.frame)):
+    if function not in made_in and not is_forward and (made_in & callers or _is_given(asked, store, store.frame)):
         return None  # told where it comes from
     if store.frame.caller is not None and not any(
         _is_of_caller(frame, store.frame) for one in found for _, frame in one.origins
@@ -460,12 +468,27 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     return found
 
 
-def _is_given(store: Store, frame: Frame) -> bool:
-    """Whether what is stored is what the function is given."""
+def _are_weights(asked: Asked, value: Value) -> bool:
+    """Whether a value has no graph but that of weights: those of networks, whoever made them, and parameters."""
+    kinds = {_kind_of(asked, *one) for one in value.origins if one[1] is not None}
+    return bool(kinds) and kinds <= {"module", "parameter"}
+
+
+def _kind_of(asked: Asked, node: Any, frame: Frame) -> str:
+    """What kind of thing was made at a place, or is given there."""
+    if isinstance(node, ast.arg):
+        given = (one for one in frame.flow.definitions.get(node.arg, ()) if one.node is node)
+        return next((asked.evaluator.definition(one, frame).kind for one in given), "unknown")
+    return asked.evaluator.value_of(node, frame).kind
+
+
+def _is_given(asked: Asked, store: Store, frame: Frame) -> bool:
+    """Whether what is stored has the graph of what the function is given."""
     flow = frame.flow
     names = [one for one in ast.walk(store.value) if isinstance(one, ast.Name) and one in flow.parents]
     return any(
-        found.kind == "parameter" and found.key != frame.function.self_name
+        graph_in(asked.evaluator, asked.evaluator.value_of(one, frame))
+        and found.kind == "parameter" and found.key != frame.function.self_name
         for one in names
         for found in flow.reaching(one)
     )
@@ -490,7 +513,7 @@ def _answers(
 ) -> Iterator[Answer]:
     """On what it stands that a value outlives its step with its graph, the cheap questions first."""
     origins = _calls_of(held)
-    leaves = all(asked.evaluator.value_of(*one).kind == "parameter" for one in origins)
+    leaves = all(_are_weights(asked, one) for one in held)
     if (by := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", by)
     if (chosen := chosen_by_author(store.value)) is not None:
@@ -630,7 +653,10 @@ def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer
     runs = [
         found for node, frame in origins if (found := forward_of(asked.evaluator, node, frame)) is not None
     ]
-    if len(runs) == len(origins):
+    if runs and len(runs) == len(origins):
+        within = [one for node, frame in origins for one in runs_of(asked.evaluator, node, frame)]
+        if within and all(modes_within(asked.evaluator, one) == {"off"} for one in within):
+            yield refuted(Question.GRAD, "the network switches grad off itself")
         live = state.state == "live"  # a backward shows that something is trained
         if live and all(frozen(asked.evaluator, one.network) is not None for one in runs):
             yield refuted(Question.TRAINED, "no weight behind it wants gradients")
@@ -717,6 +743,8 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
         yield left_open(
             Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", birth
         )
+    if owner.rounds and not any(_are_steps(asked, one) for one in owner.rounds):
+        yield left_open(Question.REPEATS, "whether its rounds are many is not shown", owner.rounds[0].loop)
     block = flow.blocks[flow.statement_of(store.at)]
     if isinstance(block.owner, ast.If) and loops and block.owner in _rare(asked, store, loops[0]):
         if not _has_step(asked, store.frame, store.at):
@@ -725,6 +753,14 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
                 "the graphs are freed, and only every so many rounds one is added",
                 block.owner,
             )
+
+
+def _are_steps(asked: Asked, one: Round) -> bool:
+    """Whether each round of a loop takes a step of training or another batch, or nothing but its body ends it."""
+    function = one.frame.function
+    if isinstance(one.loop, ast.While) or asked.steps.is_over_data(one.loop, function):
+        return True
+    return any(event.work == "train" and one.loop in event.loops for event in asked.steps.of(function))
 
 
 def _has_step(asked: Asked, frame: Frame, node: Any) -> bool:

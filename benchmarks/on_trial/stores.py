@@ -347,12 +347,12 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
             continue  # written as it is: it has the graph of all that was written before
         if kind == "tensor":
             yield Store(store.value, store.target.value, store.statement, frame, "added")
-        elif _is_counted(store.target.slice, frame):
-            counter = _counter(store.target.slice, frame)
-            yield Store(store.value, store.target.value, store.statement, frame, "put", counter=counter)
         elif again := _again(store, frame):
             way: Way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
             yield Store(store.value, store.target, store.statement, frame, way)
+        elif _is_counted(store.target.slice, frame):
+            counter = _counter(store.target.slice, frame)
+            yield Store(store.value, store.target.value, store.statement, frame, "put", counter=counter)
         else:
             yield Store(store.value, store.target.value, store.statement, frame, "slot")
 
@@ -798,7 +798,7 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
                 at_start = begins(definition.statement, one, frame)
                 if not at_start and not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
                     yield definition.statement
-    for name in ("clear", "zero_", "popleft"):
+    for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
             if isinstance(call.func, ast.Attribute) and (
                 key_of(call.func.value) in keys or _alias_of(call.func.value, flow) in keys
