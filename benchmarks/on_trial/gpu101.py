@@ -171,13 +171,14 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
                 )
         for store in entries(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and (held or made_backward(asked.evaluator, store)):
-                yield _told(
-                    asked, "GPU101", store.at, store, held, until_refuted(_of_entry(asked, function, store))
-                )
+            if store.at not in told and (held or _is_made_backward(asked, store)):
+                answers = until_refuted(_of_entry(asked, function, store))
+                if answers and answers[-1].verdict is not Verdict.REFUTED:
+                    told.update((store.frame.flow.statement_of(store.at), function))
+                yield _told(asked, "GPU101", store.at, store, held, answers)
         for store in returns(asked.evaluator, function):
             found = _held(asked, function, store)
-            if found is not None and not _made_of(found) & told:
+            if found is not None and not _made_of(found) & told and function not in told:
                 answers = until_refuted(_of_returned(asked, function, store, found))
                 yield _told(asked, "GPU101", _put_together(store), store, found, answers)
 
@@ -337,13 +338,20 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
     if made and asked.evaluator.callers(function) and all(frame.function is not function for frame in made):
         yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
-    if not freed and not any(one.role == "returned" and one.path for one in away):
+    beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
+    if not freed and not beside:
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
     yield proven(Question.GRAPH, "the entries beside it are cut, or are numbers")
     if not puts:
         clause = "whoever gets the dict may read it at once and drop it"
         yield left_open(Question.OUTLIVES, clause, away[0].node if asked.is_here(away[0].frame) else None)
     yield from reached(asked.evaluator, function)
+
+
+def _is_made_backward(asked: Asked, store: Store) -> bool:
+    """Whether a backward goes through what is no number, however it was made."""
+    value = asked.evaluator.value_of(store.value, store.frame)
+    return value.kind in ("tensor", "unknown") and bool(made_backward(asked.evaluator, store))
 
 
 def _values(asked: Asked, store: Store) -> tuple[Value, ...]:
@@ -445,10 +453,11 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     """The values with a graph that are stored, where the function that is asked about made them."""
     if store.way == "slot":
         return None
-    if store.way in ("added", "averaged") and asked.evaluator.grad_is_off(store.at, store.frame):
+    added = store.way in ("added", "averaged")
+    if added and asked.evaluator.grad_is_off(store.at, store.frame):
         return None  # a sum without grad has no graph
     value = asked.evaluator.value_of(store.value, store.frame)
-    found = graph_in(asked.evaluator, asked.evaluator.element(value) if store.elements else value)
+    found = graph_in(asked.evaluator, asked.evaluator.element(value) if store.elements else value, added=added)
     found = tuple(
         one
         for one in found
@@ -683,6 +692,8 @@ def _of_state(
         yield refuted(Question.GRAPH, "it becomes an array as it is, which nothing with a graph does")
     if state.state == "fed":
         yield refuted(Question.BACKWARD, "it goes into the next forward")
+    if any(_counts_parts(one) for one in owner.rounds):
+        yield left_open(Question.REPEATS, "its rounds go through what is in one tensor", owner.rounds[0].loop)
     if state.state != "live":
         yield proven(Question.GRAPH, f"graph {state.state} by backward")
         if state.state == "freed":
@@ -743,8 +754,6 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
         yield left_open(
             Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", birth
         )
-    if owner.rounds and not any(_are_steps(asked, one) for one in owner.rounds):
-        yield left_open(Question.REPEATS, "whether its rounds are many is not shown", owner.rounds[0].loop)
     block = flow.blocks[flow.statement_of(store.at)]
     if isinstance(block.owner, ast.If) and loops and block.owner in _rare(asked, store, loops[0]):
         if not _has_step(asked, store.frame, store.at):
@@ -755,12 +764,18 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
             )
 
 
-def _are_steps(asked: Asked, one: Round) -> bool:
-    """Whether each round of a loop takes a step of training or another batch, or nothing but its body ends it."""
-    function = one.frame.function
-    if isinstance(one.loop, ast.While) or asked.steps.is_over_data(one.loop, function):
-        return True
-    return any(event.work == "train" and one.loop in event.loops for event in asked.steps.of(function))
+def _counts_parts(one: Round) -> bool:
+    """Whether a loop counts what is in one tensor: `for i in range(x.shape[1])`."""
+    iterated = getattr(one.loop, "iter", None)
+    if not isinstance(iterated, ast.Call) or last_name(iterated.func) not in ("range", "trange"):
+        return False
+    flow, stack = one.frame.flow, list(iterated.args)
+    for node in stack:  # grows while it is gone through
+        if isinstance(node, ast.Name) and len(stack) < _FEW_LAYERS:
+            stack += [found.value for found in flow.reaching(node) if found.kind == "assign"]
+        elif any(isinstance(part, ast.Attribute) and part.attr in ("shape", "size") for part in ast.walk(node)):
+            return True
+    return False
 
 
 def _has_step(asked: Asked, frame: Frame, node: Any) -> bool:
@@ -793,9 +808,9 @@ def _evaluates(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
         places = [place_of(asked.evaluator, run.expression, run.frame)]
         places += [Place("", run.network, call, where) for call, where in frame.chain()]
         last = next((one for place in places for one in effects_before(asked.evaluator, place, _MODES)), None)
+        over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
         if last is not None and last.row.does == "evaluates":
             return True
-        over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
         if last is None and over_data and any(_is_given_in_eval(asked, one) for one in run.network.origins):
             return True
     return False

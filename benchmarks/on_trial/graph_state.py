@@ -81,6 +81,7 @@ def graph_state(
         if one.role in ("returned", "too much")
         or (
             one.role == "given"
+            and one.node is not store.at
             and isinstance(one.node, ast.Call)
             and isinstance(one.frame.flow.parents.get(one.node), ast.Expr)
         )

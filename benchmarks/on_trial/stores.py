@@ -20,6 +20,7 @@ _WHATEVER_IT_IS: Final = frozenset(
     {"append", "extend", "appendleft", "setdefault"}
 )  # methods that only containers have
 _IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_", "copy_"})
+_WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # what they add comes last
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 
@@ -251,8 +252,8 @@ def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function
     return None, None
 
 
-def graph_in(evaluator: Evaluator, value: Value, depth: int = 3) -> tuple[Value, ...]:
-    """The values with a graph in a value: itself, or what is in a list, a tuple or a dict."""
+def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = False) -> tuple[Value, ...]:
+    """The values with a graph in a value: itself, or what is in a list, a tuple or a dict; a parameter has one for what it is added to."""
     if not depth:
         return ()
     if value.kind in ("tuple", "dict") and value.parts:
@@ -268,7 +269,7 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3) -> tuple[Value,
             else [one for origin in value.origins for one in evaluator.calling.items(*origin)]
         )
         return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
-    if value.graph and value.kind in ("tensor", "unknown", "loaded"):
+    if value.graph and value.kind in ("tensor", "unknown", "loaded", "parameter")[: 4 if added else 3]:
         return (value,)
     return ()
 
@@ -323,7 +324,8 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
                 continue  # it is overwritten
             way = "averaged"
         if key is not None and ".data" not in key:
-            yield Store(call.args[-1], base, call, frame, way)  # type: ignore[arg-type]
+            added = call.args[-1 if call.func.attr in _WITH_INDEX else 0]
+            yield Store(added, base, call, frame, way)  # type: ignore[arg-type]
 
 
 def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:

@@ -332,7 +332,8 @@ class Evaluator:
         """The part of a value that one of several names is given: of what a network gives that nobody sees, perhaps one without a graph."""
         found = self.element(value, index)
         node = definition.value
-        if value.kind != "tensor" or value.graph is not Graph.LIVE or (node, frame) not in value.origins:
+        made = value.kind == "tensor" and value.graph is Graph.LIVE and (node, frame) in value.origins
+        if not made or index == 0:  # the first is what a network is asked for
             return found
         network = self.value_of(node.func, frame) if isinstance(node, ast.Call) else UNKNOWN
         if network.kind != "module" or self.calling.made_by(network) is not None:
