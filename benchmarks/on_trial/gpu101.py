@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from gpulint.rules.gpu101_held_graph import HeldGraph
 from gpulint.rules.gpu104_graph_in_logger import GraphInLogger
 from gpulint.rules.gpu107_update_under_grad import UpdateUnderGrad
 from on_trial.emptied import emptied
+from on_trial.graph_front import Held, report
 from on_trial.graph_state import (
     GraphState,
     backwards,
@@ -61,8 +62,7 @@ from gpulint.analysis.queries.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
-from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Report
+from gpulint.rule import Claimed
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
+    from gpulint.rule import Report
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
 _WANTING = frozenset({"backward", "fed", "returned", "given", "too much"})
@@ -83,7 +84,7 @@ class HeldGraphOnTrial(HeldGraph):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
 
 
 class GraphInLoggerOnTrial(GraphInLogger):
@@ -92,7 +93,7 @@ class GraphInLoggerOnTrial(GraphInLogger):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
 
 
 class UpdateUnderGradOnTrial(UpdateUnderGrad):
@@ -101,7 +102,7 @@ class UpdateUnderGradOnTrial(UpdateUnderGrad):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,11 @@ class _Told:
 
     code: str
     claim: Claimed
+
+    def styled(self, options: Mapping[str, Any]) -> Claimed:
+        """The claim, with its fix in the style that the options ask for."""
+        written = partial(self.claim.report, options.get("style", "auto")) if self.claim.report else None
+        return replace(self.claim, report=written)
 
 
 def _claims(asked: Asked) -> list[_Told]:
@@ -135,7 +141,7 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
                     continue
                 if answers and answers[-1].verdict.value != "refuted":
                     told.add(at)
-                yield _told(asked, code, at, store, held, answers)
+                yield _told(asked, code, at, store, held, answers, owner)
     for function in asked.file.functions:
         for store in averages(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
@@ -181,10 +187,17 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
 
 
 def _told(
-    asked: Asked, code: str, at: Any, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]
+    asked: Asked,
+    code: str,
+    at: Any,
+    store: Store,
+    held: tuple[Value, ...],
+    answers: tuple[Answer, ...],
+    owner: Owner | None = None,
 ) -> _Told:
     subject = ast.unparse(store.container)
-    return _Told(code, Claimed(at, subject, answers, partial(_report, asked, at, store, held, answers)))
+    written = partial(_report, asked, code, at, store, held, answers, owner)
+    return _Told(code, Claimed(at, subject, answers, written))
 
 
 def _put_together(store: Store) -> Any:
@@ -760,13 +773,15 @@ def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
 
 
 def _report(
-    asked: Asked, at: Any, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]
+    asked: Asked,
+    code: str,
+    at: Any,
+    store: Store,
+    values: tuple[Value, ...],
+    answers: tuple[Answer, ...],
+    owner: Owner | None,
+    style: str = "auto",
 ) -> Report:
-    return Report(
-        at,
-        f"`{ast.unparse(store.container)}` keeps `{ast.unparse(store.value)}` across iterations",
-        "",
-        Cost("", ""),
-        Severity.WARNING,
-        subject=ast.unparse(store.container),
-    )
+    """What is reported, of which nothing is worked out before."""
+    state = graph_state(asked.evaluator, store, owner, _calls_of(values)) if owner is not None else None
+    return report(asked, Held(code, at, store, owner, values, state, answers), style)
