@@ -12,16 +12,19 @@ from on_trial.shown import Shown, shown
 from on_trial.stores import Owner, Store, graph_in, leaves
 
 from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.syntax.nodes import key_of, last_name
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
     from gpulint.analysis.syntax.flow import Flow
 
 _SUMS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _SINKS: Final = frozenset(
-    "print float int round str format repr add_scalar add_scalars log set_postfix info debug warning error write".split()
+    "len print float int round str format repr add_scalar add_scalars log set_postfix info debug warning error write".split()
 )
 _NUMERIC: Final = ("math.", "numpy.", "statistics.")
 _LIKE_ARGUMENTS: Final = frozenset({"sum", "min", "max", "abs"})
@@ -43,14 +46,17 @@ def cuts(asked: Asked, store: Store, at: Any) -> tuple[Cut, ...]:
     """The expressions of the file that give what is kept its graph, at the place where it is told."""
     if store.frame.caller is None:
         whole, frame = _within(asked, store, at)
-        return tuple(_with_graph(asked, whole, frame, store.container))
+        container = store.container if store.container is not store.value else None
+        return tuple(_with_graph(asked, whole, frame, container))
     call, frame = list(store.frame.chain())[-1]
     if at is not call and at is not frame.flow.statement_of(call):
         whole, frame = _within(asked, store, at)  # what another function puts into what is handed over
         return tuple(_with_graph(asked, whole, frame, None))
     given = [*call.args, *(one.value for one in call.keywords)]
     found = [cut for one in given for cut in _with_graph(asked, one, frame, None)]
-    return tuple(one for one in found if one.node in frame.flow.parents and _gets_to(asked, one, store))
+    if call not in frame.flow.calls.get(last_name(call.func), ()):
+        return tuple(found)  # no call is written: `log["loss"] = loss` runs a method
+    return tuple(one for one in found if _gets_to(asked, one, store))
 
 
 def _within(asked: Asked, store: Store, at: Any) -> tuple[Any, Frame]:
@@ -118,10 +124,72 @@ def _inside(asked: Asked, node: Any, own: str, frame: Frame) -> list[Any]:
 # -- what speaks against it
 
 
-def is_wanted(asked: Asked, cut: Cut) -> bool:
+def is_wanted(asked: Asked, cut: Cut, store: Store) -> bool:
     """Whether a backward goes through what is cut."""
-    return any(one.role == "backward" for one in uses_of(asked, cut)) or bool(
-        backwards(asked.evaluator, cut.node, cut.frame)
+    collected = store.way == "returned" and not isinstance(store.at, ast.Return)
+    given = {one.value for one in store.frame.flow.returns} if collected else set()
+    # of what a step gives to a framework, the entries beside the loss
+    return any(one.node not in given for one in backwards(asked.evaluator, cut.node, cut.frame))
+
+
+def is_read_after(asked: Asked, store: Store) -> str:
+    """Who may go backward through what is computed from an average, in one clause: in whatever method reads it, but for phases that
+    do not train."""
+    name = (_attribute(store.container) or "").rpartition(".")[2]
+    own = store.frame.flow.statement_of(store.at)
+    for function in asked.file.functions if name else ():
+        flow = function.flow
+        several = (uses for key, uses in flow.uses.items() if key.endswith(f".{name}")) if name in function.words else ()
+        for use in (one for uses in several for one in uses):
+            if flow.statement_of(use) is own or (flow is store.frame.flow and _is_apart(flow, use, store.at)):
+                continue
+            if _is_of_others(asked, use, function, store):
+                continue
+            for one in consumers(asked.evaluator, use, asked.root(function), "graph"):
+                if one.role in ("backward", "returned", "fed") or one.role in _OUT_OF_SIGHT:
+                    return "what it gives is computed from the average, and a backward may go through that"
+    return ""
+
+
+def _is_of_others(asked: Asked, use: Any, function: Function, store: Store) -> bool:
+    """Whether an attribute of the same name is one of an object of another class."""
+    mine, base = store.frame.function.cls, getattr(use, "value", None)
+    own = isinstance(base, ast.Name) and base.id == function.self_name
+    cls = function.cls if own else asked.evaluator.value_of(base, asked.root(function)).ref if base is not None else None
+    if not isinstance(cls, Class) or mine is None:
+        return False
+    return cls not in asked.program.lineage(mine) and mine not in asked.program.lineage(cls)
+
+
+def _attribute(node: Any) -> str | None:
+    """The attribute that a container is, or is in."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return key_of(node) if isinstance(node, ast.Attribute) else None
+
+
+def _is_apart(flow: Flow, node: Any, other: Any) -> bool:
+    """Whether one of two places runs while a network trains, and the other while it does not."""
+    first, second = ({(ast.unparse(test), wanted) for test, wanted in map(_plain, flow.conditions(one))} for one in (node, other))
+    return any((test, not wanted) in second for test, wanted in first if test.endswith(".training"))
+
+
+def _plain(condition: tuple[Any, bool]) -> tuple[Any, bool]:
+    test, wanted = condition
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, wanted = test.operand, not wanted
+    return test, wanted
+
+
+def starts(asked: Asked, store: Store) -> tuple[Cut, ...]:
+    """What else a function gives an average with a graph: `self.mean = mu` for the first batch."""
+    flow, key = store.frame.flow, key_of(store.container)
+    own = flow.statement_of(store.at)
+    return tuple(
+        cut
+        for one in flow.definitions.get(key, ())
+        if one.kind == "assign" and not one.path and one.statement is not own
+        for cut in _with_graph(asked, one.value, store.frame, store.container)
     )
 
 
@@ -129,7 +197,7 @@ def against(asked: Asked, found: Iterable[Cut], store: Store, owner: Owner | Non
     """Why what is kept might be needed with its graph, or be no tensor, in one clause; empty where it is proven that neither is so."""
     for cut in found:
         what = f"`{asked.source(cut.node)}`"
-        if not shown(asked.evaluator, cut.node, cut.frame):
+        if not shown(asked.evaluator, cut.node, cut.frame) and not _is_freed_summand(asked, cut, store, state):
             return f"{what} may be no tensor"
         if state == "retained":
             return f"its graph is kept for another backward, which may go through `{holder}`"
@@ -143,6 +211,33 @@ def against(asked: Asked, found: Iterable[Cut], store: Store, owner: Owner | Non
         if owner is None or owner.kind not in ("local", "outer"):
             return f"`{holder}` is read by code that is not seen, which may train on it"
     return ""
+
+
+def _is_freed_summand(asked: Asked, cut: Cut, store: Store, state: str) -> bool:
+    """Whether something that a backward has gone through is added to a number: no tuple or dict of tensors is."""
+    value = asked.evaluator.value_of(cut.node, cut.frame)
+    return state == "freed" and value.kind == "tensor" and not value.assumptions and is_summand(cut, store)
+
+
+def is_summand(cut: Cut, store: Store) -> bool:
+    """Whether it is added itself, and not in a list."""
+    node, parents = cut.node, cut.frame.flow.parents
+    while node is not store.value and isinstance(parents.get(node), (ast.BinOp, ast.UnaryOp, ast.IfExp)):
+        node = parents[node]
+    return store.way == "added" and node is store.value
+
+
+def are_joined(asked: Asked, holder: str) -> bool:
+    """Whether what is kept in a list is joined by torch somewhere in the file: then it is tensors."""
+    name = holder.rpartition(".")[2]
+    for function in (asked.file.body, *asked.file.functions):
+        flow = function.flow
+        for key, uses in flow.uses.items() if name in function.words else ():
+            for one in uses if key == holder or key.endswith(f".{name}") else ():
+                above = flow.parents.get(one)
+                if isinstance(above, ast.Call) and one in above.args and last_name(above.func) in _JOINS:
+                    return True
+    return False
 
 
 def _wanted(uses: Iterable[Use], holder: str) -> str | None:
@@ -192,7 +287,7 @@ def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
     }
 
 
-# -- what a reader asks of it
+# -- what those who read it ask of it
 
 
 def takes_numbers(asked: Asked, store: Store, owner: Owner | None) -> bool:
@@ -204,8 +299,10 @@ def takes_numbers(asked: Asked, store: Store, owner: Owner | None) -> bool:
 def _local(store: Store, owner: Owner | None) -> str | None:
     """The name of what is kept in, where it is one of the function itself, which no other function reads."""
     function = store.frame.function
-    if owner is None or owner.kind != "local" or store.frame.caller is not None or "." in owner.key:
+    if owner is None or owner.kind not in ("local", "outer") or store.frame.caller is not None:
         return None
+    if owner.key in function.flow.elsewhere:
+        return None  # declared global
     others = (one for one in function.file.functions if one is not function)
     read = (one for one in others if (function.is_module or one.parent is function) and owner.key in one.words)
     return owner.key if next(read, None) is None and owner.key in function.flow.definitions else None
@@ -289,9 +386,20 @@ def _ends_on_host(node: Any, flow: Flow) -> bool:
         return True
     elif isinstance(above, ast.Call) and last_name(above.func) == "len":
         return True
+    while isinstance(above, ast.Attribute) and above.attr in ("detach", "float") and isinstance(flow.parents.get(above), ast.Call):
+        node = flow.parents[above]
+        above = flow.parents.get(node)
     if isinstance(above, (ast.Return, ast.Tuple)):
         return True
     return isinstance(above, ast.Attribute) and above.attr in _TO_HOST
+
+
+def is_whole(asked: Asked, cut: Cut) -> bool:
+    """Whether it is what a network gives, and nothing that has been made less of it."""
+    node, frame = cut.node, cut.frame
+    made = frame.flow.reaching(node) if isinstance(node, ast.Name) and node in frame.flow.parents else ()
+    several = [one.value for one in made if one.kind == "assign"] or [node]
+    return any(isinstance(one, ast.Call) and forward_of(asked.evaluator, one, frame) is not None for one in several)
 
 
 def is_on_host(node: Any) -> bool:

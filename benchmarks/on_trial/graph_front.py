@@ -10,17 +10,24 @@ from on_trial.cutting import (
     Cut,
     against,
     cuts,
+    are_joined,
     is_on_host,
+    is_read_after,
+    is_summand,
     is_wanted,
+    is_whole,
     may_wait_on_host,
+    starts,
     takes_numbers,
 )
 from on_trial.shown import Shown, shown
 from on_trial.stores import Owner, Store
 
 from gpulint.analysis.queries.forwards import forward_of
+from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.module_mode import module_mode
 from gpulint.analysis.queries.runs import is_of_module
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of
 from gpulint.answers import Answer, confidence_of, doubts_of
 from gpulint.findings import Severity, weight
 from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
@@ -93,19 +100,22 @@ class Held:
 
     @property
     def holder(self) -> str:
-        """What keeps it, as the code spells it where it is told."""
-        if self.store.frame.caller is None or self.owner is None:
-            container = self.store.container
-            return ast.unparse(container) if not isinstance(container, (ast.ListComp, ast.DictComp)) else self._key
-        return self._key
+        """What keeps it, as the code spells it where it is told: without indices that are others each time."""
+        node = self.store.container
+        if isinstance(node, COMPREHENSIONS) or (self.store.frame.caller is not None and self.owner is not None):
+            return self._place
+        while key_of(node) is None and isinstance(node, (ast.Subscript, ast.Call, ast.Attribute)):
+            node = node.func if isinstance(node, ast.Call) else node.value  # `d.setdefault(k, [])`
+        spelled = ast.unparse(node)
+        return spelled if " " not in spelled else f"the dict that `{self.store.frame.function.name}` makes"
 
     @property
-    def _key(self) -> str:
-        """The place's own name, with the attributes that lead from there to where it is put."""
+    def _place(self) -> str:
+        """The name of the place, with the attributes that lead from there to where it is put."""
         if self.owner is None:
             return "the list"
-        names = [name for _, name in reversed(self.owner.attributes) if name]
-        return ".".join([self.owner.key, *(names[1:] if self.owner.key.endswith(f".{names[0]}") else names)]) if names else self.owner.key
+        key, names = self.owner.key, [name for _, name in reversed(self.owner.attributes) if name]
+        return ".".join([key, *(names[1:] if names and key.endswith(f".{names[0]}") else names)])
 
     @property
     def is_added(self) -> bool:
@@ -153,7 +163,7 @@ def _related(asked: Asked, told: Held) -> tuple[RelatedNode, ...]:
 
 def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple[str, str, Cost, Severity]:
     """The message, the reason, the cost, and how much it matters at worst."""
-    where = f"`{told.holder}`"
+    where = told.holder if " " in told.holder else f"`{told.holder}`"
     if told.code == "GPU107":
         reason = "grad is enabled here, and nothing detaches the average or what goes into it"
         message = f"{where} takes in `{what}` with its graph at every update: its own graph grows without end"
@@ -239,10 +249,11 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
         return None  # what is in a list that somebody else has made
     if told.code == "GPU107":
         return _of_average(asked, told, found)
-    if any(is_wanted(asked, one) for one in found):
+    if any(is_wanted(asked, one, told.store) for one in found):
         return None
     what = [shown(asked.evaluator, one.node, one.frame) for one in found]
-    if not all(what) and not (told.store.way == "added" and told.store.frame.caller is None):
+    sums = all(is_summand(one, told.store) for one in found)
+    if not all(what) and not sums and not (told.store.way == "put" and are_joined(asked, told.holder)):
         return None  # it may be a tuple or a dict
     if not told.becomes:
         return _replaced(asked, found, ("detach",), "what reads it may want its graph")
@@ -273,18 +284,19 @@ def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | No
     """On what is averaged in, and on what the average starts from."""
     from gpulint.fix.nodes import call_method
 
+    if any(asked.evaluator.value_of(one.node, one.frame).kind in ("list", "tuple", "dict") for one in found):
+        return None
+    found = (*found, *starts(asked, told.store))
     nodes = [asked.node(one.node) for one in found]
     changes = tuple(Replace(node, call_method(node, "detach")) for node in nodes)
-    why = ""
-    if any(is_wanted(asked, one) for one in found):
-        why = "what it gives is computed from the average, and a backward may go through that"
-    why = why or against(asked, found, told.store, told.owner, told.becomes, told.holder)
-    return Repair.unless(why, "detach what is averaged in", changes)
+    unshown = next((one for one in found if not shown(asked.evaluator, one.node, one.frame)), None)
+    why = f"`{asked.source(unshown.node)}` may be no tensor" if unshown is not None else ""
+    return Repair.unless(why or is_read_after(asked, told.store), "detach what is averaged in", changes)
 
 
 def _goes_to_host(asked: Asked, told: Held, found: tuple[Cut, ...]) -> bool:
     """Whether whole outputs pile up, and may wait on the host for who reads them."""
-    whole = any(asked.evaluator.value_of(one.node, one.frame).size == "batch" for one in found)
+    whole = any(is_whole(asked, one) for one in found)
     return whole and not all(is_on_host(one.node) for one in found) and may_wait_on_host(asked, told.store, told.owner)
 
 
@@ -293,7 +305,8 @@ def _is_under_no_grad_fix(asked: Asked, told: Held) -> bool:
     least = weight(doubts_of(told.answers))
     covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
     return all(
-        any(at in covered for at, _ in ((node, frame), *frame.chain())) for node, frame in _forwards(told)
+        grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
+        and any(at in covered for at, _ in ((node, frame), *frame.chain())) for node, frame in _forwards(told)
     )
 
 
