@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from on_trial.graph_state import backwards
-from on_trial.shown import Shown, shown
-from on_trial.stores import Owner, Store, graph_in, leaves
+from on_trial.shown import shown
+from on_trial.stores import Owner, Store, graph_in
 
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.project.file import Class
@@ -110,14 +110,16 @@ def _inside(asked: Asked, node: Any, own: str, frame: Frame) -> list[Any]:
     if isinstance(node, ast.IfExp):
         return [node.body, node.orelse]
     if isinstance(node, ast.Call) and own and any(ast.unparse(one) == own for one in ast.walk(node)):
-        func = node.func  # `torch.cat([total, x])`, `total.lerp(x, 0.1)`
-        is_method = isinstance(func, ast.Attribute) and asked.evaluator.value_of(func.value, frame).kind != "library"
+        func: Any = node.func  # `torch.cat([total, x])`, `total.lerp(x, 0.1)`
+        is_method = (
+            isinstance(func, ast.Attribute) and asked.evaluator.value_of(func.value, frame).kind != "library"
+        )
         base = [func.value] if is_method else []
         return [*base, *node.args, *(one.value for one in node.keywords)]
     if isinstance(node, ast.Name) and node in frame.flow.parents:  # a display by its name
         made = frame.flow.reaching(node)
-        if len(made) == 1 and made[0].kind == "assign" and not made[0].path:
-            return _inside(asked, made[0].value, own, frame) if isinstance(made[0].value, (ast.Dict, ast.Tuple)) else []
+        display = made[0].value if len(made) == 1 and made[0].kind == "assign" and not made[0].path else None
+        return _inside(asked, display, own, frame) if isinstance(display, (ast.Dict, ast.Tuple)) else []
     return []
 
 
@@ -139,11 +141,15 @@ def is_read_after(asked: Asked, store: Store) -> str:
     own = store.frame.flow.statement_of(store.at)
     for function in asked.file.functions if name else ():
         flow = function.flow
-        several = (uses for key, uses in flow.uses.items() if key.endswith(f".{name}")) if name in function.words else ()
+        several = (
+            (uses for key, uses in flow.uses.items() if key.endswith(f".{name}"))
+            if name in function.words
+            else ()
+        )
         for use in (one for uses in several for one in uses):
             if flow.statement_of(use) is own or (flow is store.frame.flow and _is_apart(flow, use, store.at)):
                 continue
-            if _is_of_others(asked, use, function, store):
+            if _is_of_others(asked, use, function, store) or _is_updated(flow, use):
                 continue
             for one in consumers(asked.evaluator, use, asked.root(function), "graph"):
                 if one.role in ("backward", "returned", "fed") or one.role in _OUT_OF_SIGHT:
@@ -155,10 +161,27 @@ def _is_of_others(asked: Asked, use: Any, function: Function, store: Store) -> b
     """Whether an attribute of the same name is one of an object of another class."""
     mine, base = store.frame.function.cls, getattr(use, "value", None)
     own = isinstance(base, ast.Name) and base.id == function.self_name
-    cls = function.cls if own else asked.evaluator.value_of(base, asked.root(function)).ref if base is not None else None
+    cls = (
+        function.cls
+        if own
+        else asked.evaluator.value_of(base, asked.root(function)).ref
+        if base is not None
+        else None
+    )
     if not isinstance(cls, Class) or mine is None:
         return False
     return cls not in asked.program.lineage(mine) and mine not in asked.program.lineage(cls)
+
+
+def _is_updated(flow: Flow, use: Any) -> bool:
+    """Whether an attribute is read for no more than its own next value, or is a method that is called."""
+    above, statement = flow.parents.get(use), flow.statement_of(use)
+    if isinstance(above, ast.Call) and above.func is use:
+        return True
+    if isinstance(above, ast.Attribute) and above.attr[-1:] == "_":
+        return isinstance(statement, ast.Expr)  # in place
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    return any(key_of(one) == key_of(use) for one in targets if one is not None)
 
 
 def _attribute(node: Any) -> str | None:
@@ -170,7 +193,10 @@ def _attribute(node: Any) -> str | None:
 
 def _is_apart(flow: Flow, node: Any, other: Any) -> bool:
     """Whether one of two places runs while a network trains, and the other while it does not."""
-    first, second = ({(ast.unparse(test), wanted) for test, wanted in map(_plain, flow.conditions(one))} for one in (node, other))
+    first, second = (
+        {(ast.unparse(test), wanted) for test, wanted in map(_plain, flow.conditions(one))}
+        for one in (node, other)
+    )
     return any((test, not wanted) in second for test, wanted in first if test.endswith(".training"))
 
 
@@ -187,17 +213,21 @@ def starts(asked: Asked, store: Store) -> tuple[Cut, ...]:
     own = flow.statement_of(store.at)
     return tuple(
         cut
-        for one in flow.definitions.get(key, ())
+        for one in flow.definitions.get(key or "", ())
         if one.kind == "assign" and not one.path and one.statement is not own
         for cut in _with_graph(asked, one.value, store.frame, store.container)
     )
 
 
-def against(asked: Asked, found: Iterable[Cut], store: Store, owner: Owner | None, state: str, holder: str) -> str:
+def against(
+    asked: Asked, found: Iterable[Cut], store: Store, owner: Owner | None, state: str, holder: str
+) -> str:
     """Why what is kept might be needed with its graph, or be no tensor, in one clause; empty where it is proven that neither is so."""
     for cut in found:
         what = f"`{asked.source(cut.node)}`"
-        if not shown(asked.evaluator, cut.node, cut.frame) and not _is_freed_summand(asked, cut, store, state):
+        if not shown(asked.evaluator, cut.node, cut.frame) and not _is_freed_summand(
+            asked, cut, store, state
+        ):
             return f"{what} may be no tensor"
         if state == "retained":
             return f"its graph is kept for another backward, which may go through `{holder}`"
@@ -214,9 +244,10 @@ def against(asked: Asked, found: Iterable[Cut], store: Store, owner: Owner | Non
 
 
 def _is_freed_summand(asked: Asked, cut: Cut, store: Store, state: str) -> bool:
-    """Whether something that a backward has gone through is added to a number: no tuple or dict of tensors is."""
+    """Whether a network's output that a backward has gone through is added to a number: no tuple or dict of tensors is."""
     value = asked.evaluator.value_of(cut.node, cut.frame)
-    return state == "freed" and value.kind == "tensor" and not value.assumptions and is_summand(cut, store)
+    seen = state == "freed" and value.kind == "tensor" and not value.assumptions
+    return seen and is_summand(cut, store) and is_whole(asked, cut)
 
 
 def is_summand(cut: Cut, store: Store) -> bool:
@@ -304,7 +335,9 @@ def _local(store: Store, owner: Owner | None) -> str | None:
     if owner.key in function.flow.elsewhere:
         return None  # declared global
     others = (one for one in function.file.functions if one is not function)
-    read = (one for one in others if (function.is_module or one.parent is function) and owner.key in one.words)
+    read = (
+        one for one in others if (function.is_module or one.parent is function) and owner.key in one.words
+    )
     return owner.key if next(read, None) is None and owner.key in function.flow.definitions else None
 
 
@@ -344,13 +377,17 @@ def _takes(asked: Asked, node: Any, store: Store, seen: set[str]) -> bool:
         elif isinstance(above, ast.Call):
             if _takes_numbers(asked, above, frame):
                 return True
-            if not (isinstance(above.func, ast.Name) and above.func.id in _LIKE_ARGUMENTS and not above.keywords):
+            if not (
+                isinstance(above.func, ast.Name) and above.func.id in _LIKE_ARGUMENTS and not above.keywords
+            ):
                 return False
         elif isinstance(above, ast.Assign):
             names = [one for one in above.targets if isinstance(one, ast.Name)]
             computed = not isinstance(node, (ast.Name, ast.Subscript))
-            return computed and len(names) == len(above.targets) and all(
-                _all_take(asked, one.id, store, seen) for one in names
+            return (
+                computed
+                and len(names) == len(above.targets)
+                and all(_all_take(asked, one.id, store, seen) for one in names)
             )
         elif not isinstance(
             above, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Dict)
@@ -382,11 +419,15 @@ def _ends_on_host(node: Any, flow: Flow) -> bool:
     above = flow.parents.get(node)
     if isinstance(above, ast.Call) and last_name(above.func) in _JOINS and node in above.args:
         node, above = above, flow.parents.get(above)
-    elif isinstance(above, ast.Attribute) and above.attr in _FILLING:
+    elif (isinstance(above, ast.Attribute) and above.attr in _FILLING) or (
+        isinstance(above, ast.Call) and last_name(above.func) == "len"
+    ):
         return True
-    elif isinstance(above, ast.Call) and last_name(above.func) == "len":
-        return True
-    while isinstance(above, ast.Attribute) and above.attr in ("detach", "float") and isinstance(flow.parents.get(above), ast.Call):
+    while (
+        isinstance(above, ast.Attribute)
+        and above.attr in ("detach", "float")
+        and isinstance(flow.parents.get(above), ast.Call)
+    ):
         node = flow.parents[above]
         above = flow.parents.get(node)
     if isinstance(above, (ast.Return, ast.Tuple)):
@@ -399,13 +440,18 @@ def is_whole(asked: Asked, cut: Cut) -> bool:
     node, frame = cut.node, cut.frame
     made = frame.flow.reaching(node) if isinstance(node, ast.Name) and node in frame.flow.parents else ()
     several = [one.value for one in made if one.kind == "assign"] or [node]
-    return any(isinstance(one, ast.Call) and forward_of(asked.evaluator, one, frame) is not None for one in several)
+    return any(
+        isinstance(one, ast.Call) and forward_of(asked.evaluator, one, frame) is not None for one in several
+    )
 
 
 def is_on_host(node: Any) -> bool:
     """Whether an expression says that it gives a copy on the host."""
     return any(
         isinstance(one, ast.Call)
-        and (last_name(one.func) in _TO_HOST or any(isinstance(a, ast.Constant) and a.value == "cpu" for a in one.args))
+        and (
+            last_name(one.func) in _TO_HOST
+            or any(isinstance(a, ast.Constant) and a.value == "cpu" for a in one.args)
+        )
         for one in ast.walk(node)
     )

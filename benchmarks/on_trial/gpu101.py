@@ -15,7 +15,7 @@ old rules, for the callers of whatever has parameters. What they get wrong:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -107,15 +107,15 @@ class UpdateUnderGradOnTrial(UpdateUnderGrad):
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A claim, and the rule that makes it."""
+    """A claim, the rule that makes it, and what is reported of it in a style of fix."""
 
     code: str
     claim: Claimed
+    written: Callable[[str], Report]
 
     def styled(self, options: Mapping[str, Any]) -> Claimed:
         """The claim, with its fix in the style that the options ask for."""
-        written = partial(self.claim.report, options.get("style", "auto")) if self.claim.report else None
-        return replace(self.claim, report=written)
+        return replace(self.claim, report=partial(self.written, options.get("style", "auto")))
 
 
 def _claims(asked: Asked) -> list[_Told]:
@@ -197,7 +197,7 @@ def _told(
 ) -> _Told:
     subject = ast.unparse(store.container)
     written = partial(_report, asked, code, at, store, held, answers, owner)
-    return _Told(code, Claimed(at, subject, answers, written))
+    return _Told(code, Claimed(at, subject, answers, None), written)
 
 
 def _put_together(store: Store) -> Any:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from on_trial.cutting import (
     Cut,
     against,
-    cuts,
     are_joined,
+    cuts,
     is_on_host,
     is_read_after,
     is_summand,
@@ -21,13 +21,13 @@ from on_trial.cutting import (
     takes_numbers,
 )
 from on_trial.shown import Shown, shown
-from on_trial.stores import Owner, Store
+from on_trial.stores import Owner, Store, bounded, graph_in, stores
 
 from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.module_mode import module_mode
 from gpulint.analysis.queries.runs import is_of_module
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, confidence_of, doubts_of
 from gpulint.findings import Severity, weight
 from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
 
 _LIVE = Cost(
     "every activation behind it, for each iteration",
@@ -101,11 +102,13 @@ class Held:
     @property
     def holder(self) -> str:
         """What keeps it, as the code spells it where it is told: without indices that are others each time."""
-        node = self.store.container
-        if isinstance(node, COMPREHENSIONS) or (self.store.frame.caller is not None and self.owner is not None):
+        node: Any = self.store.container
+        if isinstance(node, COMPREHENSIONS) or (
+            self.store.frame.caller is not None and self.owner is not None
+        ):
             return self._place
-        while key_of(node) is None and isinstance(node, (ast.Subscript, ast.Call, ast.Attribute)):
-            node = node.func if isinstance(node, ast.Call) else node.value  # `d.setdefault(k, [])`
+        while key_of(node) is None and _has_base(node):
+            node = node.func.value if isinstance(node, ast.Call) else node.value  # `d.setdefault(k, [])`
         spelled = ast.unparse(node)
         return spelled if " " not in spelled else f"the dict that `{self.store.frame.function.name}` makes"
 
@@ -119,14 +122,23 @@ class Held:
 
     @property
     def is_added(self) -> bool:
-        """Whether it becomes part of a running total."""
-        return self.store.way in ("added", "averaged")
+        """Whether it becomes part of a running total, and is not written into a slot or joined to others."""
+        sums = not isinstance(self.store.at, ast.Assign) or isinstance(
+            self.store.value, (ast.BinOp, ast.IfExp)
+        )
+        return self.store.way in ("added", "averaged") and sums
+
+
+def _has_base(node: Any) -> bool:
+    """Whether something is taken of something else: an index, an attribute, what a method gives."""
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return is_method or isinstance(node, (ast.Subscript, ast.Attribute))
 
 
 def report(asked: Asked, told: Held, style: str = "auto") -> Report:
     """What is reported of what is kept."""
     found = cuts(asked, told.store, told.at)
-    what = asked.source(found[0].node) if found else "a value"
+    what = asked.source(_named(told, found))
     message, reason, cost, severity = _words(asked, told, what, found)
     return Report(
         told.at,
@@ -140,6 +152,15 @@ def report(asked: Asked, told: Held, style: str = "auto") -> Report:
     )
 
 
+def _named(told: Held, found: tuple[Cut, ...]) -> Any:
+    """What is kept, as it stands where it is told."""
+    if not found:
+        return told.store.value
+    flow, node = found[0].frame.flow, found[0].node
+    is_here = told.at is flow.statement_of(node) or flow.statement_of(told.at) is flow.statement_of(node)
+    return node if is_here or told.store.frame.caller is not None else told.store.value
+
+
 def _subject(told: Held) -> str:
     if told.store.way != "returned":
         return told.holder
@@ -148,14 +169,29 @@ def _subject(told: Held) -> str:
 
 
 def _related(asked: Asked, told: Held) -> tuple[RelatedNode, ...]:
-    """The line that keeps it, where a function that is called does."""
-    store = told.store
-    if store.frame.caller is None:
+    """The lines that keep it, where a function that is called does."""
+    if told.store.frame.caller is None:
         return ()
+    call, root = list(told.store.frame.chain())[-1]
+    several = [told.store]
+    for other in stores(asked.evaluator, root.function):
+        chain = list(other.frame.chain())
+        if chain and chain[-1][0] is call and other.at is not told.store.at:
+            value = asked.evaluator.value_of(other.value, other.frame)
+            if (
+                graph_in(asked.evaluator, value)
+                and bounded(asked.evaluator, other) is None
+                and other.way != "slot"
+            ):
+                several.append(other)
+    return tuple(_kept_at(asked, one) for one in several)
+
+
+def _kept_at(asked: Asked, store: Store) -> RelatedNode:
     message = f"`{store.frame.function.qualname}` keeps it here"
     if asked.is_here(store.frame):
-        return (RelatedNode(message, store.at),)
-    return (RelatedNode(message, None, store.frame.function.file.path, store.at.lineno),)
+        return RelatedNode(message, store.at)
+    return RelatedNode(message, None, store.frame.function.file.path, store.at.lineno)
 
 
 # -- in words
@@ -176,9 +212,19 @@ def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple
         return (*_of_returned(told, what), severity)
     if told.store.way == "slot":
         reason = "`.cpu()`, `.mean()` and `.to()` keep the graph; the entries beside it are detached or made numbers"
-        return f"`{what}` goes into {where} with its autograd graph, unlike the entries beside it", reason, _EITHER, severity
+        return (
+            f"`{what}` goes into {where} with its autograd graph, unlike the entries beside it",
+            reason,
+            _EITHER,
+            severity,
+        )
     if told.store.way == "kept":
-        return f"{where} keeps `{what}` with its autograd graph until the next call", _UNDER_GRAD, _ONE, severity
+        return (
+            f"{where} keeps `{what}` with its autograd graph until the next call",
+            _UNDER_GRAD,
+            _ONE,
+            severity,
+        )
     verb = "adds up" if told.is_added else "keeps"
     return f"{where} {verb} `{what}` together with its autograd graph", _UNDER_GRAD, _EITHER, severity
 
@@ -186,9 +232,15 @@ def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple
 def _of_returned(told: Held, what: str) -> tuple[str, str, Cost]:
     if isinstance(told.store.at, ast.Return):
         reason = "backward has gone through it: the graph's nodes stay as long as the value is held"
-        message = f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
+        message = (
+            f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
+        )
         return message, reason, _FREED
-    return f"{_subject(told)} keeps the autograd graph of `{what}` until the epoch's end", _UNDER_GRAD, _EITHER
+    return (
+        f"{_subject(told)} keeps the autograd graph of `{what}` until the epoch's end",
+        _UNDER_GRAD,
+        _EITHER,
+    )
 
 
 def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple[str, str, Cost, Severity]:
@@ -201,12 +253,14 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
         return f"{begin} with saved tensors", reason, _RETAINED, Severity.ERROR
     if state == "freed":
         reason = "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
-        scalar = bool(found) and all(shown(asked.evaluator, one.node, one.frame) is Shown.SCALAR for one in found)
+        scalar = all(one.size == "scalar" for one in told.values)
         cost = _FREED if scalar else _FREED_SUM if told.is_added else _FREED_TENSOR
         return begin, reason, cost, Severity.WARNING
     function = told.store.frame.function
     if function.name == "forward" and is_of_module(asked.evaluator, function):
-        reason = "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
+        reason = (
+            "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
+        )
         return f"{begin}, call after call", reason, _EITHER, Severity.WARNING
     mode = "in an evaluation with grad enabled" if _evaluates(asked, told) else "with grad enabled"
     reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
@@ -219,15 +273,27 @@ def _grows_for_certain(asked: Asked, told: Held) -> bool:
     """Whether a live graph stays for each batch, and nobody out of sight can go through it or take it away."""
     if told.owner is None or told.state is None or told.state.unseen:
         return False
-    batches = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in told.owner.rounds)
+    batches = any(
+        asked.steps.is_over_data(one.loop, one.frame.function) or _counts_all(one.loop)
+        for one in told.owner.rounds
+    )
     return batches or (not told.owner.rounds and told.owner.kind != "local")
+
+
+def _counts_all(loop: Any) -> bool:
+    """Whether a loop counts all that there is: `for i in range(len(dataset))`."""
+    counted = getattr(loop, "iter", None)
+    return isinstance(counted, ast.Call) and any(
+        isinstance(one, ast.Call) and last_name(one.func) == "len" for one in counted.args
+    )
 
 
 def _evaluates(asked: Asked, told: Held) -> bool:
     """Whether a network behind it is in eval mode."""
     runs = (forward_of(asked.evaluator, node, frame) for node, frame in _forwards(told))
     return any(
-        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval" for one in runs
+        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
+        for one in runs
     )
 
 
@@ -245,7 +311,8 @@ def _forwards(told: Held) -> set[tuple[Any, Frame]]:
 
 
 def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Repair | None:
-    if not found or told.store.elements and len(found) == 1 and found[0].node is told.store.value:
+    whole = len(found) == 1 and found[0].node is told.store.value
+    if not found or (told.store.elements and whole):
         return None  # what is in a list that somebody else has made
     if told.code == "GPU107":
         return _of_average(asked, told, found)
@@ -297,7 +364,11 @@ def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | No
 def _goes_to_host(asked: Asked, told: Held, found: tuple[Cut, ...]) -> bool:
     """Whether whole outputs pile up, and may wait on the host for who reads them."""
     whole = any(is_whole(asked, one) for one in found)
-    return whole and not all(is_on_host(one.node) for one in found) and may_wait_on_host(asked, told.store, told.owner)
+    return (
+        whole
+        and not all(is_on_host(one.node) for one in found)
+        and may_wait_on_host(asked, told.store, told.owner)
+    )
 
 
 def _is_under_no_grad_fix(asked: Asked, told: Held) -> bool:
@@ -306,7 +377,8 @@ def _is_under_no_grad_fix(asked: Asked, told: Held) -> bool:
     covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
     return all(
         grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
-        and any(at in covered for at, _ in ((node, frame), *frame.chain())) for node, frame in _forwards(told)
+        and any(at in covered for at, _ in ((node, frame), *frame.chain()))
+        for node, frame in _forwards(told)
     )
 
 
@@ -321,11 +393,13 @@ def _under_no_grad(asked: Asked) -> dict[Any, int]:
         for one in claims:
             repair = one.report().repair if one.report is not None else None
             if callable(repair) and repair() is not None:
-                function, doubts = asked.file.function_at(one.at.lineno), doubts_of(one.answers)
+                function, doubts = _function_of(asked, one.at), doubts_of(one.answers)
                 alike = (other for other in claims if doubts_of(other.answers) == doubts)
                 found |= {
-                    other.at: weight(doubts)
-                    for other in alike
-                    if asked.file.function_at(other.at.lineno) is function
+                    other.at: weight(doubts) for other in alike if _function_of(asked, other.at) is function
                 }
     return memo[_under_no_grad]  # type: ignore[no-any-return]
+
+
+def _function_of(asked: Asked, node: Any) -> Function:
+    return asked.file.function_at(node.lineno)

@@ -16,7 +16,9 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import key_of, keyword, last_name
 
 _DEEPEST: Final = 12
-_MOVING: Final = frozenset("to cpu cuda float half double bfloat16 clone contiguous requires_grad_ detach".split())
+_MOVING: Final = frozenset(
+    "to cpu cuda float half double bfloat16 clone contiguous requires_grad_ detach".split()
+)
 _REDUCING: Final = frozenset({"mean", "sum"})
 _KINDS_OF_TESTS: Final = frozenset("isinstance is_tensor hasattr type callable".split())
 _LIST_TAKING: Final = frozenset("cat stack vstack hstack concat concatenate block_diag save".split())
@@ -42,6 +44,8 @@ def shown(
     """What is shown of what an expression gives, or of a part of it."""
     if not depth:
         return Shown.NOTHING
+    if not path and evaluator.value_of(node, frame).kind == "parameter":
+        return Shown.TENSOR
     made = _made(evaluator, node, frame, path, depth - 1)
     asked = _asked(evaluator, node, frame) if not path and made is not Shown.SCALAR else made
     return max(made, asked)
@@ -176,9 +180,7 @@ def _is_defined(node: Any, frame: Frame) -> bool:
     return node in flow.parents and key_of(node) is not None and ENTRY not in flow.reaching(node)
 
 
-def _defined(
-    evaluator: Evaluator, one: Definition, frame: Frame, path: tuple[Any, ...], depth: int
-) -> Shown:
+def _defined(evaluator: Evaluator, one: Definition, frame: Frame, path: tuple[Any, ...], depth: int) -> Shown:
     """What a definition gives its key."""
     if one.kind == "assign":
         return shown(evaluator, one.value, frame, (*one.path, *path), depth)
@@ -198,9 +200,7 @@ def _defined(
     return Shown.NOTHING
 
 
-def _gone_through(
-    evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...], depth: int
-) -> Shown:
+def _gone_through(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...], depth: int) -> Shown:
     """What a loop gives its target in each round."""
     name = last_name(node.func) if isinstance(node, ast.Call) else ""
     if name in ("items", "values") and isinstance(node.func, ast.Attribute) and not node.args:
@@ -227,7 +227,11 @@ def _asked(evaluator: Evaluator, node: Any, frame: Frame) -> Shown:
     if node not in flow.parents or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         return Shown.NOTHING
     key = key_of(node)
-    several = flow.uses.get(key, ()) if key is not None else [one for one in flow.parents if type(one) is type(node)]
+    several = (
+        flow.uses.get(key, ())
+        if key is not None
+        else [one for one in flow.parents if type(one) is type(node)]
+    )
     found = (
         _used(evaluator, one, frame, 3)
         for one in several
@@ -242,7 +246,9 @@ def is_same(flow: Flow, one: Any, other: Any) -> bool:
         return False
     pairs = zip(ast.walk(one), ast.walk(other), strict=True)
     return all(
-        set(flow.reaching(first)) == set(flow.reaching(second)) for first, second in pairs if first in flow.parents
+        set(flow.reaching(first)) == set(flow.reaching(second))
+        for first, second in pairs
+        if first in flow.parents
     )
 
 
@@ -279,7 +285,9 @@ def _used(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Shown:
             most = most if above.attr in _MOVING else Shown.TENSOR
             node = outer
         elif isinstance(above, ast.Call) and node in above.args:
-            if not (isinstance(above.func, ast.Attribute) and above.func.attr == "scale" and node is above.args[0]):
+            if not (
+                isinstance(above.func, ast.Attribute) and above.func.attr == "scale" and node is above.args[0]
+            ):
                 return min(most, _given(evaluator, node, above, frame))
             node = above
         elif isinstance(above, ast.Assign) and len(flow.given.get(node, ())) == 1:
@@ -314,6 +322,8 @@ def _given(evaluator: Evaluator, node: Any, call: ast.Call, frame: Frame) -> Sho
     if made is not None and made.weights == "none" and made.size == "loss":
         return Shown.TENSOR
     steps = any(
-        evaluator.value_of(one, frame).kind == "optimizer" for one in call.args if not isinstance(one, ast.Starred)
+        evaluator.value_of(one, frame).kind == "optimizer"
+        for one in call.args
+        if not isinstance(one, ast.Starred)
     )
     return Shown.TENSOR if steps and first and target.kind == "unknown" else Shown.NOTHING
