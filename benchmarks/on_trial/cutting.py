@@ -234,12 +234,20 @@ def against(
         freed = _freed_by(asked, cut)
         if state == "freed" and freed is None:
             return f"no backward is seen to go through all of {what}: a later one may"
-        if freed is not None and _is_always(freed, cut, store):
+        always = freed is not None and _is_always(freed, cut, store)
+        if freed is not None and always and _comes_after(freed, cut):
             continue  # a later backward would not get through it
-        if (why := _wanted(uses_of(asked, cut), holder)) is not None:
+        within = _functions_of(freed) if freed is not None and always else set()
+        elsewhere = cut.frame.function not in within and (
+            owner is None or owner.kind not in ("local", "outer")
+        )
+        why = (
+            _wanted(uses_of(asked, cut), holder, within)
+            or _unseen_reader(asked, cut, owner, holder)
+            or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
+        )
+        if why:
             return why
-        if owner is None or owner.kind not in ("local", "outer"):
-            return f"`{holder}` is read by code that is not seen, which may train on it"
     return ""
 
 
@@ -271,18 +279,67 @@ def are_joined(asked: Asked, holder: str) -> bool:
     return False
 
 
-def _wanted(uses: Iterable[Use], holder: str) -> str | None:
-    """Who may go backward through what a cut is made of."""
+def _functions_of(freed: Iterable[Use]) -> set[Function]:
+    """The functions that run some backwards, themselves or by what they call."""
+    return {
+        where.function for one in freed for where in (one.frame, *(frame for _, frame in one.frame.chain()))
+    }
+
+
+def _wanted(uses: Iterable[Use], holder: str, ran: set[Function]) -> str:
+    """Who may go backward through what a cut is made of. What a function returns comes after the backwards that it runs itself."""
     for use in uses:
-        if use.role == "returned":
+        if use.role == "returned" and use.frame.function not in ran:
             return f"`{holder}` is returned, and the caller may train on it"
+        if use.role == "stored" and "." in use.name and not ran:
+            return f"`{use.name}` keeps it, and whoever reads that may train on it"
         if use.role == "fed":
             return "it goes into the next forward, and a backward may go through that"
         if use.role in _OUT_OF_SIGHT or (use.role == "method" and use.path):
             called = getattr(use.node, "func", None)
             name = ast.unparse(called) if called is not None else holder
             return f"`{name}` is not seen, and may run a backward"
-    return None
+    return ""
+
+
+def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> str:
+    """Code that is not seen and gets to the object that keeps it, in the function that gives it there: a method of the function's own
+    object that no class in sight has, or whatever is given the object."""
+    function, flow = cut.frame.function, cut.frame.flow
+    if owner is None or not owner.attributes:
+        return ""
+    root = owner.key.partition(".")[0]
+    for use in flow.uses.get(root, ()):
+        above = flow.parents.get(use)
+        outer = flow.parents.get(above)
+        call, name = (outer, None) if isinstance(above, ast.keyword) else (above, None)
+        if isinstance(above, ast.Attribute) and isinstance(outer, ast.Call) and outer.func is above:
+            call, name = outer, above.attr
+        if not isinstance(call, ast.Call) or call.func is use:
+            continue
+        cls = function.cls if root == function.self_name else asked.evaluator.value_of(use, cut.frame).ref
+        if name is not None and isinstance(cls, Class):
+            known = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
+            unseen = not known
+        else:
+            target = asked.evaluator.value_of(call.func, cut.frame)
+            here = target.kind in ("function", "class") and getattr(target.ref, "file", None) is asked.file
+            unseen = name is None and target.kind != "library" and not here
+        if unseen:
+            return f"`{ast.unparse(call.func)}` is not seen, and may train on `{holder}`"
+    return ""
+
+
+def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:
+    """Whether the backwards have run by the time that something is kept."""
+    flow = cut.frame.flow
+    own = flow.order.get(flow.statement_of(cut.node), -1)
+    for one in freed:
+        places = ((one.node, one.frame), *one.frame.chain())
+        at = next((node for node, frame in places if frame.function is cut.frame.function), None)
+        if at is None or flow.order.get(flow.statement_of(at), own) >= own:
+            return False
+    return True
 
 
 def _freed_by(asked: Asked, cut: Cut) -> list[Use] | None:
@@ -334,11 +391,18 @@ def _local(store: Store, owner: Owner | None) -> str | None:
         return None
     if owner.key in function.flow.elsewhere:
         return None  # declared global
-    others = (one for one in function.file.functions if one is not function)
-    read = (
-        one for one in others if (function.is_module or one.parent is function) and owner.key in one.words
-    )
+    others = (one for one in function.file.functions if one is not function and owner.key in one.words)
+    read = (one for one in others if function.is_module or _is_in(one, function))
     return owner.key if next(read, None) is None and owner.key in function.flow.definitions else None
+
+
+def _is_in(function: Function, outer: Function) -> bool:
+    """Whether a function stands in another, however deep."""
+    while function.parent is not None:
+        function = function.parent
+        if function is outer:
+            return True
+    return False
 
 
 def _all_take(asked: Asked, name: str, store: Store, seen: set[str]) -> bool:

@@ -107,8 +107,8 @@ class Held:
             self.store.frame.caller is not None and self.owner is not None
         ):
             return self._place
-        while key_of(node) is None and _has_base(node):
-            node = node.func.value if isinstance(node, ast.Call) else node.value  # `d.setdefault(k, [])`
+        while key_of(node) is None and (base := _base(node)) is not None:
+            node = base
         spelled = ast.unparse(node)
         return spelled if " " not in spelled else f"the dict that `{self.store.frame.function.name}` makes"
 
@@ -129,10 +129,10 @@ class Held:
         return self.store.way in ("added", "averaged") and sums
 
 
-def _has_base(node: Any) -> bool:
-    """Whether something is taken of something else: an index, an attribute, what a method gives."""
-    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    return is_method or isinstance(node, (ast.Subscript, ast.Attribute))
+def _base(node: Any) -> Any:
+    """What something is taken of: by an index, as an attribute, or by a method, as in `d.setdefault(k, [])`."""
+    func = node.func if isinstance(node, ast.Call) else node
+    return func.value if isinstance(func, (ast.Subscript, ast.Attribute)) else None
 
 
 def report(asked: Asked, told: Held, style: str = "auto") -> Report:

@@ -21,6 +21,9 @@ _MOVING: Final = frozenset(
 )
 _REDUCING: Final = frozenset({"mean", "sum"})
 _KINDS_OF_TESTS: Final = frozenset("isinstance is_tensor hasattr type callable".split())
+_DECORATORS: Final = frozenset(
+    "staticmethod classmethod property override no_grad inference_mode enable_grad autocast abstractmethod".split()
+)
 _LIST_TAKING: Final = frozenset("cat stack vstack hstack concat concatenate block_diag save".split())
 _LAYERS: Final = frozenset(
     "Linear Bilinear Embedding LayerNorm GroupNorm BatchNorm1d BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d "
@@ -134,8 +137,7 @@ def _called(evaluator: Evaluator, node: ast.Call, frame: Frame, path: tuple[Any,
     if _is_handed(func, frame) and not evaluator.callers(frame.function):
         return Shown.NOTHING  # it is no more than what the parameter is by default
     if isinstance(function, Function):
-        inner = evaluator.enter(function, node, frame, receiver)
-        found = _returned(evaluator, inner, path, depth) if inner is not None else Shown.NOTHING
+        found = _of_function(evaluator, function, node, frame, receiver, path, depth)
         return min(found, Shown.TENSOR) if _is_handed(func, frame) else found
     made = evaluator.calling.made_by(target) if target.kind == "module" else None
     if made is not None and made.weights == "none" and not path:
@@ -143,6 +145,30 @@ def _called(evaluator: Evaluator, node: ast.Call, frame: Frame, path: tuple[Any,
     if _is_layer(evaluator, target) and not path:
         return Shown.TENSOR
     return Shown.NOTHING
+
+
+def _of_function(
+    evaluator: Evaluator,
+    function: Function,
+    call: ast.Call,
+    frame: Frame,
+    receiver: Value | None,
+    path: tuple[Any, ...],
+    depth: int,
+) -> Shown:
+    """What a function of the project gives, and those that take its place in classes that derive from its own."""
+    inner = evaluator.enter(function, call, frame, receiver)
+    below = evaluator.program.subclasses(function.cls) if function.cls is not None else ()
+    several = [one.methods[function.name] for one in below if function.name in one.methods]
+    if inner is None or any(not _is_plain(one) for one in (function, *several)):
+        return Shown.NOTHING
+    frames = [inner, *(evaluator.root(one) for one in several if one is not function)]
+    return _least(_returned(evaluator, one, path, depth) for one in frames)
+
+
+def _is_plain(function: Function) -> bool:
+    """Whether nothing but what is known decorates a function: it gives what it returns."""
+    return all(one.rpartition(".")[2] in _DECORATORS for one in function.decorators)
 
 
 def _returned(evaluator: Evaluator, frame: Frame, path: tuple[Any, ...], depth: int) -> Shown:
@@ -171,7 +197,10 @@ def _is_handed(func: Any, frame: Frame) -> bool:
 
 def _sized(evaluator: Evaluator, row: Row, node: ast.Call, frame: Frame) -> Shown:
     """Of what an operation gives: it is one number where that is what the operation makes."""
-    reduces = row.size in ("scalar", "loss") and evaluator.value_of(node, frame).size == "scalar"
+    given = any(keyword(node, name) is not None for name in ("dim", "axis", "keepdim"))
+    several = len(node.args) > (0 if evaluator.value_of(node.func, frame).kind != "library" else 1)
+    whole = row.size == "loss" or not (given or several)
+    reduces = row.size in ("scalar", "loss") and whole and evaluator.value_of(node, frame).size == "scalar"
     return Shown.SCALAR if reduces else Shown.TENSOR
 
 
@@ -310,10 +339,11 @@ def _is_of_tensors(evaluator: Evaluator, name: str) -> bool:
 def _given(evaluator: Evaluator, node: Any, call: ast.Call, frame: Frame) -> Shown:
     """What it shows of something that a call is given it: to go backward from, or to compute with."""
     func, first = call.func, node is call.args[0]
+    target = evaluator.value_of(func, frame)
     if first and isinstance(func, ast.Attribute) and func.attr in _BACKWARD:
         base = evaluator.value_of(func.value, frame)
-        return Shown.SCALAR if base.kind not in ("tensor", "parameter") else Shown.NOTHING
-    target = evaluator.value_of(func, frame)
+        others = base.kind in ("tensor", "parameter", "library") or target.kind == "function"
+        return Shown.NOTHING if others else Shown.SCALAR
     if target.kind == "library" and isinstance(target.ref, str) and target.ref.startswith("torch."):
         row = evaluator.table.function(target.ref)
         computes = row is not None and row.gives == "tensor" and last_name(func) not in _LIST_TAKING
