@@ -6,20 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from on_trial.cutting import (
-    Cut,
-    against,
-    are_joined,
-    cuts,
-    is_on_host,
-    is_read_after,
-    is_summand,
-    is_wanted,
-    is_whole,
-    may_wait_on_host,
-    starts,
-    takes_numbers,
-)
+from on_trial.cuts import Cut, cuts, is_summand, is_whole, starts
+from on_trial.cutting import against, is_read_after, is_wanted
+from on_trial.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
 from on_trial.shown import Shown, shown
 from on_trial.stores import Owner, Store, bounded, graph_in, stores
 
