@@ -126,9 +126,14 @@ def is_whole(asked: Asked, cut: Cut) -> bool:
     node, frame = cut.node, cut.frame
     made = frame.flow.reaching(node) if isinstance(node, ast.Name) and node in frame.flow.parents else ()
     several = [one.value for one in made if one.kind == "assign"] or [node]
-    return any(
-        isinstance(one, ast.Call) and forward_of(asked.evaluator, one, frame) is not None for one in several
-    )
+    return any(isinstance(one, ast.Call) and _runs_network(asked, one, frame) for one in several)
+
+
+def _runs_network(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    """Whether a call runs a network on what has no graph yet: a criterion, say, is given what has one."""
+    given = [*call.args, *(one.value for one in call.keywords)]
+    fed = any(asked.evaluator.value_of(one, frame).graph for one in given)
+    return not fed and forward_of(asked.evaluator, call, frame) is not None
 
 
 def is_summand(cut: Cut, store: Store) -> bool:
