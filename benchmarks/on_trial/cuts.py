@@ -91,8 +91,13 @@ def _with_graph(asked: Asked, whole: Any, frame: Frame, container: Any) -> Itera
         inside = _inside(asked, node, own, frame)
         if inside:
             stack = [*inside, *stack]
-        elif ast.unparse(node) != own and graph_in(asked.evaluator, asked.evaluator.value_of(node, frame)):
+        elif ast.unparse(node) != own and _has_graph(asked, node, frame):
             yield Cut(node, frame)
+
+
+def _has_graph(asked: Asked, node: Any, frame: Frame) -> bool:
+    value = asked.evaluator.value_of(node, frame)
+    return value.kind == "parameter" or bool(graph_in(asked.evaluator, value))
 
 
 def _inside(asked: Asked, node: Any, own: str, frame: Frame) -> list[Any]:

@@ -11,7 +11,7 @@ from on_trial.graph_state import backwards
 from on_trial.shown import shown
 from on_trial.stores import Owner, Store, graph_in
 
-from gpulint.analysis.evaluate.consumers import Use, consumers
+from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.syntax.nodes import key_of
 
@@ -181,6 +181,7 @@ def is_read_after(asked: Asked, store: Store) -> str:
     do not train."""
     name = (_attribute(store.container) or "").rpartition(".")[2]
     own = store.frame.flow.statement_of(store.at)
+    path = (ANY,) if isinstance(store.container, ast.Subscript) else ()
     for function in asked.file.functions if name else ():
         flow = function.flow
         several = (
@@ -193,7 +194,7 @@ def is_read_after(asked: Asked, store: Store) -> str:
                 continue
             if _is_of_others(asked, use, function, store) or _is_updated(flow, use):
                 continue
-            for one in consumers(asked.evaluator, use, asked.root(function), "graph"):
+            for one in consumers(asked.evaluator, use, asked.root(function), "graph", path):
                 if one.role in ("backward", "returned", "fed") or one.role in _OUT_OF_SIGHT:
                     return "what it gives is computed from the average, and a backward may go through that"
     return ""

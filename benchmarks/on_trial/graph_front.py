@@ -303,14 +303,16 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
     whole = len(found) == 1 and found[0].node is told.store.value
     if not found or (told.store.elements and whole):
         return None  # what is in a list that somebody else has made
-    if told.code == "GPU107":
+    of_weights = all(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
+    if told.code == "GPU107" or (told.store.way == "averaged" and of_weights):
         return _of_average(asked, told, found)
     if any(is_wanted(asked, one, told.store) for one in found):
         return None
     what = [shown(asked.evaluator, one.node, one.frame) for one in found]
     sums = all(is_summand(one, told.store) for one in found)
-    if not all(what) and not sums and not (told.store.way == "put" and are_joined(asked, told.holder)):
-        return None  # it may be a tuple or a dict
+    joined = told.store.way == "put" and are_joined(asked, told.holder)
+    if not all(what) and (any(what) or not (sums or joined)):
+        return None  # it may be a tuple or a dict, or a number beside a tensor
     if not told.becomes:
         return _replaced(asked, found, ("detach",), "what reads it may want its graph")
     if told.becomes == "live" and _is_under_no_grad_fix(asked, told):
