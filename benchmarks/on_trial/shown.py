@@ -216,7 +216,10 @@ def _defined(evaluator: Evaluator, one: Definition, frame: Frame, path: tuple[An
     if one.kind == "inplace" and not path:
         return shown(evaluator, one.node, frame, (), depth)
     if one.kind == "augmented" and not path:
-        return shown(evaluator, one.value, frame, (), depth)
+        before, more = (shown(evaluator, each, frame, (), depth) for each in (one.node, one.value))
+        if evaluator.value_of(one.value, frame).kind == "number":
+            return before
+        return min(before, more) if before and more else min(max(before, more), Shown.TENSOR)
     if one.kind == "loop":
         return _gone_through(evaluator, one.value, frame, (*one.path, *path), depth)
     if one.kind == "parameter":
