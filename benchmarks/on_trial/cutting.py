@@ -13,7 +13,10 @@ from on_trial.stores import Owner, Store, graph_in
 
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.syntax.nodes import key_of
+from gpulint.answers import Answer, confidence_of, doubts_of
+from gpulint.findings import weight
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -248,3 +251,42 @@ def _plain(condition: tuple[Any, bool]) -> tuple[Any, bool]:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, wanted = test.operand, not wanted
     return test, wanted
+
+
+# -- what another rule mends
+
+
+def is_under_no_grad_fix(
+    asked: Asked, forwards: Iterable[tuple[Any, Frame]], answers: tuple[Answer, ...]
+) -> bool:
+    """Whether GPU201 tells of all the forwards behind it, as surely, and offers to switch grad off around them."""
+    least = weight(doubts_of(answers))
+    covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
+    return all(
+        grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
+        and any(at in covered for at, _ in ((node, frame), *frame.chain()))
+        for node, frame in forwards
+    )
+
+
+def _under_no_grad(asked: Asked) -> dict[Any, int]:
+    """The forwards around which GPU201 offers to switch grad off, with how much it doubts that."""
+    from gpulint.rules.gpu201_eval_with_grad import EvalWithGrad
+
+    memo = asked.root(asked.file.body).memo
+    if _under_no_grad not in memo:
+        claims = [one for one in EvalWithGrad().claims(asked, {}) if confidence_of(one.answers) is not None]
+        found = memo[_under_no_grad] = {}
+        for one in claims:
+            repair = one.report().repair if one.report is not None else None
+            if callable(repair) and repair() is not None:
+                function, doubts = _function_of(asked, one.at), doubts_of(one.answers)
+                alike = (other for other in claims if doubts_of(other.answers) == doubts)
+                found |= {
+                    other.at: weight(doubts) for other in alike if _function_of(asked, other.at) is function
+                }
+    return memo[_under_no_grad]  # type: ignore[no-any-return]
+
+
+def _function_of(asked: Asked, node: Any) -> Function:
+    return asked.file.function_at(node.lineno)

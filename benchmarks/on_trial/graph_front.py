@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from on_trial.cuts import Cut, cuts, is_summand, is_whole, starts
-from on_trial.cutting import against, is_read_after, is_wanted
+from on_trial.cutting import against, is_read_after, is_under_no_grad_fix, is_wanted
 from on_trial.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
 from on_trial.shown import Shown, shown
 from on_trial.stores import Owner, Store, bounded, graph_in, stores
 
 from gpulint.analysis.queries.forwards import forward_of
-from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.module_mode import module_mode
 from gpulint.analysis.queries.runs import is_of_module
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
-from gpulint.answers import Answer, confidence_of, doubts_of
-from gpulint.findings import Severity, weight
+from gpulint.answers import Answer, doubts_of
+from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
 
 _LIVE = Cost(
     "every activation behind it, for each iteration",
@@ -315,7 +313,7 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
         return None  # it may be a tuple or a dict, or a number beside a tensor
     if not told.becomes:
         return _replaced(asked, found, ("detach",), "what reads it may want its graph")
-    if told.becomes == "live" and _is_under_no_grad_fix(asked, told):
+    if told.becomes == "live" and is_under_no_grad_fix(asked, _forwards(told), told.answers):
         return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
     is_scalar = all(one is Shown.SCALAR for one in what)
     methods: tuple[str, ...] = ("detach",)
@@ -360,37 +358,3 @@ def _goes_to_host(asked: Asked, told: Held, found: tuple[Cut, ...]) -> bool:
         and not all(is_on_host(one.node) for one in found)
         and may_wait_on_host(asked, told.store, told.owner)
     )
-
-
-def _is_under_no_grad_fix(asked: Asked, told: Held) -> bool:
-    """Whether GPU201 tells of all the forwards behind it, as surely, and offers to switch grad off around them."""
-    least = weight(doubts_of(told.answers))
-    covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
-    return all(
-        grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
-        and any(at in covered for at, _ in ((node, frame), *frame.chain()))
-        for node, frame in _forwards(told)
-    )
-
-
-def _under_no_grad(asked: Asked) -> dict[Any, int]:
-    """The forwards around which GPU201 offers to switch grad off, with how much it doubts that."""
-    from gpulint.rules.gpu201_eval_with_grad import EvalWithGrad
-
-    memo = asked.root(asked.file.body).memo
-    if _under_no_grad not in memo:
-        claims = [one for one in EvalWithGrad().claims(asked, {}) if confidence_of(one.answers) is not None]
-        found = memo[_under_no_grad] = {}
-        for one in claims:
-            repair = one.report().repair if one.report is not None else None
-            if callable(repair) and repair() is not None:
-                function, doubts = _function_of(asked, one.at), doubts_of(one.answers)
-                alike = (other for other in claims if doubts_of(other.answers) == doubts)
-                found |= {
-                    other.at: weight(doubts) for other in alike if _function_of(asked, other.at) is function
-                }
-    return memo[_under_no_grad]  # type: ignore[no-any-return]
-
-
-def _function_of(asked: Asked, node: Any) -> Function:
-    return asked.file.function_at(node.lineno)
