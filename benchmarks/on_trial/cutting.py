@@ -256,13 +256,11 @@ def _plain(condition: tuple[Any, bool]) -> tuple[Any, bool]:
 # -- what another rule mends
 
 
-def is_under_no_grad_fix(
-    asked: Asked, forwards: Iterable[tuple[Any, Frame]], answers: tuple[Answer, ...]
-) -> bool:
+def is_under_no_grad_fix(asked: Asked, forwards: set[tuple[Any, Frame]], answers: tuple[Answer, ...]) -> bool:
     """Whether GPU201 tells of all the forwards behind it, as surely, and offers to switch grad off around them."""
     least = weight(doubts_of(answers))
     covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
-    return all(
+    return bool(forwards) and all(
         grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
         and any(at in covered for at, _ in ((node, frame), *frame.chain()))
         for node, frame in forwards
