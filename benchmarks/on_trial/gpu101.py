@@ -15,8 +15,8 @@ old rules, for the callers of whatever has parameters. What they get wrong:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from gpulint.rules.gpu101_held_graph import HeldGraph
 from gpulint.rules.gpu104_graph_in_logger import GraphInLogger
 from gpulint.rules.gpu107_update_under_grad import UpdateUnderGrad
 from on_trial.emptied import emptied
+from on_trial.graph_front import Held, report
 from on_trial.graph_state import (
     GraphState,
     backwards,
@@ -63,8 +64,7 @@ from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.runs import modes_within, runs_of
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
-from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Report
+from gpulint.rule import Claimed
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
+    from gpulint.rule import Report
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
 _WANTING = frozenset({"backward", "fed", "returned", "given", "too much"})
@@ -85,7 +86,7 @@ class HeldGraphOnTrial(HeldGraph):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
 
 
 class GraphInLoggerOnTrial(GraphInLogger):
@@ -94,7 +95,7 @@ class GraphInLoggerOnTrial(GraphInLogger):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
 
 
 class UpdateUnderGradOnTrial(UpdateUnderGrad):
@@ -103,15 +104,20 @@ class UpdateUnderGradOnTrial(UpdateUnderGrad):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.claim for one in _claims(asked) if one.code == self.code)
+        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A claim, and the rule that makes it."""
+    """A claim, the rule that makes it, and what is reported of it in a style of fix."""
 
     code: str
     claim: Claimed
+    written: Callable[[str], Report]
+
+    def styled(self, options: Mapping[str, Any]) -> Claimed:
+        """The claim, with its fix in the style that the options ask for."""
+        return replace(self.claim, report=partial(self.written, options.get("style", "auto")))
 
 
 def _claims(asked: Asked) -> list[_Told]:
@@ -137,7 +143,7 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
                     continue
                 if answers and answers[-1].verdict.value != "refuted":
                     told.add(at)
-                yield _told(asked, code, at, store, held, answers)
+                yield _told(asked, code, at, store, held, answers, owner)
     for function in asked.file.functions:
         for store in averages(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
@@ -184,10 +190,17 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
 
 
 def _told(
-    asked: Asked, code: str, at: Any, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]
+    asked: Asked,
+    code: str,
+    at: Any,
+    store: Store,
+    held: tuple[Value, ...],
+    answers: tuple[Answer, ...],
+    owner: Owner | None = None,
 ) -> _Told:
     subject = ast.unparse(store.container)
-    return _Told(code, Claimed(at, subject, answers, partial(_report, asked, at, store, held, answers)))
+    written = partial(_report, asked, code, at, store, held, answers, owner)
+    return _Told(code, Claimed(at, subject, answers, None), written)
 
 
 def _put_together(store: Store) -> Any:
@@ -824,13 +837,15 @@ def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
 
 
 def _report(
-    asked: Asked, at: Any, store: Store, held: tuple[Value, ...], answers: tuple[Answer, ...]
+    asked: Asked,
+    code: str,
+    at: Any,
+    store: Store,
+    values: tuple[Value, ...],
+    answers: tuple[Answer, ...],
+    owner: Owner | None,
+    style: str = "auto",
 ) -> Report:
-    return Report(
-        at,
-        f"`{ast.unparse(store.container)}` keeps `{ast.unparse(store.value)}` across iterations",
-        "",
-        Cost("", ""),
-        Severity.WARNING,
-        subject=ast.unparse(store.container),
-    )
+    """What is reported, of which nothing is worked out before."""
+    state = graph_state(asked.evaluator, store, owner, _calls_of(values)) if owner is not None else None
+    return report(asked, Held(code, at, store, owner, values, state, answers), style)

@@ -1,0 +1,290 @@
+"""What speaks against cutting what is kept from its graph: who may want the graph, or something else than a tensor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from on_trial.cuts import Cut, is_summand, is_whole, uses_of
+from on_trial.graph_state import backwards
+from on_trial.shown import shown
+from on_trial.stores import Owner, Store, graph_in
+
+from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.syntax.nodes import key_of
+from gpulint.answers import Answer, confidence_of, doubts_of
+from gpulint.findings import weight
+
+if TYPE_CHECKING:
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
+    from gpulint.analysis.syntax.flow import Flow
+
+_OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
+
+
+def is_wanted(asked: Asked, cut: Cut, store: Store) -> bool:
+    """Whether a backward goes through what is cut."""
+    collected = store.way == "returned" and not isinstance(store.at, ast.Return)
+    given = {one.value for one in store.frame.flow.returns} if collected else set()
+    # of what a step gives to a framework, the entries beside the loss
+    return any(one.node not in given for one in backwards(asked.evaluator, cut.node, cut.frame))
+
+
+def against(
+    asked: Asked, found: Iterable[Cut], store: Store, owner: Owner | None, state: str, holder: str
+) -> str:
+    """Why what is kept might be needed with its graph, or be no tensor, in one clause; empty where it is proven that neither is so."""
+    for cut in found:
+        what = f"`{asked.source(cut.node)}`"
+        if not shown(asked.evaluator, cut.node, cut.frame) and not _is_freed_summand(
+            asked, cut, store, state
+        ):
+            return f"{what} may be no tensor"
+        if state == "retained":
+            return f"its graph is kept for another backward, which may go through `{holder}`"
+        freed = _freed_by(asked, cut)
+        if state == "freed" and freed is None:
+            return f"no backward is seen to go through all of {what}: a later one may"
+        always = freed is not None and _is_always(freed, cut, store)
+        if freed is not None and always and _comes_after(freed, cut):
+            continue  # a later backward would not get through it
+        within = _functions_of(freed) if freed is not None and always else set()
+        elsewhere = cut.frame.function not in within and (
+            owner is None or owner.kind not in ("local", "outer")
+        )
+        why = (
+            _wanted(uses_of(asked, cut), holder, within)
+            or _unseen_reader(asked, cut, owner, holder)
+            or (f"whoever reads `{holder}` may train on it" if elsewhere else "")
+        )
+        if why:
+            return why
+    return ""
+
+
+def _is_freed_summand(asked: Asked, cut: Cut, store: Store, state: str) -> bool:
+    """Whether a network's output that a backward has gone through is added to a number: no tuple or dict of tensors is."""
+    value = asked.evaluator.value_of(cut.node, cut.frame)
+    seen = state == "freed" and value.kind == "tensor" and not value.assumptions
+    return seen and is_summand(cut, store) and is_whole(asked, cut)
+
+
+def _functions_of(freed: Iterable[Use]) -> set[Function]:
+    """The functions that run some backwards, themselves or by what they call."""
+    return {
+        where.function for one in freed for where in (one.frame, *(frame for _, frame in one.frame.chain()))
+    }
+
+
+def _wanted(uses: Iterable[Use], holder: str, ran: set[Function]) -> str:
+    """Who may go backward through what a cut is made of. What a function returns comes after the backwards that it runs itself."""
+    for use in uses:
+        if use.role == "returned" and use.frame.function not in ran:
+            return f"`{holder}` is returned, and the caller may train on it"
+        if use.role == "stored" and "." in use.name and not ran:
+            return f"`{use.name}` keeps it, and whoever reads that may train on it"
+        if use.role == "fed":
+            return "it goes into the next forward, and a backward may go through that"
+        if use.role in _OUT_OF_SIGHT or (use.role == "method" and use.path):
+            called = getattr(use.node, "func", None)
+            name = ast.unparse(called) if called is not None else holder
+            return f"`{name}` is not seen, and may run a backward"
+    return ""
+
+
+def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> str:
+    """Code that is not seen and gets to the object that keeps it, in the function that gives it there: a method of the function's own
+    object that no class in sight has, or whatever is given the object."""
+    function, flow = cut.frame.function, cut.frame.flow
+    if owner is None or not owner.attributes:
+        return ""
+    root = owner.key.partition(".")[0]
+    for use in flow.uses.get(root, ()):
+        above = flow.parents.get(use)
+        outer = flow.parents.get(above)
+        call, name = (outer, None) if isinstance(above, ast.keyword) else (above, None)
+        if isinstance(above, ast.Attribute) and isinstance(outer, ast.Call) and outer.func is above:
+            call, name = outer, above.attr
+        if not isinstance(call, ast.Call) or call.func is use:
+            continue
+        cls = function.cls if root == function.self_name else asked.evaluator.value_of(use, cut.frame).ref
+        if name is not None and isinstance(cls, Class):
+            known = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
+            unseen = not known
+        else:
+            unseen = name is None and not _is_seen(asked, call, cut.frame)
+        if unseen:
+            return f"`{ast.unparse(call.func)}` is not seen, and may train on `{holder}`"
+    return ""
+
+
+def _is_seen(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    """Whether it is known what a call does with an object: it is of the file, or of a library that the table knows."""
+    target, table = asked.evaluator.value_of(call.func, frame), asked.evaluator.table
+    if target.kind == "library" and isinstance(target.ref, str):
+        return table.function(target.ref) is not None or table.own("builtins", target.ref) is not None
+    return target.kind in ("function", "class") and getattr(target.ref, "file", None) is asked.file
+
+
+def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:
+    """Whether the backwards have run by the time that something is kept."""
+    flow = cut.frame.flow
+    own = flow.order.get(flow.statement_of(cut.node), -1)
+    for one in freed:
+        places = ((one.node, one.frame), *one.frame.chain())
+        at = next((node for node, frame in places if frame.function is cut.frame.function), None)
+        if at is None or flow.order.get(flow.statement_of(at), own) >= own:
+            return False
+    return True
+
+
+def _freed_by(asked: Asked, cut: Cut) -> list[Use] | None:
+    """The backwards that go through all the graphs behind something; None where they leave one out."""
+    found: list[Use] = []
+    calls = [
+        (node, frame)
+        for one in graph_in(asked.evaluator, asked.evaluator.value_of(cut.node, cut.frame))
+        for node, frame in one.origins
+        if frame is not None
+    ]
+    for node, frame in calls:
+        through = backwards(asked.evaluator, node, frame)
+        if not through:
+            return None
+        found += through
+    return found or None
+
+
+def _is_always(freed: Iterable[Use], cut: Cut, store: Store) -> bool:
+    """Whether one of some backwards runs wherever something is stored."""
+    around = _conditions(cut.node, cut.frame) | _conditions(store.at, store.frame)
+    more = [_conditions(one.node, one.frame) - around for one in freed]
+    sides = {one for conditions in more if len(conditions) == 1 for one in conditions}
+    return any(not one for one in more) or any((test, not wanted) in sides for test, wanted in sides)
+
+
+def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
+    return {
+        (ast.unparse(test), wanted)
+        for at, where in ((node, frame), *frame.chain())
+        for test, wanted in where.flow.conditions(at)
+    }
+
+
+# -- of averages
+
+
+def is_read_after(asked: Asked, store: Store) -> str:
+    """Who may go backward through what is computed from an average, in one clause: in whatever method reads it, but for phases that
+    do not train."""
+    name = (_attribute(store.container) or "").rpartition(".")[2]
+    own = store.frame.flow.statement_of(store.at)
+    path = (ANY,) if isinstance(store.container, ast.Subscript) else ()
+    for function in asked.file.functions if name else ():
+        flow = function.flow
+        several = (
+            (uses for key, uses in flow.uses.items() if key.endswith(f".{name}"))
+            if name in function.words
+            else ()
+        )
+        for use in (one for uses in several for one in uses):
+            if flow.statement_of(use) is own or (flow is store.frame.flow and _is_apart(flow, use, store.at)):
+                continue
+            if _is_of_others(asked, use, function, store) or _is_updated(flow, use):
+                continue
+            for one in consumers(asked.evaluator, use, asked.root(function), "graph", path):
+                if one.role in ("backward", "returned", "fed") or one.role in _OUT_OF_SIGHT:
+                    return "what it gives is computed from the average, and a backward may go through that"
+    return ""
+
+
+def _is_of_others(asked: Asked, use: Any, function: Function, store: Store) -> bool:
+    """Whether an attribute of the same name is one of an object of another class."""
+    mine, base = store.frame.function.cls, getattr(use, "value", None)
+    own = isinstance(base, ast.Name) and base.id == function.self_name
+    cls = (
+        function.cls
+        if own
+        else asked.evaluator.value_of(base, asked.root(function)).ref
+        if base is not None
+        else None
+    )
+    if not isinstance(cls, Class) or mine is None:
+        return False
+    return cls not in asked.program.lineage(mine) and mine not in asked.program.lineage(cls)
+
+
+def _is_updated(flow: Flow, use: Any) -> bool:
+    """Whether an attribute is read for no more than its own next value, or is a method that is called."""
+    above, statement = flow.parents.get(use), flow.statement_of(use)
+    if isinstance(above, ast.Call) and above.func is use:
+        return True
+    if isinstance(above, ast.Attribute) and above.attr[-1:] == "_":
+        return isinstance(statement, ast.Expr)  # in place
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    return any(key_of(one) == key_of(use) for one in targets if one is not None)
+
+
+def _attribute(node: Any) -> str | None:
+    """The attribute that a container is, or is in."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return key_of(node) if isinstance(node, ast.Attribute) else None
+
+
+def _is_apart(flow: Flow, node: Any, other: Any) -> bool:
+    """Whether one of two places runs while a network trains, and the other while it does not."""
+    first, second = (
+        {(ast.unparse(test), wanted) for test, wanted in map(_plain, flow.conditions(one))}
+        for one in (node, other)
+    )
+    return any((test, not wanted) in second for test, wanted in first if test.endswith(".training"))
+
+
+def _plain(condition: tuple[Any, bool]) -> tuple[Any, bool]:
+    test, wanted = condition
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, wanted = test.operand, not wanted
+    return test, wanted
+
+
+# -- what another rule mends
+
+
+def is_under_no_grad_fix(asked: Asked, forwards: set[tuple[Any, Frame]], answers: tuple[Answer, ...]) -> bool:
+    """Whether GPU201 tells of all the forwards behind it, as surely, and offers to switch grad off around them."""
+    least = weight(doubts_of(answers))
+    covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
+    return bool(forwards) and all(
+        grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
+        and any(at in covered for at, _ in ((node, frame), *frame.chain()))
+        for node, frame in forwards
+    )
+
+
+def _under_no_grad(asked: Asked) -> dict[Any, int]:
+    """The forwards around which GPU201 offers to switch grad off, with how much it doubts that."""
+    from gpulint.rules.gpu201_eval_with_grad import EvalWithGrad
+
+    memo = asked.root(asked.file.body).memo
+    if _under_no_grad not in memo:
+        claims = [one for one in EvalWithGrad().claims(asked, {}) if confidence_of(one.answers) is not None]
+        found = memo[_under_no_grad] = {}
+        for one in claims:
+            repair = one.report().repair if one.report is not None else None
+            if callable(repair) and repair() is not None:
+                function, doubts = _function_of(asked, one.at), doubts_of(one.answers)
+                alike = (other for other in claims if doubts_of(other.answers) == doubts)
+                found |= {
+                    other.at: weight(doubts) for other in alike if _function_of(asked, other.at) is function
+                }
+    return memo[_under_no_grad]  # type: ignore[no-any-return]
+
+
+def _function_of(asked: Asked, node: Any) -> Function:
+    return asked.file.function_at(node.lineno)

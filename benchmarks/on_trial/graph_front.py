@@ -1,0 +1,360 @@
+"""What GPU101, GPU104 and GPU107 say of what is kept with its graph: the message, the reason, what it costs, and how it is mended."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from on_trial.cuts import Cut, cuts, is_summand, is_whole, starts
+from on_trial.cutting import against, is_read_after, is_under_no_grad_fix, is_wanted
+from on_trial.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
+from on_trial.shown import Shown, shown
+from on_trial.stores import Owner, Store, bounded, graph_in, stores
+
+from gpulint.analysis.queries.forwards import forward_of
+from gpulint.analysis.queries.module_mode import module_mode
+from gpulint.analysis.queries.runs import is_of_module
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
+from gpulint.answers import Answer, doubts_of
+from gpulint.findings import Severity
+from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
+
+if TYPE_CHECKING:
+    from on_trial.graph_state import GraphState
+
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.evaluate.frames import Frame
+
+_LIVE = Cost(
+    "every activation behind it, for each iteration",
+    "925 MiB a step for a 4-layer language model; H200, torch 2.11",
+)
+_FREED = Cost(
+    "at most 512 B and its graph's nodes, for each iteration, but no activations",
+    "at most 512 B a step on the GPU, and 131 KiB of host memory, for a 4-layer language model; H200, torch 2.11",
+)
+_FREED_TENSOR = Cost(
+    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "131 KiB a step of host memory besides its own bytes, for a 4-layer language model; H200, torch 2.11",
+)
+_FREED_SUM = Cost(
+    "its graph's nodes in host memory, for each iteration",
+    "131 KiB a step for a 4-layer language model; H200, torch 2.11",
+)
+_EITHER = Cost(
+    "its own bytes each call where a backward follows, every activation behind it where none does",
+    "512 B a call where a backward follows; H200, torch 2.11",
+)
+_RETAINED = Cost(
+    "the tensors that its graph still saves, for each iteration",
+    "925 MiB a step for a 4-layer language model; H200, torch 2.11",
+)
+_ONE = Cost(
+    "the graph of one call, alive beside the next",
+    "925 MiB for a 4-layer language model, where no backward frees it; H200, torch 2.11",
+)
+_WEIGHTS = Cost(
+    "host memory that grows with every update",
+    "47.8 KiB a step, and hardly any time, for the weights of an 8-layer MLP; H200, torch 2.11",
+)
+_CHAIN = Cost(
+    "host memory that grows with every update, and every activation where no backward frees them",
+    "23.3 KiB a step of host memory for an 8-layer MLP; H200, torch 2.11",
+)
+_UNDER_GRAD = "grad is on where it is made, and nothing detaches it"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a claim is about: what `code` tells at `at`, the store and the place that it goes into in the end, the values with a graph
+    that are kept, what has become of that graph, and the claim's answers. `owner` and `state` are None where nothing asked for them."""
+
+    code: str
+    at: Any
+    store: Store
+    owner: Owner | None
+    values: tuple[Value, ...]
+    state: GraphState | None
+    answers: tuple[Answer, ...]
+
+    @property
+    def becomes(self) -> str:
+        """What has become of the graph by the next round; empty where that is up to others."""
+        if self.state is None:
+            return ""
+        return self.state.state if self.state.state in ("freed", "retained") else "live"
+
+    @property
+    def holder(self) -> str:
+        """What keeps it, as the code spells it where it is told: without indices that are others each time."""
+        node: Any = self.store.container
+        if isinstance(node, COMPREHENSIONS) or (
+            self.store.frame.caller is not None and self.owner is not None
+        ):
+            return self._place
+        while key_of(node) is None and (base := _base(node)) is not None:
+            node = base
+        spelled = ast.unparse(node)
+        return spelled if " " not in spelled else f"the dict that `{self.store.frame.function.name}` makes"
+
+    @property
+    def _place(self) -> str:
+        """The name of the place, with the attributes that lead from there to where it is put."""
+        if self.owner is None:
+            return "the list"
+        key, names = self.owner.key, [name for _, name in reversed(self.owner.attributes) if name]
+        return ".".join([key, *(names[1:] if names and key.endswith(f".{names[0]}") else names)])
+
+    @property
+    def is_added(self) -> bool:
+        """Whether it becomes part of a running total, and is not written into a slot or joined to others."""
+        sums = not isinstance(self.store.at, ast.Assign) or isinstance(
+            self.store.value, (ast.BinOp, ast.IfExp)
+        )
+        return self.store.way in ("added", "averaged") and sums
+
+
+def _base(node: Any) -> Any:
+    """What something is taken of: by an index, as an attribute, or by a method, as in `d.setdefault(k, [])`."""
+    func = node.func if isinstance(node, ast.Call) else node
+    return func.value if isinstance(func, (ast.Subscript, ast.Attribute)) else None
+
+
+def report(asked: Asked, told: Held, style: str = "auto") -> Report:
+    """What is reported of what is kept."""
+    found = cuts(asked, told.store, told.at)
+    what = asked.source(_named(told, found))
+    message, reason, cost, severity = _words(asked, told, what, found)
+    return Report(
+        told.at,
+        message,
+        reason,
+        cost,
+        Severity.WARNING if severity is Severity.ERROR and doubts_of(told.answers) else severity,
+        lambda: _repair(asked, told, found, style),
+        _related(asked, told),
+        subject=_subject(told),
+    )
+
+
+def _named(told: Held, found: tuple[Cut, ...]) -> Any:
+    """What is kept, as it stands where it is told."""
+    if not found:
+        return told.store.value
+    flow, node = found[0].frame.flow, found[0].node
+    is_here = told.at is flow.statement_of(node) or flow.statement_of(told.at) is flow.statement_of(node)
+    return node if is_here or told.store.frame.caller is not None else told.store.value
+
+
+def _subject(told: Held) -> str:
+    if told.store.way != "returned":
+        return told.holder
+    name = told.store.frame.function.name
+    return name if isinstance(told.store.at, ast.Return) else f"what `{name}` returns"
+
+
+def _related(asked: Asked, told: Held) -> tuple[RelatedNode, ...]:
+    """The lines that keep it, where a function that is called does."""
+    if told.store.frame.caller is None:
+        return ()
+    call, root = list(told.store.frame.chain())[-1]
+    several = [told.store]
+    for other in stores(asked.evaluator, root.function):
+        chain = list(other.frame.chain())
+        if chain and chain[-1][0] is call and other.at is not told.store.at:
+            value = asked.evaluator.value_of(other.value, other.frame)
+            if (
+                graph_in(asked.evaluator, value)
+                and bounded(asked.evaluator, other) is None
+                and other.way != "slot"
+            ):
+                several.append(other)
+    return tuple(_kept_at(asked, one) for one in several)
+
+
+def _kept_at(asked: Asked, store: Store) -> RelatedNode:
+    message = f"`{store.frame.function.qualname}` keeps it here"
+    if asked.is_here(store.frame):
+        return RelatedNode(message, store.at)
+    return RelatedNode(message, None, store.frame.function.file.path, store.at.lineno)
+
+
+# -- in words
+
+
+def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple[str, str, Cost, Severity]:
+    """The message, the reason, the cost, and how much it matters at worst."""
+    where = told.holder if " " in told.holder else f"`{told.holder}`"
+    if told.code == "GPU107":
+        reason = "grad is enabled here, and nothing detaches the average or what goes into it"
+        message = f"{where} takes in `{what}` with its graph at every update: its own graph grows without end"
+        of_weights = any(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
+        return message, reason, _WEIGHTS if of_weights else _CHAIN, Severity.WARNING
+    if told.becomes:
+        return _of_kept(asked, told, what, found)
+    severity = Severity.INFO if len(doubts_of(told.answers)) > 1 else Severity.WARNING
+    if told.store.way == "returned":
+        return (*_of_returned(told, what), severity)
+    if told.store.way == "slot":
+        reason = "`.cpu()`, `.mean()` and `.to()` keep the graph; the entries beside it are detached or made numbers"
+        return (
+            f"`{what}` goes into {where} with its autograd graph, unlike the entries beside it",
+            reason,
+            _EITHER,
+            severity,
+        )
+    if told.store.way == "kept":
+        return (
+            f"{where} keeps `{what}` with its autograd graph until the next call",
+            _UNDER_GRAD,
+            _ONE,
+            severity,
+        )
+    verb = "adds up" if told.is_added else "keeps"
+    return f"{where} {verb} `{what}` together with its autograd graph", _UNDER_GRAD, _EITHER, severity
+
+
+def _of_returned(told: Held, what: str) -> tuple[str, str, Cost]:
+    if isinstance(told.store.at, ast.Return):
+        reason = "backward has gone through it: the graph's nodes stay as long as the value is held"
+        message = (
+            f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
+        )
+        return message, reason, _FREED
+    return (
+        f"{_subject(told)} keeps the autograd graph of `{what}` until the epoch's end",
+        _UNDER_GRAD,
+        _EITHER,
+    )
+
+
+def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple[str, str, Cost, Severity]:
+    """The same of what is kept round after round."""
+    state = told.becomes
+    verb = "adds up" if told.is_added else "keeps"
+    begin = f"`{told.holder}` {verb} `{what}` across iterations together with its autograd graph"
+    if state == "retained":
+        reason = "graph kept after backward: retain_graph or create_graph leaves the saved tensors in it"
+        return f"{begin} with saved tensors", reason, _RETAINED, Severity.ERROR
+    if state == "freed":
+        reason = "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
+        scalar = all(one.size == "scalar" for one in told.values)
+        cost = _FREED if scalar else _FREED_SUM if told.is_added else _FREED_TENSOR
+        return begin, reason, cost, Severity.WARNING
+    function = told.store.frame.function
+    if function.name == "forward" and is_of_module(asked.evaluator, function):
+        reason = (
+            "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
+        )
+        return f"{begin}, call after call", reason, _EITHER, Severity.WARNING
+    mode = "in an evaluation with grad enabled" if _evaluates(asked, told) else "with grad enabled"
+    reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
+    if _grows_for_certain(asked, told):
+        return f"{begin}, which no backward frees", reason, _LIVE, Severity.ERROR
+    return f"{begin}, which no backward in sight frees", reason, _LIVE, Severity.WARNING
+
+
+def _grows_for_certain(asked: Asked, told: Held) -> bool:
+    """Whether a live graph stays for each batch, and nobody out of sight can go through it or take it away."""
+    if told.owner is None or told.state is None or told.state.unseen:
+        return False
+    batches = any(
+        asked.steps.is_over_data(one.loop, one.frame.function) or _counts_all(one.loop)
+        for one in told.owner.rounds
+    )
+    return batches or (not told.owner.rounds and told.owner.kind != "local")
+
+
+def _counts_all(loop: Any) -> bool:
+    """Whether a loop counts all that there is: `for i in range(len(dataset))`."""
+    counted = getattr(loop, "iter", None)
+    return isinstance(counted, ast.Call) and any(
+        isinstance(one, ast.Call) and last_name(one.func) == "len" for one in counted.args
+    )
+
+
+def _evaluates(asked: Asked, told: Held) -> bool:
+    """Whether a network behind it is in eval mode."""
+    runs = (forward_of(asked.evaluator, node, frame) for node, frame in _forwards(told))
+    return any(
+        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
+        for one in runs
+    )
+
+
+def _forwards(told: Held) -> set[tuple[Any, Frame]]:
+    """The calls that made the graphs."""
+    return {
+        (node, frame)
+        for one in told.values
+        for node, frame in one.origins
+        if frame is not None and isinstance(node, ast.Call)
+    }
+
+
+# -- how it is mended
+
+
+def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Repair | None:
+    whole = len(found) == 1 and found[0].node is told.store.value
+    if not found or (told.store.elements and whole):
+        return None  # what is in a list that somebody else has made
+    of_weights = all(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
+    if told.code == "GPU107" or (told.store.way == "averaged" and of_weights):
+        return _of_average(asked, told, found)
+    if any(is_wanted(asked, one, told.store) for one in found):
+        return None
+    what = [shown(asked.evaluator, one.node, one.frame) for one in found]
+    sums = all(is_summand(one, told.store) for one in found)
+    joined = told.store.way == "put" and are_joined(asked, told.holder)
+    if not all(what) and (any(what) or not (sums or joined)):
+        return None  # it may be a tuple or a dict, or a number beside a tensor
+    if not told.becomes:
+        return _replaced(asked, found, ("detach",), "what reads it may want its graph")
+    if told.becomes == "live" and is_under_no_grad_fix(asked, _forwards(told), told.answers):
+        return None  # GPU201 offers no_grad for the whole evaluation, which leaves nothing to detach
+    is_scalar = all(one is Shown.SCALAR for one in what)
+    methods: tuple[str, ...] = ("detach",)
+    if is_scalar and style == "auto" and takes_numbers(asked, told.store, told.owner):
+        methods = ("item",)
+    elif not is_scalar and _goes_to_host(asked, told, found):
+        methods = ("detach", "cpu")
+    why = against(asked, found, told.store, told.owner, told.becomes, told.holder)
+    if not why and "cpu" in methods:
+        why = f"what reads `{told.holder}` finds a tensor on the CPU"
+    return _replaced(asked, found, methods, why)
+
+
+def _replaced(asked: Asked, found: tuple[Cut, ...], methods: tuple[str, ...], why: str) -> Repair:
+    from gpulint.fix.nodes import method_chain
+
+    nodes = [asked.node(one.node) for one in found]
+    changes = tuple(Replace(node, method_chain(node, methods)) for node in nodes)
+    call = "".join(f".{one}()" for one in methods)
+    return Repair.unless(why, f"hold the value without its graph: `{call}`", changes)
+
+
+def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | None:
+    """On what is averaged in, and on what the average starts from."""
+    from gpulint.fix.nodes import call_method
+
+    if any(asked.evaluator.value_of(one.node, one.frame).kind in ("list", "tuple", "dict") for one in found):
+        return None
+    found = (*found, *starts(asked, told.store))
+    nodes = [asked.node(one.node) for one in found]
+    changes = tuple(Replace(node, call_method(node, "detach")) for node in nodes)
+    unshown = next((one for one in found if not shown(asked.evaluator, one.node, one.frame)), None)
+    why = f"`{asked.source(unshown.node)}` may be no tensor" if unshown is not None else ""
+    return Repair.unless(why or is_read_after(asked, told.store), "detach what is averaged in", changes)
+
+
+def _goes_to_host(asked: Asked, told: Held, found: tuple[Cut, ...]) -> bool:
+    """Whether whole outputs pile up, and may wait on the host for who reads them."""
+    whole = any(is_whole(asked, one) for one in found)
+    return (
+        whole
+        and not all(is_on_host(one.node) for one in found)
+        and may_wait_on_host(asked, told.store, told.owner)
+    )

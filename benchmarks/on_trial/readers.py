@@ -1,0 +1,171 @@
+"""What those who read what is kept ask of it: whether a number would do, or a tensor on the host."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, Final
+
+from on_trial.stores import Owner, Store
+
+from gpulint.analysis.syntax.nodes import last_name
+
+if TYPE_CHECKING:
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
+    from gpulint.analysis.syntax.flow import Flow
+
+_SINKS: Final = frozenset(
+    "len print float int round str format repr add_scalar add_scalars log set_postfix info debug warning error write".split()
+)
+_NUMERIC: Final = ("math.", "numpy.", "statistics.")
+_LIKE_ARGUMENTS: Final = frozenset({"sum", "min", "max", "abs"})
+_FILLING: Final = frozenset({"append", "extend", "clear", "insert"})
+_JOINS: Final = frozenset({"cat", "stack", "vstack", "hstack", "concat"})
+_TO_HOST: Final = frozenset({"cpu", "numpy", "tolist", "item"})
+
+
+def takes_numbers(asked: Asked, store: Store, owner: Owner | None) -> bool:
+    """Whether every use of a local name of the function takes a number as well as a tensor."""
+    name = _local(store, owner)
+    return name is not None and _all_take(asked, name, store, set())
+
+
+def _local(store: Store, owner: Owner | None) -> str | None:
+    """The name of what is kept in, where it is one of the function itself, which no other function reads."""
+    function = store.frame.function
+    if owner is None or owner.kind not in ("local", "outer") or store.frame.caller is not None:
+        return None
+    if owner.key in function.flow.elsewhere:
+        return None  # declared global
+    others = (one for one in function.file.functions if one is not function and owner.key in one.words)
+    read = (one for one in others if function.is_module or _is_in(one, function))
+    return owner.key if next(read, None) is None and owner.key in function.flow.definitions else None
+
+
+def _is_in(function: Function, outer: Function) -> bool:
+    """Whether a function stands in another, however deep."""
+    while function.parent is not None:
+        function = function.parent
+        if function is outer:
+            return True
+    return False
+
+
+def _all_take(asked: Asked, name: str, store: Store, seen: set[str]) -> bool:
+    if name in seen:
+        return True
+    seen.add(name)
+    flow = store.frame.flow
+    if any(one.kind == "parameter" for one in flow.definitions.get(name, ())):
+        return False
+    own = flow.statement_of(store.at)
+    uses = [one for one in flow.uses.get(name, ()) if isinstance(one, ast.Name)]
+    return all(flow.statement_of(one) is own or _takes(asked, one, store, seen) for one in uses)
+
+
+def _takes(asked: Asked, node: Any, store: Store, seen: set[str]) -> bool:
+    """Whether a number would do where something stands."""
+    frame, flow = store.frame, store.frame.flow
+    above = flow.parents.get(node)
+    while True:
+        if isinstance(above, (ast.Compare, ast.FormattedValue, ast.Expr, ast.If, ast.While, ast.Delete)):
+            return True
+        if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and node is above.right:
+            return asked.evaluator.value_of(above.left, frame).kind == "text"
+        if isinstance(above, ast.AugAssign):
+            return node is above.target
+        if isinstance(above, ast.Attribute):
+            call = flow.parents.get(above)
+            return above.attr in _FILLING and isinstance(call, ast.Call) and call.func is above
+        if isinstance(above, ast.Subscript):
+            if node is not above.value:
+                return False
+            if not isinstance(above.ctx, ast.Load):
+                return True
+        elif isinstance(above, ast.keyword):
+            pass
+        elif isinstance(above, ast.Call):
+            if _takes_numbers(asked, above, frame):
+                return True
+            if not (
+                isinstance(above.func, ast.Name) and above.func.id in _LIKE_ARGUMENTS and not above.keywords
+            ):
+                return False
+        elif isinstance(above, ast.Assign):
+            names = [one for one in above.targets if isinstance(one, ast.Name)]
+            computed = not isinstance(node, (ast.Name, ast.Subscript))
+            return (
+                computed
+                and len(names) == len(above.targets)
+                and all(_all_take(asked, one.id, store, seen) for one in names)
+            )
+        elif not isinstance(
+            above, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Dict)
+        ):
+            return False
+        node, above = above, flow.parents.get(above)
+
+
+def _takes_numbers(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    target = asked.evaluator.value_of(call.func, frame)
+    full = target.ref if target.kind == "library" and isinstance(target.ref, str) else ""
+    if full.startswith("torch"):
+        return False
+    return full.startswith(_NUMERIC) or last_name(call.func) in _SINKS
+
+
+def may_wait_on_host(asked: Asked, store: Store, owner: Owner | None) -> bool:
+    """Whether all that reads a local list ends on the host, or nobody reads it."""
+    name = _local(store, owner)
+    if name is None or store.way != "put":
+        return False
+    flow, own = store.frame.flow, store.frame.flow.statement_of(store.at)
+    uses = [one for one in flow.uses.get(name, ()) if isinstance(one, ast.Name)]
+    return all(flow.statement_of(one) is own or _ends_on_host(one, flow) for one in uses)
+
+
+def _ends_on_host(node: Any, flow: Flow) -> bool:
+    """Whether what is joined of something is copied to the host before anything else is done with it."""
+    above = flow.parents.get(node)
+    if isinstance(above, ast.Call) and last_name(above.func) in _JOINS and node in above.args:
+        node, above = above, flow.parents.get(above)
+    elif (isinstance(above, ast.Attribute) and above.attr in _FILLING) or (
+        isinstance(above, ast.Call) and last_name(above.func) == "len"
+    ):
+        return True
+    while (
+        isinstance(above, ast.Attribute)
+        and above.attr in ("detach", "float")
+        and isinstance(flow.parents.get(above), ast.Call)
+    ):
+        node = flow.parents[above]
+        above = flow.parents.get(node)
+    if isinstance(above, (ast.Return, ast.Tuple)):
+        return True
+    return isinstance(above, ast.Attribute) and above.attr in _TO_HOST
+
+
+def is_on_host(node: Any) -> bool:
+    """Whether an expression says that it gives a copy on the host."""
+    return any(
+        isinstance(one, ast.Call)
+        and (
+            last_name(one.func) in _TO_HOST
+            or any(isinstance(a, ast.Constant) and a.value == "cpu" for a in one.args)
+        )
+        for one in ast.walk(node)
+    )
+
+
+def are_joined(asked: Asked, holder: str) -> bool:
+    """Whether what is kept in a list is joined by torch somewhere in the file: then it is tensors."""
+    name = holder.rpartition(".")[2]
+    for function in (asked.file.body, *asked.file.functions):
+        flow = function.flow
+        for key, uses in flow.uses.items() if name in function.words else ():
+            for one in uses if key == holder or key.endswith(f".{name}") else ():
+                above = flow.parents.get(one)
+                if isinstance(above, ast.Call) and one in above.args and last_name(above.func) in _JOINS:
+                    return True
+    return False
