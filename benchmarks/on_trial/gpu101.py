@@ -715,6 +715,9 @@ def _of_state(
         return
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
+    over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
+    if store.way != "averaged" and not over_data and not _evaluates(asked, owner, origins):
+        yield left_open(Question.REPEATS, "whether its rounds are batches is not shown")
     if state.unseen and not _evaluates(asked, owner, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
