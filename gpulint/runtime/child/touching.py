@@ -18,7 +18,7 @@ from gpulint.runtime.record.result import StepKind
 # The operators of one step are followed, whose own take three times as long then, after so many steps of a loop: in training an odd
 # and an even one, because some do other things in turns.
 TRAINING, EVALUATION = (4, 9), (1,)
-LEAST = 64 * 1024  # bytes, or a hundredth of what is allocated, below which nothing is told
+LEAST = 64 * 1024  # bytes, or a hundredth of what the live tensors have, below which nothing is told
 
 GRAPHS = "a CUDA graph was replayed, and what it reads and writes cannot be seen"
 KERNELS = "what compiled code and kernels of Triton's touch is not seen: weights of the networks that ran were left out"
@@ -138,7 +138,7 @@ class Touching:
         tensors = tensors_of(alive, probe.key)
         flags = self._touched(list(tensors.values()))
         unused = {key for key, used in zip(tensors, flags or (), strict=False) if not used}
-        least = max(LEAST, probe.allocated() // 100)
+        least = max(LEAST, sum(one.size for one in alive.values()) // 100)
         if sum(alive[key].size for key in unused) < least:
             return
         found = idle(alive, unused, probe.key, session.frames, least)
