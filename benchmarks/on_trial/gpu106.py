@@ -236,6 +236,14 @@ def _of_dict(asked: Asked, store: Any, made: Value, kept: _Kept) -> Iterator[Ans
     key = _key(asked, store, kept)
     if not shared and key != "counted" and not (key and (kept.graphs or part)):
         yield refuted(Question.REPEATS, f"`{owner.key}` is its object's, and may have few keys")
+    uses = (
+        consumers(asked.evaluator, kept.node, kept.frame, "graph") if key != "asked" and kept.graphs else ()
+    )
+    through = next((one.node for one in uses if one.role in ("backward", "fed")), None)
+    if through is not None:
+        yield refuted(
+            Question.BACKWARD, "it is kept for a backward, or a forward, that goes through it", through
+        )
     if key == "counted" or (key == "asked" and (shared or not part)):
         yield proven(Question.REPEATS, "it is stored under each new key")
     else:
@@ -245,13 +253,14 @@ def _of_dict(asked: Asked, store: Any, made: Value, kept: _Kept) -> Iterator[Ans
 
 
 def _limited(function: Function, name: str) -> Any:
-    """What takes entries out of a dict of this name, or looks at how many there are, in the functions of its file."""
+    """What takes entries out of a dict of this name, or compares how many there are, in the functions of its file."""
     for one in (function.file.body, *function.file.functions):
         if name not in one.words:
             continue
         for call in [call for limit in ("len", "pop", "popitem") for call in one.flow.calls.get(limit, ())]:
             on = call.func.value if isinstance(call.func, ast.Attribute) else next(iter(call.args), call)
-            if (key_of(on) or "").rpartition(".")[2] == name:
+            compared = last_name(call.func) != "len" or isinstance(one.flow.parents.get(call), ast.Compare)
+            if compared and (key_of(on) or "").rpartition(".")[2] == name:
                 return call
         for node in one.flow.blocks:
             for target in node.targets if isinstance(node, ast.Delete) else ():
