@@ -227,6 +227,9 @@ def _of_dict(asked: Asked, store: Any, made: Value, kept: _Kept) -> Iterator[Ans
     owner = owner_of(asked.evaluator, store.target.value, kept.frame, store.statement)
     if owner.kind not in ("outer", "object"):
         yield refuted(Question.OUTLIVES, "it lives no longer than what calls")
+    whole = key_of(store.target.value)
+    if any(key_of(one) == whole for one in ast.walk(store.value)):
+        yield refuted(Question.MEANT, "it takes itself in: a total, or an average")
     gone = emptied(asked.evaluator, asked.multiplicity, owner)
     by = gone.by if gone is not None else _limited(kept.frame.function, owner.key.rpartition(".")[2])
     if by is not None:
