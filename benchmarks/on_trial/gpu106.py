@@ -2,7 +2,7 @@
 right about real code once in thirteen readings. It meets the plain forms, and leaves:
 
 - `setdefault` and `update`, dicts in dicts, dicts that a caller hands in, hooks, and caches that are objects of a class of their own.
-- Bounds, and what empties a dict of the module, where they stand in another file.
+- Bounds, and what empties a dict of the module, where they stand in another file; `del cache[key]` where nothing else bounds it.
 - `cachetools.cached` with anything but a display of an empty dict, `alru_cache`, and whatever decorators of the project memoise.
 - Objects that hold a network by way of another object, or by name alone, whose methods are memoised.
 - A graph that is kept in an object's dict under a counter, which GPU101 tells as well: one of the two has to give way.
@@ -11,8 +11,9 @@ right about real code once in thirteen readings. It meets the plain forms, and l
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules.gpu106_cached_tensor import CachedTensor
@@ -59,45 +60,31 @@ class CachedTensorOnTrial(CachedTensor):
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a cache is given: `runs` are the forwards behind it, `modes` what grad is where the graphs of `graphs` are made."""
+    """What a cache is given: `runs` are the forwards behind it, `graphs` what has a graph in it."""
 
     node: Any
     frame: Frame
     value: Value
     runs: list[Forward]
     graphs: list[Value]
-    modes: set[str]
 
 
 def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     """What an expression gives a cache, where that has a graph, or is a network's output on the device; None else."""
-    value = asked.evaluator.value_of(node, frame)
-    runs = list(_runs(asked, node, frame, set()))
-    graphs = [one for one in graph_in(asked.evaluator, value) if _calls_behind(one)]
-    modes = {grad_mode(asked.evaluator, *made).mode for one in graphs for made in _calls_behind(one)}
-    trained = not runs or any(frozen(asked.evaluator, one.network) is None for one in runs)
-    if graphs and trained and modes != {"off"}:
-        return _Kept(node, frame, value, runs, graphs, set(modes))
+    value, runs = asked.evaluator.value_of(node, frame), list(_runs(asked, node, frame, set()))
+    graphs = [one for one in graph_in(asked.evaluator, value) if _modes(asked, one) - {"off"}]
+    if graphs and not (runs and all(frozen(asked.evaluator, one.network) is not None for one in runs)):
+        return _Kept(node, frame, value, runs, graphs)
     parts = value.parts if value.kind == "tuple" and value.parts else (value,)
-    sizes = {one.size for one in parts if one.kind == "tensor" and one.device != "host"}
-    large = "batch" in sizes or (runs and "?" in sizes)
-    entry = value.kind == "unknown" and value.device != "host" and _is_entry(asked, node, frame)
-    return _Kept(node, frame, value, runs, [], set()) if large or entry else None
+    there = [one for one in parts if one.kind in ("tensor", "unknown") and one.device != "host"]
+    large = any(one.size == "batch" or (runs and one.size == "?" and one.kind == "tensor") for one in there)
+    return _Kept(node, frame, value, runs, []) if large else None
 
 
-def _is_entry(asked: Asked, node: Any, frame: Frame) -> bool:
-    """Whether an expression is an entry of what a network gives, also by way of names: `net(x)["boxes"]`."""
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    found = frame.flow.reaching(node) if isinstance(node, ast.Name) else ()
-    given = [one.value for one in found if one.kind == "assign" and one.value is not node]
-    if isinstance(node, ast.Call):
-        return forward_of(asked.evaluator, node, frame) is not None
-    return len(found) == 1 and any(_is_entry(asked, one, frame) for one in given)
-
-
-def _calls_behind(value: Value) -> list[Any]:
-    return [one for one in value.origins if isinstance(one[0], ast.Call) and one[1] is not None]
+def _modes(asked: Asked, value: Value) -> set[str]:
+    """What grad is where a graph is made; empty where nobody is seen to make one."""
+    made = [one for one in value.origins if isinstance(one[0], ast.Call) and one[1] is not None]
+    return {grad_mode(asked.evaluator, *one).mode for one in made}
 
 
 def _runs(asked: Asked, node: Any, frame: Frame, seen: set[Any]) -> Iterator[Forward]:
@@ -114,21 +101,22 @@ def _runs(asked: Asked, node: Any, frame: Frame, seen: set[Any]) -> Iterator[For
 
 def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
     """On what it stands that what is kept has a graph, or is on the device."""
-    if kept.graphs:
-        if kept.modes & {"mixed", "open"}:
+    surest = min(kept.graphs, key=lambda one: len(one.assumptions), default=None)
+    if surest is not None:
+        if _modes(asked, surest) & {"mixed", "open"}:
             yield left_open(Question.GRAD, "whether grad is on where it is made is not shown")
-        for one in min((one.assumptions for one in kept.graphs), key=len):
-            yield left_open(Question.GRAPH, one.clause)
-        yield proven(Question.GRAPH, "a network or a parameter makes it with grad enabled")
+        yield from (left_open(Question.GRAPH, one.clause) for one in surest.assumptions)
+        yield proven(Question.GRAPH, "it is made with grad enabled")
     places = [placed(asked.evaluator, one.expression, one.frame) for one in kept.runs]
     given = [asked.evaluator.value_of(x, one.frame).device for one in kept.runs for x in one.call.args]
+    hows = {one.how for one in places}
     if "cuda" in (kept.value.device, *given, *(one.device for one in places)):
         yield proven(Question.DEVICE, "it is made on the GPU")
-    elif places and all(one.device == "host" and one.how == "moved" for one in places):
+    elif hows == {"moved"} and all(one.device == "host" for one in places):
         yield refuted(Question.DEVICE, "it is computed on the host")
-    elif kept.graphs or any(one.how == "moved" for one in places):
+    elif kept.graphs or "moved" in hows:
         yield proven(Question.DEVICE, "nothing moves it to the host")
-    elif any(one.how == "made" for one in places):
+    elif "made" in hows:
         yield minor(Question.DEVICE, "nothing moves it to the host, nor is its network seen to go to a GPU")
     else:
         yield left_open(Question.DEVICE, "whether it is on a GPU is not shown")
@@ -140,30 +128,22 @@ def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
 
 def _memoised(asked: Asked, function: Function) -> Iterator[Claimed]:
     """The cache of a function: for what it gives, where nothing bounds it, and for a network among its arguments."""
-    around = function.cls.body if function.cls is not None else function.parent or function.file.body
-    for by in function.node.decorator_list:
-        func = by.func if isinstance(by, ast.Call) else by
-        if (
-            not function.parameters
-            or asked.evaluator.value_of(func, asked.root(around)).ref not in _MEMOISING
-        ):
+    around = asked.root(function.cls.body if function.cls else function.parent or function.file.body)
+    for by in function.node.decorator_list if function.parameters else ():
+        func, name = by.func if isinstance(by, ast.Call) else by, function.name
+        if asked.evaluator.value_of(func, around).ref not in _MEMOISING:
             continue
-        given = [one.value for one in function.flow.returns if one.value is not None]
-        found = [_kept(asked, one, asked.root(function)) for one in given if _is_unbounded(by)]
-        kept = next((one for one in found if one is not None), None)
-        if kept is not None and len(function.parameters) > function.takes_self:
+        given = [one.value for one in function.flow.returns if one.value is not None and _is_unbounded(by)]
+        found = [one for node in given if (one := _kept(asked, node, asked.root(function))) is not None]
+        if found and len(function.parameters) > function.takes_self:
             bound = proven(Question.OUTLIVES, "the cache has no bound, and lives as long as the process")
-            yield _claim(
-                asked, by, function.name, "argument", kept, until_refuted((bound, *_of_kept(asked, kept)))
-            )
-        holder = _network_given(asked, function)
-        if holder:
-            yield Claimed(
-                by,
-                function.name,
-                until_refuted(_of_network(asked, function, holder)),
-                _keeping(by, function, holder),
-            )
+            yield _claim(asked, by, name, "argument", found[0], (bound, *_of_kept(asked, found[0])))
+        if holder := _network_given(asked, function):
+            clause = f"whether the program is done with `{holder}` before it ends is not shown"
+            answers = (left_open(Question.OUTLIVES, clause), *reached(asked.evaluator, function))
+            text = f"the cache of `{name}` keeps `{holder}` alive, with the network that it is or holds"
+            why = "each argument of a cached call is kept as a key: cache by what names the network, or on the object"
+            yield Claimed(by, name, answers, partial(Report, by, text, why, _NETWORK, subject=name))
 
 
 def _is_unbounded(decorator: Any) -> bool:
@@ -185,20 +165,6 @@ def _network_given(asked: Asked, function: Function) -> str:
     return ""
 
 
-def _of_network(asked: Asked, function: Function, name: str) -> Iterator[Answer]:
-    yield proven(Question.SIZE, f"`{name}` is a network, or holds one")
-    yield left_open(
-        Question.OUTLIVES, f"whether the program is done with `{name}` before it ends is not shown"
-    )
-    yield from reached(asked.evaluator, function)
-
-
-def _keeping(at: Any, function: Function, name: str) -> Any:
-    message = f"the cache of `{function.name}` keeps `{name}` alive, with the network that it is or holds"
-    reason = "each argument of a cached call is kept as a key: keep the result on the object, or cache by what names the network"
-    return lambda: Report(at, message, reason, _NETWORK, subject=function.name)
-
-
 # -- dicts
 
 
@@ -206,16 +172,17 @@ def _stored(asked: Asked, function: Function) -> Iterator[Claimed]:
     """What a dict of the module, of a class or of an object is given under keys that the code computes."""
     frame = asked.root(function)
     for store in function.flow.stores:
-        container, statement = store.target.value, store.statement
-        if store.path or isinstance(store.target.slice, ast.Constant) or key_of(container) is None:
+        whole = key_of(store.target.value)
+        if store.path or isinstance(store.target.slice, ast.Constant) or whole is None:
             continue
-        made = asked.evaluator.value_of(container, frame)
+        if any(key_of(one) == whole for one in ast.walk(store.value)):
+            continue  # it takes itself in: a total, or an average
+        made = asked.evaluator.value_of(store.target.value, frame)
         if made.kind != "dict" or not made.origins or not all(_is_empty(node) for node, _ in made.origins):
             continue
         kept = _kept(asked, store.value, frame)
-        if kept is not None and not asked.evaluator.is_dead(statement, frame):
-            answers = until_refuted(_of_dict(asked, store, made, kept))
-            yield _claim(asked, statement, ast.unparse(container), "key", kept, answers)
+        if kept is not None and not asked.evaluator.is_dead(store.statement, frame):
+            yield _claim(asked, store.statement, whole, "key", kept, _of_dict(asked, store, made, kept))
 
 
 def _is_empty(made: Any) -> bool:
@@ -227,9 +194,6 @@ def _of_dict(asked: Asked, store: Any, made: Value, kept: _Kept) -> Iterator[Ans
     owner = owner_of(asked.evaluator, store.target.value, kept.frame, store.statement)
     if owner.kind not in ("outer", "object"):
         yield refuted(Question.OUTLIVES, "it lives no longer than what calls")
-    whole = key_of(store.target.value)
-    if any(key_of(one) == whole for one in ast.walk(store.value)):
-        yield refuted(Question.MEANT, "it takes itself in: a total, or an average")
     gone = emptied(asked.evaluator, asked.multiplicity, owner)
     by = gone.by if gone is not None else _limited(kept.frame.function, owner.key.rpartition(".")[2])
     if by is not None:
@@ -239,14 +203,10 @@ def _of_dict(asked: Asked, store: Any, made: Value, kept: _Kept) -> Iterator[Ans
     key = _key(asked, store, kept)
     if not shared and key != "counted" and not (key and (kept.graphs or part)):
         yield refuted(Question.REPEATS, f"`{owner.key}` is its object's, and may have few keys")
-    uses = (
-        consumers(asked.evaluator, kept.node, kept.frame, "graph") if key != "asked" and kept.graphs else ()
-    )
-    through = next((one.node for one in uses if one.role in ("backward", "fed")), None)
-    if through is not None:
-        yield refuted(
-            Question.BACKWARD, "it is kept for a backward, or a forward, that goes through it", through
-        )
+    with_graph = kept.graphs and key != "asked"
+    uses = consumers(asked.evaluator, kept.node, kept.frame, "graph") if with_graph else ()
+    if any(one.role in ("backward", "fed") for one in uses):
+        yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
     if key == "counted" or (key == "asked" and (shared or not part)):
         yield proven(Question.REPEATS, "it is stored under each new key")
     else:
@@ -258,20 +218,12 @@ def _of_dict(asked: Asked, store: Any, made: Value, kept: _Kept) -> Iterator[Ans
 def _limited(function: Function, name: str) -> Any:
     """What takes entries out of a dict of this name, or compares how many there are, in the functions of its file."""
     for one in (function.file.body, *function.file.functions):
-        if name not in one.words:
-            continue
-        for call in [call for limit in ("len", "pop", "popitem") for call in one.flow.calls.get(limit, ())]:
+        calls = [call for limit in ("len", "pop", "popitem") for call in one.flow.calls.get(limit, ())]
+        for call in calls if name in one.words else ():
             on = call.func.value if isinstance(call.func, ast.Attribute) else next(iter(call.args), call)
             compared = last_name(call.func) != "len" or isinstance(one.flow.parents.get(call), ast.Compare)
             if compared and (key_of(on) or "").rpartition(".")[2] == name:
                 return call
-        for node in one.flow.blocks:
-            for target in node.targets if isinstance(node, ast.Delete) else ():
-                if (
-                    isinstance(target, ast.Subscript)
-                    and (key_of(target.value) or "").rpartition(".")[2] == name
-                ):
-                    return node
     return None
 
 
@@ -285,52 +237,47 @@ def _key(asked: Asked, store: Any, kept: _Kept) -> str:
         if looks or (isinstance(above, ast.Attribute) and above.attr == "get"):
             return "asked"
     for node in ast.walk(store.target.slice):
-        key = key_of(node) or ""
-        for one in flow.reaching(node) if isinstance(node, ast.Name) else flow.definitions.get(key, ()):
+        kinds = flow.definitions.get(key_of(node) or "", ()) if isinstance(node, ast.Attribute) else ()
+        for one in flow.reaching(node) if isinstance(node, ast.Name) else kinds:
             if one.kind == "augmented" or (one.kind == "loop" and _counts_steps(asked, one, store, kept)):
                 return "counted"
             run = one.value.args if isinstance(one.value, ast.Call) else [one.value]
             index = isinstance(one.value, ast.Call) and len(run) == 1 and one.path[:1] == (0,)
-            names = [name for name in run if isinstance(name, ast.Name) and one.kind == "loop" and not index]
-            if any(given.kind == "parameter" for name in names for given in flow.reaching(name)):
-                found = "named"
+            names = run if one.kind == "loop" and not index else ()
+            given = [each for name in names if isinstance(name, ast.Name) for each in flow.reaching(name)]
+            found = "named" if any(each.kind == "parameter" for each in given) else found
     return found
 
 
 def _counts_steps(asked: Asked, one: Any, store: Any, kept: _Kept) -> bool:
     """Whether a loop counts rounds that each run the same network."""
-    calls = [call for call in ast.walk(one.value) if isinstance(call, ast.Call)]
-    loops = kept.frame.flow.loops(store.statement)
-    if (
-        not {last_name(call.func) for call in calls} & {"range", "trange", "count"}
-        or one.statement not in loops
-    ):
+    called = {last_name(call.func) for call in ast.walk(one.value) if isinstance(call, ast.Call)}
+    inside = one.statement in kept.frame.flow.loops(store.statement)
+    if not inside or not called & {"range", "trange", "count"}:
         return False
     chosen = {key_of(name) for run in kept.runs for name in ast.walk(run.expression)}
-    return one.key not in chosen and asked.multiplicity.of_loop(
-        one.statement, kept.frame, store.statement
-    ) in (
-        "train",
-        "forward",
-    )
+    rate = asked.multiplicity.of_loop(one.statement, kept.frame, store.statement)
+    return one.key not in chosen and rate in ("train", "forward")
 
 
 # -- reports
 
 
-def _claim(asked: Asked, at: Any, name: str, what: str, kept: _Kept, answers: tuple[Answer, ...]) -> Claimed:
+def _claim(asked: Asked, at: Any, name: str, what: str, kept: _Kept, answers: Iterable[Answer]) -> Claimed:
+    given = until_refuted(answers)
     holder = f"the cache of `{name}`" if what == "argument" else f"`{name}`"
     how = "together with its autograd graph" if kept.graphs else "on the device"
-    report = Report(
+    report = partial(
+        Report,
         at,
         f"{holder} keeps a network's output for every new {what}, {how}",
-        "it has no bound, nothing empties it, and it lives as long as the process or its object",
+        "it has no bound, and nothing empties it",
         _GRAPH if kept.graphs else _BYTES,
-        Severity.ERROR if kept.graphs and not doubts_of(answers) else Severity.WARNING,
-        (lambda: _repair(asked, kept, name)) if what == "key" else None,
+        Severity.ERROR if kept.graphs and not doubts_of(given) else Severity.WARNING,
+        partial(_repair, asked, kept, name) if what == "key" else None,
         subject=name,
     )
-    return Claimed(at, name, answers, lambda: report)
+    return Claimed(at, name, given, report)
 
 
 def _repair(asked: Asked, kept: _Kept, name: str) -> Repair | None:
