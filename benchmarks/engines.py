@@ -109,7 +109,7 @@ def count(rules: RuleSet, shown: str) -> list[str]:
             asked[next(code for code in demand.codes if code in codes), which] += 1
         for line in shortfalls(case, codes):
             _, what, code = line.rsplit(" ", 2)
-            short[code.partition("|")[0], which, what] += 1
+            short[next(one for one in code.split("|") if one in codes), which, what] += 1
             lines += [line] if which == shown else []
     head = [f"{'rule':8}{'half':>5}{'asked':>7}{'met':>7}{'share':>7}{'false':>7}"]
     for code in sorted(codes):

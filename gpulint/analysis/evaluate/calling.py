@@ -334,6 +334,9 @@ class Calling:
                 return None  # an attribute that is called
             if name.startswith(("save", "log", "set_", "load", "add_", "get_", "init")):
                 return UNKNOWN
+            made = self.made_by(base)
+            if made is not None and made.does == "encodes":
+                return self._encoded(node, frame)
             return self.forward(base.but(ref=None), node, frame)
         if row.gives == "forward":
             return self.forward(base, node, frame)
@@ -350,6 +353,13 @@ class Calling:
                 else found
             )
         return NONE if row.gives == "none" else Value("handle")
+
+    def _encoded(self, node: ast.Call, frame: Frame) -> Value:
+        """What an encoder of a library gives, without a graph: an array, unless a tensor is asked for."""
+        wanted = keyword(node, "convert_to_tensor")
+        if wanted is not None and self._evaluator.value_of(wanted, frame).const is True:
+            return Value("tensor", size="batch")
+        return Value("array", device="host")
 
     # -- libraries
 
@@ -572,7 +582,7 @@ class Calling:
         return Value("module", origins=whole.origins) if whole.kind == "module" else UNKNOWN
 
     def _gives_unknown(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return UNKNOWN
+        return Value("unknown", origins=frozenset({(node, frame)}))
 
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""

@@ -603,6 +603,8 @@ class Evaluator:
         return UNKNOWN.but(
             graph=value.graph if value.graph is Graph.MAY else Graph.NONE,
             origins=value.origins if value.graph else frozenset(),
+            device=value.device,
+            size=value.size,
         ).assuming(*value.assumptions)
 
     def _part(self, parts: tuple[Any, ...], index: Any) -> Value:
@@ -787,7 +789,7 @@ def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Va
 def _entry(value: Value, node: Any) -> Value:
     """What stands under a text in what a network gives: it may be of any kind."""
     if value.graph is Graph.NONE:
-        return UNKNOWN
+        return UNKNOWN.but(device=value.device, size=value.size)
     guess = Assumption("what the entry is, the code does not show", node)
     return Value("unknown", graph=Graph.MAY, origins=value.origins, assumptions=value.assumptions).assuming(
         guess

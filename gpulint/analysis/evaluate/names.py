@@ -232,6 +232,8 @@ class Names:
         found = join(values) if values else UNKNOWN
         if declared.is_known and self._is_unseen(found):
             found = declared
+        elif found.assumptions and found.kind == declared.kind:
+            found = found.but(assumptions=())  # declared, whatever the callers' names for it say
         if self._is_unseen(found) or (found.kind in ("none", "number", "text") and not values):
             found = self._by_role(definition, frame, found)
         if not found.origins and found.kind in ("module", "list", "dict", "object", "optimizer", "unknown"):

@@ -11,7 +11,7 @@ A row of a data file says it of several names at once::
 Columns: `graph`: `keeps` it (a result that gradients flow through), `cuts` it, or gives what has `none`; `gives`: the kind of the
 result, `receiver` where it is the same object, `argument` where it is the first argument; `view`: the result shares its storage;
 `reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result; `does`: the event that it is, `takes form` where the argument
-gives no more than its shape or type;
+gives no more than its shape or type, `encodes` of a constructor where the methods of what it makes give arrays without a graph;
 `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `mode` of a context: what it does to grad, and of a
 method of `hooks.CLASS`, which a framework calls: what grad is by then; `why`: a word for people who read the table.
 """

@@ -86,14 +86,18 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
             continue  # in some cases only
         assert use.row is not None
         return Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node)
-    if isinstance(node, ast.Call) and where is not None and _stays_where_made(evaluator, node, where):
-        return Placed("host", "made", node)
+    if isinstance(node, ast.Call) and where is not None:
+        device = keyword(node, "device")
+        if device is not None:
+            return Placed(evaluator.calling.device_of(device, where), "moved", node)
+        if _stays_where_made(evaluator, node, where):
+            return Placed("host", "made", node)
     return Placed("?", "given")
 
 
 def _stays_where_made(evaluator: Evaluator, node: ast.Call, frame: Frame) -> bool:
     """Whether what makes a network is seen, and is given nothing that speaks of a device."""
-    if keyword(node, "device") is not None or keyword(node, "device_map") is not None:
+    if keyword(node, "device_map") is not None:
         return False
     made = evaluator.value_of(node.func, frame)
     if made.kind == "library" and isinstance(made.ref, str):
