@@ -1,15 +1,13 @@
 """GPU101, with GPU104 and GPU107, as they would ask the engine, from what is stored, and why they do not take the old rules' place yet.
 
 The three are one query: GPU104 is told where another file keeps the value, GPU107 where what keeps it is an average that takes itself in.
-They lack what they say, their costs, their severities and their fixes; and of other people's programs they take twice as long as the
-old rules, for the callers of whatever has parameters. What they get wrong:
+Of other people's defects they tell fewer than the old rules. What they get wrong:
 
-- One entry of several figures that a function of another file flattens, or that is chosen before its dict is kept.
+- Where a class says by `__add__` what an operator does, the sum is not followed.
 - What others hand over to be kept, where those in sight hand over numbers; objects that nothing gives a type, whose `append` sends.
 - Attributes that anything but a forward keeps until the next call; phases by `self.training`; grad that a constructor switches.
-- Averages of weights that are copied into parameters, or go by another name; losses that are smoothed in a local name.
-- Parts of one step whose callers only try it out, or run it for each step; one of several outputs, which may have no graph.
-- Slots of slots: a tensor that is written into has the graph of what is written. A loss of one layer is weighed whatever made it.
+- Steps that are run for each piece of a batch, by a count that somebody else gives.
+- One of several outputs, which may have no graph. A loss of one layer is weighed whatever made it.
 """
 
 from __future__ import annotations
@@ -335,7 +333,9 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
     if any(one.role in ("backward", "fed") for one in uses):
         yield refuted(Question.BACKWARD, "a backward goes through the entry")
-    puts = [one for one in uses if _is_put_by(one) and one.frame.function is not function and _stays(asked, one)]
+    puts = [
+        one for one in uses if _is_put_by(one) and one.frame.function is not function and _stays(asked, one)
+    ]
     if any(asked.is_here(one.frame) for one in puts):
         yield refuted(Question.OUTLIVES, "whoever gets it is in sight: what it is put into is told there")
     away = puts or [
@@ -343,7 +343,11 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
         for one in uses
         if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
         or (one.role == "given" and (one.path or _is_dropped(one)))
-        or (one.role == "stored" and one.frame.function is not function and isinstance(one.node, ast.Attribute))
+        or (
+            one.role == "stored"
+            and one.frame.function is not function
+            and isinstance(one.node, ast.Attribute)
+        )
     ]
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
@@ -470,7 +474,9 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     if added and asked.evaluator.grad_is_off(store.at, store.frame):
         return None  # a sum without grad has no graph
     value = asked.evaluator.value_of(store.value, store.frame)
-    found = graph_in(asked.evaluator, asked.evaluator.element(value) if store.elements else value, added=added)
+    found = graph_in(
+        asked.evaluator, asked.evaluator.element(value) if store.elements else value, added=added
+    )
     found = tuple(
         one
         for one in found
@@ -481,7 +487,11 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
     is_forward = function.cls is not None and function.name == "forward"
-    if function not in made_in and not is_forward and (made_in & callers or _is_given(asked, store, store.frame)):
+    if (
+        function not in made_in
+        and not is_forward
+        and (made_in & callers or _is_given(asked, store, store.frame))
+    ):
         return None  # told where it comes from
     if store.frame.caller is not None and not any(
         _is_of_caller(frame, store.frame) for one in found for _, frame in one.origins
@@ -510,7 +520,8 @@ def _is_given(asked: Asked, store: Store, frame: Frame) -> bool:
     names = [one for one in ast.walk(store.value) if isinstance(one, ast.Name) and one in flow.parents]
     return any(
         graph_in(asked.evaluator, asked.evaluator.value_of(one, frame))
-        and found.kind == "parameter" and found.key != frame.function.self_name
+        and found.kind == "parameter"
+        and found.key != frame.function.self_name
         for one in names
         for found in flow.reaching(one)
     )
@@ -789,7 +800,9 @@ def _counts_parts(one: Round) -> bool:
     for node in stack:  # grows while it is gone through
         if isinstance(node, ast.Name) and len(stack) < _FEW_LAYERS:
             stack += [found.value for found in flow.reaching(node) if found.kind == "assign"]
-        elif any(isinstance(part, ast.Attribute) and part.attr in ("shape", "size") for part in ast.walk(node)):
+        elif any(
+            isinstance(part, ast.Attribute) and part.attr in ("shape", "size") for part in ast.walk(node)
+        ):
             return True
     return False
 

@@ -66,7 +66,8 @@ def graph_state(
     layers = [one for one in held if one.row is not None and one.row.gives == "module"]
     if layers:
         return GraphState("none", layers[0])
-    if arrays:
+    # what a backward goes through has a graph, whatever fails later
+    if arrays and not inside and not direct:
         return GraphState("none", arrays[0])
     if fed:
         return GraphState("fed", fed[0])
@@ -98,7 +99,9 @@ def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
     """The backwards through what made a value: through the forwards behind it, or through what its name was given."""
     made = [one for one in evaluator.value_of(store.value, store.frame).origins if one[1] is not None]
     if isinstance(store.value, ast.Name):
-        made += [(one.value, store.frame) for one in store.frame.flow.reaching(store.value) if one.kind == "assign"]
+        made += [
+            (one.value, store.frame) for one in store.frame.flow.reaching(store.value) if one.kind == "assign"
+        ]
     calls = [one for one in made if isinstance(one[0], ast.AST) and not isinstance(one[0], ast.arg)]
     return [use for node, frame in calls for use in backwards(evaluator, node, frame)]
 

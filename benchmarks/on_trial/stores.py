@@ -777,7 +777,11 @@ def _alias_of(node: Any, flow: Any) -> str | None:
 def begins(statement: Any, key: str, frame: Frame) -> bool:
     """Whether a statement only gives a key its first value: `if self.mean is None: self.mean = x`, or beside `if self.mean:`."""
     for test, wanted in frame.flow.conditions(statement):
-        if isinstance(test, ast.Compare) and key_of(test.left) == key and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        if (
+            isinstance(test, ast.Compare)
+            and key_of(test.left) == key
+            and isinstance(test.ops[0], (ast.Is, ast.IsNot))
+        ):
             if wanted is isinstance(test.ops[0], ast.Is):
                 return True
         asked = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
