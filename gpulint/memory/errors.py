@@ -113,9 +113,13 @@ def forget_errors() -> int:
 def _forget_debugger(debugger: Any) -> None:
     """IPython makes its debugger once, and one that was left still refers to frames of the error that it looked at."""
     known = getattr(debugger, "__dict__", {})
+    looked_at = [one for one, _ in known.get("stack") or ()]
     for name, value in list(known.items()):
         if isinstance(value, (FrameType, TracebackType)):
             setattr(debugger, name, None)
+            looked_at += [value] if isinstance(value, FrameType) else []
+    for frame in looked_at:  # since Python 3.12 each module has the frame of its own that was looked at last
+        frame.f_globals.get("__pdb_convenience_variables", {}).clear()
     for name, empty in (("stack", []), ("curframe_locals", {}), ("tb_lineno", {})):
         if known.get(name):
             setattr(debugger, name, empty)
