@@ -138,7 +138,7 @@ class Touching:
         tensors = tensors_of(alive, probe.key)
         flags = self._touched(list(tensors.values()))
         unused = {key for key, used in zip(tensors, flags or (), strict=False) if not used}
-        least = max(LEAST, sum(one.size for one in alive.values()) // 100)
+        least = max(LEAST, sum(alive[key].size for key in tensors) // 100)
         if sum(alive[key].size for key in unused) < least:
             return
         found = idle(alive, unused, probe.key, session.frames, least)
