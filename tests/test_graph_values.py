@@ -354,3 +354,43 @@ def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> N
     call, frame = call_of(file, evaluator, "see")
     steps = Steps(evaluator)
     assert [one.rate for one in Multiplicity(evaluator, steps).of(call, frame)] == ["step"]
+
+
+@pytest.mark.parametrize(("part", "doubts"), [("first, _", 0), ("_, first", 1)])
+def test_of_several_outputs_that_nobody_sees_the_first_has_a_graph(part: str, doubts: int) -> None:
+    value = seen(f"def f(model: nn.Module, x):\n    {part} = model(x)\n    see(first)\n")
+    assert value.graph is Graph.LIVE
+    assert len(value.assumptions) == doubts
+
+
+def test_an_entry_under_a_key_that_is_not_known_is_any_of_the_values() -> None:
+    value = seen(within('kept = {"loss": net(x), "size": 3}\nfor key in kept:\n    see(kept[key])'))
+    assert (value.kind, value.graph) == ("tensor", Graph.LIVE)
+
+
+def test_what_is_differentiated_by_a_function_of_its_own_has_a_graph() -> None:
+    text = "from torch.autograd import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e, x)\n"
+    assert seen(text).graph is Graph.LIVE
+    text = "from torch.func import grad\ndef f(energy, x):\n    e = energy(x)\n    see(e)\n    return grad(e)(x)\n"
+    assert seen(text).graph is Graph.NONE
+
+
+def test_what_an_object_holds_is_given_to_the_operator_of_its_class() -> None:
+    text = """
+class Figures(dict):
+    def __add__(self, other):
+        return Figures()
+
+def f(x, total):
+    figures = Figures()
+    figures["loss"] = net(x)
+    return total + figures
+"""
+    assert "given" in roles_of(text)
+
+
+def test_collectives_cut_the_graph() -> None:
+    roles = roles_of(
+        "import torch.distributed as dist\ndef f(x):\n    loss = net(x)\n    dist.all_reduce(loss)\n"
+    )
+    assert roles == {"cuts"}
