@@ -561,9 +561,8 @@ class Evaluator:
             known = self.value_of(node.slice, frame).const if not isinstance(node.slice, ast.Tuple) else UNSET
             index = known if isinstance(known, (int, str)) else None
         found = self.element(base, index)
-        if (
-            base.kind == "dict" and base.parts and index is None
-        ):  # under whatever key; which class, nobody can say
+        if base.kind == "dict" and base.parts and index is None:
+            # under whatever key: what has a graph; which class or function it is, nobody can say
             any_of = join((*(one for _, one in base.parts), self.element(base.but(parts=None))))
             found = any_of if any_of.graph else found
         if isinstance(index, str) and base.kind == "tensor":
