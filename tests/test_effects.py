@@ -44,6 +44,25 @@ def main(where, other):
     assert (found.device, found.how) == (device, how)
 
 
+def test_a_network_is_where_it_is_made_and_an_encoder_gives_arrays() -> None:
+    file, evaluator = engine("""
+from torch import nn
+from sentence_transformers import SentenceTransformer
+def main(texts):
+    net = nn.Linear(2, 2, device="cuda")
+    look(net)
+    encoder = SentenceTransformer("small")
+    see(encoder.encode(texts), encoder.encode(texts, convert_to_tensor=True))
+""")
+    (main,) = file.functions
+    root = evaluator.root(main)
+    assert placed(evaluator, main.flow.calls["look"][0].args[0], root).device == "cuda"
+    assert [evaluator.value_of(one, root).kind for one in main.flow.calls["see"][0].args] == [
+        "array",
+        "tensor",
+    ]
+
+
 def test_a_part_of_a_network_is_where_the_whole_is() -> None:
     file, evaluator = engine("""
         from torch import nn

@@ -353,3 +353,31 @@ def test_method_that_guards_itself(tmp_path: Path, files: dict[str, str], expect
     """The class of the network is out of sight, so that what its method does is a doubt; the project has methods of that name."""
     assert codes(tmp_path, "encoding", encoding=ENCODING, **files) == []
     assert set(codes(tmp_path, "encoding", DOUBTS)) >= set(expected)
+
+
+JUDGE = """
+import torch
+from torchvision.models import resnet50
+
+class Judge:
+    def __init__(self):
+        self.net = resnet50().cuda()
+
+    def score(self, loader):
+        self.net.eval()
+        right = 0
+        for images, labels in loader:
+            right += (self.net(images.cuda()).argmax(1) == labels.cuda()).sum().item()
+        return right
+"""
+
+
+@pytest.mark.parametrize(
+    ("exports", "expected"), [("", []), ("from .judge import Judge", ["GPU201"])], ids=["kept", "exported"]
+)
+def test_method_of_a_class_that_a_package_exports(tmp_path: Path, exports: str, expected: list[str]) -> None:
+    """Nothing in the program calls it; whoever is given the class may."""
+    (tmp_path / "pyproject.toml").write_text("")
+    files = {"__init__": exports, "run": "if __name__ == '__main__':\n    print(1)\n"}
+    assert codes(tmp_path, "judge", judge=JUDGE, **files) == expected
+    assert codes(tmp_path, "judge", DOUBTS, judge=JUDGE, **files) == ["GPU201"]
