@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,7 @@ def _last_of_each(found: Iterable[Copy]) -> list[Copy]:
 
 def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     """On what it stands that a copy waits on the GPU for nothing, the cheap questions first."""
-    yield from _lasts(copy, what)
+    yield from _lasts(asked, copy, what)
     in_list = what.many and any(_container(one) == "list" for one in what.kept)
     if what.read is not None and not in_list:
         yield refuted(Question.READS, "it is computed with, changed or run", what.read.node)
@@ -163,7 +164,7 @@ def _of_network(copy: Copy, what: Fate) -> Iterator[Answer]:
         yield proven(Question.READS, "nobody runs it, saves it or puts it back")
 
 
-def _lasts(copy: Copy, what: Fate) -> Iterator[Answer]:
+def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     """Whether a copy outlives the statement, and the step, that makes it."""
     flow = copy.frame.flow
     statement = flow.statement_of(copy.node)
@@ -179,7 +180,7 @@ def _lasts(copy: Copy, what: Fate) -> Iterator[Answer]:
     if not what.kept and what.uses and len(own) == len(what.uses) and what.returned is None:
         last = max(flow.order.get(flow.statement_of(one.node), 0) for one in own)
         together = all(flow.blocks[flow.statement_of(one.node)] is block for one in own)
-        if together and not _works_between(flow, statement, last):
+        if together and not _works_between(asked, copy, last):
             yield refuted(Question.OUTLIVES, "it is used right after, and waits for nothing")
         if together and what.deleted is not None and block.is_rounds:
             yield left_open(
@@ -197,16 +198,31 @@ def _container(use: Use) -> str:
     return getattr(owner[1], "kind", "") if isinstance(owner, tuple) else ""
 
 
-def _works_between(flow: Flow, statement: Any, last: int) -> bool:
+def _works_between(asked: Asked, copy: Copy, last: int) -> bool:
     """Whether anything is called between a copy and its last use that may be a step."""
-    first = flow.order[statement]
-    for name, calls in flow.calls.items():
-        if name in ("load_state_dict", "save", "print", "append", "state_dict", "deepcopy"):
-            continue
-        for call in calls:
-            if first < flow.order.get(flow.statement_of(call), 0) < last:
-                return True
-    return False
+    flow = copy.frame.flow
+    first = flow.order[flow.statement_of(copy.node)]
+    return any(
+        _may_train(asked, call, copy)
+        for calls in flow.calls.values()
+        for call in calls
+        if first < flow.order.get(flow.statement_of(call), 0) < last
+    )
+
+
+def _may_train(asked: Asked, call: ast.Call, copy: Copy) -> bool:
+    """Whether a call may take a step: any but those of Python itself, of libraries that are described, and of methods that are."""
+    table, func = asked.evaluator.table, call.func
+    target = asked.evaluator.value_of(func, copy.frame)
+    if target.kind == "library":
+        return not hasattr(builtins, target.ref) and table.function(target.ref) is None
+    if not isinstance(func, ast.Attribute):
+        return True
+    kind = asked.evaluator.value_of(func.value, copy.frame).kind
+    if key_of(func.value) == key_of(copy.source):
+        kind = "module"
+    row = table.own(kind, func.attr) or table.own("tensor", func.attr)
+    return row is None or row.does in ("step", "backward")
 
 
 def _after_training(flow: Flow, statement: Any) -> bool:
@@ -264,8 +280,8 @@ def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         yield refuted(Question.READS, "it is not put back into the network that it is of")
     if back[0].frame.function is copy.frame.function and not flow.loops(copy.node):
         order = flow.order.get(flow.statement_of(back[0].node), 0)
-        if not _works_between(flow, statement, order) and order == flow.order[statement] + 1:
-            yield refuted(Question.OUTLIVES, "it is put back at once")
+        if not _works_between(asked, copy, order):
+            yield refuted(Question.OUTLIVES, "nothing trains before it is put back")
     yield proven(
         Question.READS,
         "it is put back into the very network whose weights it shows",

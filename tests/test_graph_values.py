@@ -394,3 +394,17 @@ def test_collectives_cut_the_graph() -> None:
         "import torch.distributed as dist\ndef f(x):\n    loss = net(x)\n    dist.all_reduce(loss)\n"
     )
     assert roles == {"cuts"}
+
+
+@pytest.mark.parametrize(
+    ("made", "graph"),
+    [
+        ("net(x).sort()", Graph.NONE),
+        ("torch.sort(net(x), descending=True)", Graph.NONE),
+        ("net(x).max(1)", Graph.NONE),
+        ("net(x).max()", Graph.LIVE),
+        ("net(x).chunk(2)", Graph.LIVE),
+    ],
+)
+def test_indices_have_no_graph(made: str, graph: Graph) -> None:
+    assert seen(within(f"see({made}[1])")).graph is graph

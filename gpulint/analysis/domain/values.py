@@ -107,6 +107,8 @@ def _joined(a: Value, b: Value) -> Value:
     same = a.kind == b.kind
     if second.kind == "none":
         return first if first.const is UNSET else first.but(const=UNSET)
+    if same and a.kind == "context" and a.ref != b.ref:
+        return Value("context", ref="argument")  # it depends on the way which of them is entered
     parts = first.parts
     if same and a.parts != b.parts:
         parts = _joined_parts(a, b)

@@ -267,7 +267,7 @@ class Calling:
         found = Value(
             "tensor", graph=graph, device=device, size=size, origins=origins, assumptions=base.assumptions
         )
-        if row.gives == "pair" and gives_pair(self._evaluator, node, frame, is_method):
+        if gives_pair(self._evaluator, row, node, frame, is_method):
             return Value(
                 "tuple", parts=(found, found.but(graph=Graph.NONE, origins=frozenset())), graph=graph
             )
@@ -406,7 +406,7 @@ class Calling:
         return self.device_of(where, frame) if where is not None else "?"
 
     def _gives_tensor(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        if row.graph != "keeps" or row.gives == "pair":
+        if row.graph != "keeps" or row.gives.startswith("pair"):
             return self._transferred(row, base.but(kind="tensor"), node, frame, False)
         first = self._evaluator.value_of(node.args[0], frame) if node.args else base
         inner = self._evaluator.element(first) if first.kind in ("list", "tuple") else first
@@ -699,11 +699,13 @@ def _arguments(node: ast.Call) -> Iterator[Any]:
         yield named.value
 
 
-def gives_pair(evaluator: Evaluating, node: ast.Call, frame: Frame, is_method: bool) -> bool:
-    """Whether `x.max(1)` or `torch.max(x, 1)` gives values and indices, as with a dimension, and not one tensor, as of all values or
-    of two tensors element by element."""
+def gives_pair(evaluator: Evaluating, row: Row, node: ast.Call, frame: Frame, is_method: bool) -> bool:
+    """Whether a call gives values and indices: `x.sort()` does, `x.max(1)` or `torch.max(x, 1)` with a dimension, and not of all values
+    or of two tensors element by element."""
+    if row.gives != "pair or one":
+        return row.gives == "pair"
     if not is_method and (not node.args or len(node.args) == 1):
-        return any(one.arg in ("dim", "k") for one in node.keywords)
+        return any(one.arg == "dim" for one in node.keywords)
     where = argument(node, 0 if is_method else 1, "dim")
     if where is None:
         return bool(node.keywords)
@@ -738,6 +740,7 @@ def _spelled(node: Any) -> str:
 _GIVES: dict[str, Any] = {
     "tensor": Calling._gives_tensor,
     "pair": Calling._gives_tensor,
+    "pair or one": Calling._gives_tensor,
     "fresh": Calling._gives_fresh,
     "parameter": Calling._gives_parameter,
     "gradients": Calling._gives_gradients,

@@ -331,12 +331,17 @@ class _Worklist:
         elif isinstance(above.slice, ast.Slice):
             self.push(above, frame, path)
         elif not path:
-            if self.track != "object":
+            if self.track != "object" or self._holds_what_it_makes(node, above, frame):
                 self.push(above, frame, path)
             else:
                 self.use("attribute", above, frame, path, "item")
         elif path[0] in (PARAMETERS,) or _matches(path[0], constant_index(above.slice)):
             self.push(above, frame, path[1:] if path[0] != PARAMETERS else path)
+
+    def _holds_what_it_makes(self, node: Any, above: ast.Subscript, frame: Frame) -> bool:
+        """Whether a network is what a call gives along with others, and is known by that call: `clip.load(name)[0]`."""
+        kinds = (self.evaluator.value_of(node, frame).kind, self.evaluator.value_of(above, frame).kind)
+        return kinds == ("tuple", "module")
 
     def of_lambda(self, node: Any, above: ast.Lambda, frame: Frame, path: tuple[Any, ...]) -> None:
         """What a lambda gives: to whoever is given the lambda."""
@@ -689,7 +694,7 @@ class _Worklist:
             self.use("cuts", call, frame, path, name, row=row)
         elif row.graph == "none":
             self.use("reads" if row.gives == "number" else "given", call, frame, path, name, row=row)
-        elif row.gives == "pair" and gives_pair(self.evaluator, call, frame, "." not in name):
+        elif gives_pair(self.evaluator, row, call, frame, "." not in name):
             self.push(call, frame, (0,))
             self.use("cuts", call, frame, path, name, row=row)
         else:

@@ -1,5 +1,7 @@
-"""Entries replaced before they are loaded; a network moved in between, which keeps the old tensors; a new network."""
+"""Entries replaced before they are loaded; a network moved in between, which keeps the old tensors; a new network; nothing that trains in
+between."""
 
+import torch
 from torch import nn
 
 
@@ -27,3 +29,11 @@ class Renewed:
 
     def restore(self):
         self.net.load_state_dict(self.weights)
+
+
+def with_another_head(net, width):
+    state = net.body.state_dict()
+    net.head = nn.Linear(net.head.weight.size(1), width)
+    with torch.no_grad():
+        net.head.weight.fill_(0.0)
+    net.body.load_state_dict(state)
