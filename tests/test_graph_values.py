@@ -408,3 +408,24 @@ def test_collectives_cut_the_graph() -> None:
 )
 def test_indices_have_no_graph(made: str, graph: Graph) -> None:
     assert seen(within(f"see({made}[1])")).graph is graph
+
+
+@pytest.mark.parametrize(
+    ("body", "graph"),
+    [("one * 2", Graph.LIVE), ("one.detach() * 2", Graph.NONE), ("one + other", Graph.LIVE)],
+)
+def test_what_a_lambda_makes_of_each_thing(body: str, graph: Graph) -> None:
+    names, given = ("one, other", "outs, flag") if "other" in body else ("one", "outs")
+    made = f"outs = [net(x) for x in x]\nsee(list(map(lambda {names}: {body}, {given}))[0])"
+    assert seen(within(made)).graph is graph
+
+
+def test_a_lambda_is_given_each_thing_and_gives_back_what_it_makes() -> None:
+    body = "outs = [net(x) for x in x]\nfor one in map(lambda out: out.mean(), outs):\n    print(one.item())"
+    assert "reads" in roles_of(within(body))
+
+
+def test_what_is_asked_for_its_name_is_a_class() -> None:
+    """`model.__name__` is asked of a class, whatever else is called a model."""
+    body = "for model in flag:\n    print(model.__name__)\n    see(model(8))"
+    assert seen(within(body)).graph is Graph.NONE

@@ -573,6 +573,14 @@ class Calling:
             self.forward(target, node, frame) if target.kind == "module" else Value("tensor", graph=Graph.MAY)
         )
 
+    def _gives_mapped(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """`map(lambda x: …, things)`."""
+        function = node.args[0] if node.args else None
+        if not isinstance(function, ast.Lambda):
+            return UNKNOWN
+        element = self._evaluator.value_of(function.body, frame)
+        return Value("list", receiver=element, origins=frozenset({(node, frame)}), graph=element.graph)
+
     def _gives_part(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`getattr(net, name)`: what has a name that is worked out; of a network a part of it, as long as it is called."""
         whole = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
@@ -767,6 +775,7 @@ _GIVES: dict[str, Any] = {
     "dict": Calling._gives_dict,
     "module and transform": Calling._gives_tool,
     "called": Calling._gives_called,
+    "mapped": Calling._gives_mapped,
     "part": Calling._gives_part,
     "unknown": Calling._gives_unknown,
 }

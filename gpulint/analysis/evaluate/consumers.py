@@ -672,7 +672,7 @@ class _Worklist:
             "zip",
             "elements",
             "pairs",
-            "called list",
+            "mapped",
             "argument",
             "arguments",
             "sum",
@@ -723,16 +723,22 @@ class _Worklist:
         elif gives == "arguments":
             position = call.args.index(node) if node in call.args else 0
             self.push(call, frame, path if len(call.args) == 1 else (position, *path))
-        elif gives == "called list":
+        elif gives == "mapped":
             self.mapped(node, call, frame, path)
         else:
             self.push(call, frame, path)
 
     def mapped(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
-        """`map(function, things)`: each of them is given to the function."""
-        target = self.evaluator.value_of(call.args[0], frame) if call.args else None
+        """`map(function, things)`: each of them is given to the function, and what a lambda makes of it is given back."""
+        function = call.args[0] if call.args else None
+        target = self.evaluator.value_of(function, frame) if function is not None else None
         row = self.evaluator.table.function(target.ref) if target and isinstance(target.ref, str) else None
-        if row is None or node is call.args[0]:
+        if isinstance(function, ast.Lambda) and node in call.args:
+            if node is function:
+                self.push(call, frame, (ANY, *path))
+            for one in _given_by(function, call.args.index(node) - 1, frame):
+                self.definition(one, frame, path[1:])
+        elif row is None or node is function:
             self.use("given", call, frame, path, "map")
         else:
             self.by_row(row, node, call, frame, path[1:], "map")
@@ -860,6 +866,12 @@ def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...]
         ):
             return None
     return tuple(rest)
+
+
+def _given_by(function: ast.Lambda, position: int, frame: Frame) -> list[Definition]:
+    """The definition of what a lambda is given at a position."""
+    given = function.args.args[position : position + 1] if position >= 0 else []
+    return [found for one in given for found in frame.flow.definitions[one.arg] if found.node is one]
 
 
 def _matches(wanted: Any, index: Any) -> bool:

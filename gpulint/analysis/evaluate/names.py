@@ -163,7 +163,7 @@ class Names:
             isinstance(definition.node, ast.arg)
             and frame.flow.parents.get(definition.node) is not function.node
         ):
-            return UNKNOWN  # of a lambda
+            return self._mapped(definition.node, frame)
         if function.takes_self and name == function.self_name and function.cls is not None:
             return frame.receiver if frame.receiver is not None else self.instance(function.cls)
         if function.takes_class and definition.node is function.parameters[0]:
@@ -189,6 +189,17 @@ class Names:
                 return self._evaluator.value_of(default, self._evaluator.root(function))
             return self._by_role(definition, frame, UNKNOWN)
         return self._of_all_calls(definition, frame)
+
+    def _mapped(self, node: ast.arg, frame: Frame) -> Value:
+        """What a lambda is given by `map`, a thing at a time; of others nobody knows."""
+        function = frame.flow.parents[node]
+        call = frame.flow.parents.get(function)
+        if not isinstance(call, ast.Call) or last_name(call.func) != "map":
+            return UNKNOWN
+        at = [one.arg for one in function.args.args].index(node.arg) + 1
+        if function is not call.args[0] or at >= len(call.args):
+            return UNKNOWN
+        return self._evaluator.element(self._evaluator.value_of(call.args[at], frame))
 
     def _by_names(self, definition: Definition, frame: Frame) -> Value:
         """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""
@@ -352,7 +363,8 @@ class Names:
                 if found is not None:
                     return found
         last = key.rpartition(".")[2]
-        guesses = {} if last[:1].isupper() else _NAMES  # else it is a class, as names of classes are written
+        is_class = last[:1].isupper() or "__name__" in asked  # as names of classes are written, or asked as a class is
+        guesses = {} if is_class else _NAMES
         calls = [
             above
             for node in flow.uses.get(key, ())
