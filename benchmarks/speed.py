@@ -11,7 +11,8 @@ start; wall time stands beside it. Runs alternate: in each round every tool runs
 a ratio is taken within its round. A slow peer would need hours for a large tree, so it gets a sample of the
 files; gpulint is run on the same sample in the same rounds, and ratios come only from there.
 
-Workloads: `tree` is all files, fast tools only; `sample` a random sample of them, all tools; `training` a
+Workloads: `tree` is all files, fast tools only, with what Python's own parser takes for them, what gpulint takes in one process, and
+what its rules take that ask the engine; `sample` a random sample of them, all tools; `training` a
 random sample of the files that call backward, the worst case for gpulint, whose byte-level gate cannot turn
 them away; `hook`, `hook-training` and `version` are what a hook pays on every commit: one small file, and
 start-up alone.
@@ -100,9 +101,26 @@ class Tool:
     on: tuple[str, ...] = ("sample", "training", "hook", "hook-training", "version")
 
 
+# What Python itself takes to parse the files that are UTF-8 and Python's, whichever of them fail.
+PARSE = """
+import ast, contextlib, pathlib, sys
+for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
+    with contextlib.suppress(SyntaxError, ValueError):
+        ast.parse(path.read_bytes())
+"""
+ASKED = "GPU201,GPU204,GPU403,GPU404,GPU501"  # the rules that ask the engine
+
 FAST = ("tree", "sample", "training", "hook", "hook-training", "version")
 TOOLS = (
     Tool("gpulint", "gpulint", ("--isolated", "--no-cache"), alarm="internal error", on=FAST),
+    Tool("gpulint, one process", "gpulint", ("--isolated", "--no-cache", "-j1"), on=("tree",)),
+    Tool(
+        "gpulint, rules that ask",
+        "gpulint",
+        ("--isolated", "--no-cache", "-j1", "--select", ASKED),
+        on=("tree",),
+    ),
+    Tool("ast.parse", "python", ("-c", PARSE), ok=(0,), on=("tree",)),
     # The run that is not counted fills the cache; the others find every file unchanged.
     Tool("gpulint, cached", "gpulint", ("--isolated", "--cache-dir", "../cache"), on=("tree",)),
     Tool("torchfix", "torchfix", (), ok=(0,)),
