@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpulint.memory.accounts.records import Entry, How
-from gpulint.memory.device import torch_module
+from gpulint.memory.device import in_use, torch_module
 from gpulint.memory.live import counted, storage_key
 from gpulint.runtime.probes.crests import blocks_of
 from gpulint.runtime.probes.plain import live_tensors
@@ -92,8 +92,7 @@ def segments_of(index: int) -> list[dict[str, Any]]:
 
 
 def _sums_only(index: int) -> tuple[Entry, ...]:
-    cuda = torch_module().cuda
-    allocated, reserved = int(cuda.memory_allocated(index)), int(cuda.memory_reserved(index))
+    allocated, reserved = in_use(index)
     every = (
         Entry("allocated", allocated, note="this allocator does not tell its blocks"),
         Entry("cache", reserved - allocated),

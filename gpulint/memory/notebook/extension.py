@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpulint.memory.cleaning import clear
-from gpulint.memory.device import Unavailable, cuda_started, started_devices, torch_module
+from gpulint.memory.device import Unavailable, cuda_started, in_use, started_devices, torch_module
 from gpulint.memory.errors import forget_errors
 from gpulint.memory.live import storage_key, tensors_on
 from gpulint.memory.notebook.holding import Storage, grouped, name_holders, storages
@@ -68,7 +68,7 @@ class Cell:
             return
         for window in self.peaks:
             index = window.device
-            allocated, reserved = _in_use(index)
+            allocated, reserved = in_use(index)
             old, held = self.figures.get(index, (0, 0))
             if max(allocated, reserved, old, held, window.allocated):
                 change = format_bytes(allocated - old, signed=True)
@@ -87,7 +87,7 @@ def begin(shell: Any) -> Cell:
         if key in found and key not in cell.before:
             cell.before[key] = _Known(weakref.ref(tensor.untyped_storage()), found[key])
     for index in started_devices():
-        cell.figures[index] = _in_use(index)
+        cell.figures[index] = in_use(index)
         cell.peaks.append(open_window(index))
     return cell
 
@@ -99,7 +99,7 @@ def now(shell: Any) -> list[str]:
     if device is not None:
         told.append(f"gpu_memory: {ON_CPU}")
     for index in started_devices():
-        allocated, reserved = map(format_bytes, _in_use(index))
+        allocated, reserved = map(format_bytes, in_use(index))
         told.append(f"gpu_memory: cuda:{index} allocated {allocated}, reserved {reserved}")
     return told + _part("alive", found)
 
@@ -111,12 +111,6 @@ def _alive(shell: Any) -> tuple[Any, dict[Any, Storage], bool]:
     device = None if cuda_started() else torch_module().device("cpu")
     found = storages(device)
     return device, found, name_holders(shell, found, device)
-
-
-def _in_use(index: int) -> tuple[int, int]:
-    """What is allocated and reserved on a device."""
-    cuda = torch_module().cuda
-    return int(cuda.memory_allocated(index)), int(cuda.memory_reserved(index))
 
 
 def _whole(index: int) -> PeakWindow:
