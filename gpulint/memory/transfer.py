@@ -125,7 +125,8 @@ class Copier:
         if isinstance(obj, dict):
             return self._filled(obj, list(obj.items()), operator.setitem)
         if isinstance(obj, Mapping):
-            return type(obj)({key: self.copy(part) for key, part in obj.items()})
+            kind: Any = type(obj)
+            return kind({key: self.copy(part) for key, part in obj.items()})
         if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
             return self._filled(obj, _fields(obj), object.__setattr__)
         return obj

@@ -25,6 +25,7 @@ _FAR_ABOVE: Final = 2  # times the card: no batch that was meant is so large
 _NO_CARD: Final = 1 << 50
 _FULL: Final = 0.9  # of the card in tensors
 _SIZE_OR_GROWTH: Final = "no fragmentation, but too much at once, or something that grows"
+_CACHED: Final = "cached {}: reserved by torch, in no tensor, in pieces too small or shared"
 _MANY: Final = 0.1  # of the card, for what others hold to be the reason
 # Of what is reserved: less in no tensor is what a program without any fragmentation has too.
 _MUCH: Final = 0.04
@@ -131,6 +132,8 @@ def diagnose(
     asked = segment_size(requested) if message.backend != "MPS" else requested
     usable, lines = _usable(message, free, allocated + cached)
     missing = asked - usable - cached
+    # Metal does not tell
+    kept = [] if message.backend == "MPS" else [_CACHED.format(format_bytes(cached))]
     needed = f", for which the allocator needs {format_bytes(asked)} from the driver"
     more = needed if format_bytes(asked) != format_bytes(requested) else ""
     relation = f"{'<' if missing > 0 else '>='} {format_bytes(asked)}"
@@ -139,17 +142,11 @@ def diagnose(
         *_others(message),
         f"requested {format_bytes(requested)}{more}",
         *lines,
-        *_cached(message, cached),
+        *kept,
         f"{format_bytes(usable)} + {format_bytes(cached)} = {format_bytes(usable + cached)} {relation}: {verdict}",
     ]
     kind = _kind(message, asked, usable, missing)
     return Diagnosis(kind, message, (*lines, *_remarks(message, kind, missing)), missing, retries, cause)
-
-
-def _cached(message: OomMessage, cached: int) -> list[str]:
-    if message.backend == "MPS":
-        return []  # not told
-    return [f"cached {format_bytes(cached)}: reserved by torch, in no tensor, in pieces too small or shared"]
 
 
 def _judged_by_half(message: OomMessage) -> tuple[Kind, int | None]:
