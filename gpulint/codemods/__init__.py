@@ -6,6 +6,7 @@ the second time.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from gpulint.source.syntax import flaw
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+# Each is the `apply` of a module here.
 NAMES: Final = ("monitor", "oom-guard", "phase-cleanup", "alloc-conf")
 INSTALL: Final = (
     "functions of other files are not followed. "
@@ -54,14 +56,7 @@ def left_out(name: str, text: str) -> str:
 
 
 def _function(name: str) -> Callable[[cst.Module], cst.Module]:
-    from gpulint.codemods import alloc_conf, monitor, oom_guard, phase_cleanup
-
-    known = {
-        "monitor": monitor.apply,
-        "oom-guard": oom_guard.apply,
-        "phase-cleanup": phase_cleanup.apply,
-        "alloc-conf": alloc_conf.apply,
-    }
-    if name not in known:
+    if name not in NAMES:
         raise ValueError(f"there is no codemod {name!r}; there are {', '.join(NAMES)}")
-    return known[name]
+    found: Callable[[cst.Module], cst.Module] = import_module(f"{__name__}.{name.replace('-', '_')}").apply
+    return found

@@ -35,26 +35,22 @@ def _replayed(recording: Recording, settings: str) -> Iterator[Change]:
     """Those that leave the allocations as they are, or move their frees."""
     if EXPANDABLE not in settings.replace(" ", ""):
         both = f"{settings},{EXPANDABLE}" if settings else EXPANDABLE
-        played = replay(recording, both)
-        yield Change(
-            "expandable_segments", f"allocator setting {EXPANDABLE}", played.allocated, played.reserved
-        )
+        yield _played("expandable_segments", f"allocator setting {EXPANDABLE}", recording, both)
     freed = without_leftovers(recording)
-    played = replay(freed, settings)
-    yield Change(
-        "del", "del what a step leaves behind before the next begins", played.allocated, played.reserved
-    )
+    yield _played("del", "del what a step leaves behind before the next begins", freed, settings)
+
+
+def _played(name: str, text: str, recording: Recording, settings: str) -> Change:
+    played = replay(recording, settings)
+    return Change(name, text, played.allocated, played.reserved)
 
 
 def without_leftovers(recording: Recording) -> Recording:
     """The recording with what a step made and the next one frees freed where the step ends: what `del` (or a function of its own)
     does to outputs and losses."""
     ends = [mark.events for mark in recording.marks if mark.kind in ("train", "explicit")]
-    keep = {
-        number
-        for kind in ("parameters", "gradients", "optimizer state")
-        for number in recording.kinds.get(kind, ())
-    }
+    kept = (recording.kinds.get(kind, ()) for kind in ("parameters", "gradients", "optimizer state"))
+    keep = {number for numbers in kept for number in numbers}
     born: dict[int, int] = {}
     early: dict[int, list[int]] = {}
     moved: set[int] = set()
@@ -72,8 +68,7 @@ def without_leftovers(recording: Recording) -> Recording:
         events += early.get(index, ())
         if not (isinstance(event, int) and event in moved):
             events.append(event)
-    shifted = replace(recording, events=events, marks=[])
-    return shifted
+    return replace(recording, events=events, marks=[])
 
 
 def _run_again(run: Recorded, forecast: Forecast, say: Callable[[str], None]) -> Iterator[Change]:
@@ -83,11 +78,9 @@ def _run_again(run: Recorded, forecast: Forecast, say: Callable[[str], None]) ->
         say(f"forecasting with a change: {text}")
         try:
             recording = record(replace(run.program, change=name, show_output=False), run.card)
-            played = replay(recording, forecast.settings)
+            yield _played(name, text, recording, forecast.settings)
         except ForecastError as error:
             yield Change(name, text, problem=f"could not be tried: {error}")
-            continue
-        yield Change(name, text, played.allocated, played.reserved)
 
 
 MOST: Final = 12  # forecasts
@@ -152,16 +145,10 @@ def search(
         fits(_next(tried, card, good, bad))
     good = max((one for one in tried if fits(one)), default=0)
     bad = min((one for one in tried if not fits(one)), default=0)
-    if (
-        good
-        and tried[good].process.value == min(one.process.value for one in tried.values())
-        and len(tried) > 2
-    ):
-        sizes = {one.process.value for one in tried.values()}
-        if len(sizes) == 1:
-            raise ForecastError(
-                f"{option.rstrip('=')} does not change what {program.target} takes; is it the batch size?"
-            )
+    if good and len(tried) > 2 and len({one.process.value for one in tried.values()}) == 1:
+        raise ForecastError(
+            f"{option.rstrip('=')} does not change what {program.target} takes; is it the batch size?"
+        )
     return Search(option.rstrip("="), good, tuple(tried[one] for one in sorted(tried)), bound=bad != good + 1)
 
 

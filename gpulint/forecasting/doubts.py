@@ -57,41 +57,30 @@ def said(recording: Recording, training: Steps) -> list[Said]:
         Said(one.code, _WORDS[one.code], one.file, one.line)
         for one in sorted(recording.doubts, key=lambda one: (one.file, one.line))
     ]
-    facts = recording.facts
-    if not training.peaks:
-        found.append(
-            Said("no-steps", "no step of a training was seen: no optimizer stepped and no module ran twice")
-        )
-    elif len(training.peaks) < 3 and recording.end != "finished":
-        found.append(Said("few-steps", f"only {len(training.peaks)} steps were seen"))
+
+    def add(code: str, text: str, file: str = "", line: int = 0) -> None:
+        found.append(Said(code, text, file, line))
+
+    facts, seen = recording.facts, len(training.peaks)
+    if not seen:
+        add("no-steps", "no step of a training was seen: no optimizer stepped and no module ran twice")
+    elif seen < 3 and recording.end != "finished":
+        add("few-steps", f"only {seen} steps were seen")
     if recording.end == "time":
-        found.append(Said("time", "the time was up before enough was seen (--timeout)"))
+        add("time", "the time was up before enough was seen (--timeout)")
     for file, line, what in facts.get("unreached", ())[:MOST_UNREACHED]:
-        found.append(
-            Said(UNREACHED, f"this {what} was not reached, and what it takes is not known", file, line)
-        )
-    if recording.end == "time" and len(training.peaks) < 3:
-        found.append(Said(UNREACHED, "what comes after the steps that were seen is not known"))
+        add(UNREACHED, f"this {what} was not reached, and what it takes is not known", file, line)
+    if recording.end == "time" and seen < 3:
+        add(UNREACHED, "what comes after the steps that were seen is not known")
     if facts.get("cut_epochs"):
-        found.append(
-            Said(
-                "cut",
-                "epochs were ended early, once their batches took the same; a batch that is larger was not seen",
-            )
+        what = (
+            "epochs were ended early, once their batches took the same; a batch that is larger was not seen"
         )
+        add("cut", what)
     if training.growth:
-        each = format_bytes(training.growth)
-        found.append(
-            Said(
-                "grows",
-                f"each step leaves {each} behind, so the figures hold for {len(training.ends)} steps and not for more",
-            )
-        )
+        each, ends = format_bytes(training.growth), len(training.ends)
+        add("grows", f"each step leaves {each} behind, so the figures hold for {ends} steps and not for more")
     if training.spread > 0.02:
-        found.append(
-            Said(
-                "varies",
-                f"steps differ by up to {training.spread:.0%}; the upper end allows for one larger than those seen",
-            )
-        )
+        most = f"{training.spread:.0%}"
+        add("varies", f"steps differ by up to {most}; the upper end allows for one larger than those seen")
     return found

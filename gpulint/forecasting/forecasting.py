@@ -29,33 +29,9 @@ CONTEXT_MEASURED: Final = 24 * MIB  # which libraries a program loads on the way
 CONTEXT_UNMEASURED: Final = (400 * MIB, 350 * MIB)
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """By how much of a figure it may be lower or higher."""
-
-    low: float
-    high: float
-
-    def widened(self, low: float, high: float) -> Shares:
-        return Shares(self.low + low, self.high + high)
-
-    def around(self, value: int, floor: int | None = None) -> tuple[int, int]:
-        """The interval; its lower end is at most `floor`."""
-        low = value if floor is None else min(value, floor)
-        return max(0, round(low * (1 - self.low))), round(value * (1 + self.high))
-
-
-@dataclass(frozen=True, slots=True)
-class Peaks:
-    """Allocated and reserved of one replay, bytes."""
-
-    allocated: int
-    reserved: int
-
-
 def figures(
-    peaks: Peaks,
-    others: Peaks | None,
+    peaks: Replay,
+    others: Replay | None,
     card: Card,
     torch: str,
     doubts: list[Said],
@@ -66,13 +42,12 @@ def figures(
     """Allocated, reserved and the process as a whole. `others` are the peaks with other answers to what lies in the data,
     `varied` what is reserved with other workspaces."""
     extra, why = _extra(card, torch, doubts, training)
-    low = None if others is None else others.allocated
-    top = max(peaks.allocated, others.allocated if others is not None else 0)
-    allocated = Shares(*ALLOCATED).widened(*extra).around(peaks.allocated, low)
-    allocated = allocated[0], max(allocated[1], top)
-    seen = [peaks.reserved, *varied, *(() if others is None else (others.reserved,))]
-    shares = Shares(*RESERVED).widened(*extra)
-    reserved = shares.around(min(seen))[0], shares.around(max(seen))[1]
+    played = [peaks] if others is None else [peaks, others]
+    taken = [one.allocated for one in played]
+    allocated = _around(min(taken), peaks.allocated, ALLOCATED, extra)
+    allocated = allocated[0], max(allocated[1], *taken)
+    seen = [one.reserved for one in played] + [*varied]
+    reserved = _around(min(seen), max(seen), RESERVED, extra)
     reserved = max(reserved[0], allocated[0]), reserved[1]
     below, above = (CONTEXT_MEASURED,) * 2 if card.measured else CONTEXT_UNMEASURED
     process = reserved[0] + card.context - below, reserved[1] + card.context + above
@@ -87,6 +62,13 @@ def figures(
         Figure(peaks.reserved, *reserved, replayed),
         Figure(peaks.reserved + card.context, *process, context),
     )
+
+
+def _around(
+    least: int, most: int, shares: tuple[float, float], extra: tuple[float, float]
+) -> tuple[int, int]:
+    """The interval from as much below one figure as it may be lower to as much above another as it may be higher."""
+    return max(0, round(least * (1 - (shares[0] + extra[0])))), round(most * (1 + (shares[1] + extra[1])))
 
 
 def _extra(card: Card, torch: str, doubts: list[Said], training: Steps) -> tuple[tuple[float, float], str]:
@@ -160,7 +142,7 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
     training = steps_of(recording, settings)
     said, others = _said(run, training, settings, played)
     allocated, reserved, process = figures(
-        Peaks(played.allocated, played.reserved), others, card, recording.torch, said, training, settings,
+        played, others, card, recording.torch, said, training, settings,
         tuple(replay(recording, settings, kernels=share).reserved for share in WORKSPACES),
     )  # fmt: skip
     fits = _fits(recording, settings, card, reserved, process)
@@ -192,15 +174,15 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
     )
 
 
-def _said(run: Recorded, training: Steps, settings: str, played: Replay) -> tuple[list[Said], Peaks | None]:
-    """The doubts that are left once other answers were tried, and the peaks with those."""
+def _said(run: Recorded, training: Steps, settings: str, played: Replay) -> tuple[list[Said], Replay | None]:
+    """The doubts that are left once other answers were tried, and what was played with those."""
     found = doubts.said(run.recording, training)
     if run.others is None:
         return found, None
     other = replay(run.others, settings)
     if (other.allocated, other.reserved) == (played.allocated, played.reserved):
         return [one for one in found if one.code not in DECIDED], None
-    return found, Peaks(other.allocated, other.reserved)
+    return found, other
 
 
 def _fits(recording: Recording, settings: str, card: Card, reserved: Figure, process: Figure) -> Fits:

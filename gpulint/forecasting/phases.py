@@ -66,20 +66,14 @@ class Outline:
 
 
 @dataclass(slots=True)
-class _Statement:
-    node: ast.stmt
-    guards: tuple[str, ...]
-
-
-@dataclass(slots=True)
 class _Body:
-    """A scope as it is read: its statements, not those of functions within, and what they name."""
+    """A scope as it is read: its statements, not those of functions within, each with the conditions under which it runs."""
 
     file: str
     node: Any
     is_method: bool = False
     loops: list[tuple[int, int]] = field(default_factory=list)
-    statements: list[_Statement] = field(default_factory=list)
+    statements: list[tuple[ast.stmt, tuple[str, ...]]] = field(default_factory=list)
     own: dict[int, int] = field(default_factory=dict)  # line -> phase
 
 
@@ -109,12 +103,12 @@ def outline(files: Iterable[str]) -> Outline:
     scopes = []
     for body in bodies:
         ways = []
-        for one in body.statements:
-            led = set(reach.of_statement(body, one.node))
-            if one.node.lineno in body.own:
-                led.add(body.own[one.node.lineno])
+        for node, guards in body.statements:
+            led = set(reach.of_statement(body, node))
+            if node.lineno in body.own:
+                led.add(body.own[node.lineno])
             if led:
-                ways.append(Way(one.node.lineno, tuple(sorted(led)), one.guards))
+                ways.append(Way(node.lineno, tuple(sorted(led)), guards))
         if ways:
             is_module = isinstance(body.node, ast.Module)
             first, last = (0, 1 << 30) if is_module else (body.node.lineno, body.node.end_lineno)
@@ -144,7 +138,7 @@ def _scopes(tree: ast.Module) -> Iterator[tuple[Any, bool]]:
 def _read(body: _Body, block: list[ast.stmt], guards: tuple[str, ...], changing: set[str]) -> None:
     """Note the statements of a block, with the conditions under which they run. What handles errors is no phase."""
     for node in block:
-        body.statements.append(_Statement(node, guards))
+        body.statements.append((node, guards))
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             continue
         if isinstance(node, _LOOPS):
@@ -208,17 +202,14 @@ def _find(body: _Body, phases: list[Phase]) -> None:
             add(first, _EVALUATION, hosted=True)
         elif any(map(_is_without, body.node.decorator_list)) and first is not None:
             add(first, WITHOUT)
-    for one in body.statements:
-        node = one.node
+    for node, _ in body.statements:
         if isinstance(node, (ast.With, ast.AsyncWith)):
             first = _first(node.body)
             if first is not None and any(_is_without(item.context_expr) for item in node.items):
                 add(first, WITHOUT)
-        for part in _heads(node):
-            for call in (inner for inner in ast.walk(part) if isinstance(inner, ast.Call)):
-                what = _phase_of(call)
-                if what:
-                    add(node, what)
+        for part in (inner for head in _heads(node) for inner in ast.walk(head)):
+            if isinstance(part, ast.Call) and (what := _phase_of(part)):
+                add(node, what)
 
 
 def _first(block: list[ast.stmt]) -> ast.stmt | None:
@@ -296,8 +287,8 @@ class _Reach:
                 body = pending.pop()
                 if id(body) not in seen:
                     seen[id(body)] = body
-                    for one in body.statements:
-                        pending += self._called(body, one.node)
+                    for node, _ in body.statements:
+                        pending += self._called(body, node)
             own = (number for body in seen.values() for number in body.own.values())
             self._known[id(start)] = frozenset(own)
         return self._known[id(start)]

@@ -6,7 +6,7 @@ import gc
 import sys
 from dataclasses import dataclass
 
-from gpulint.memory.device import allocated, cuda_missing, cuda_started, started_devices, torch_module
+from gpulint.memory.device import allocated, cuda_missing, cuda_started, in_use, started_devices, torch_module
 from gpulint.memory.errors import forget_errors, interactive_shell
 from gpulint.memory.live import Held, Lingering, held, lingering
 from gpulint.memory.notebook.holding import Holding, kept_results
@@ -127,7 +127,7 @@ def _empty_other_caches() -> None:
 
 
 def _reserved() -> int:
-    return sum(int(torch_module().cuda.memory_reserved(index)) for index in started_devices())
+    return sum(in_use(index)[1] for index in started_devices())
 
 
 def _drop_workspaces() -> None:

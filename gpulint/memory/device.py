@@ -69,9 +69,17 @@ def started_devices() -> range:
     return range(torch_module().cuda.device_count()) if cuda_started() else range(0)
 
 
+def in_use(index: int) -> tuple[int, int]:
+    """Bytes in tensors and bytes reserved, of this process on a device; 0 before CUDA has started."""
+    if not cuda_started():
+        return 0, 0
+    cuda = torch_module().cuda
+    return int(cuda.memory_allocated(index)), int(cuda.memory_reserved(index))
+
+
 def allocated() -> int:
     """Bytes in tensors, over all devices of this process."""
-    return sum(int(torch_module().cuda.memory_allocated(index)) for index in started_devices())
+    return sum(in_use(index)[0] for index in started_devices())
 
 
 def tell(message: str, level: int = logging.INFO) -> None:

@@ -18,6 +18,12 @@ MOST_NODES = 100_000  # of all graphs together
 _COUNT = re.compile(r", \d+ tensors?$")  # what a holder of single tensors is told with
 UNSEEN = "no Python object that gc can see"
 
+
+def counted(number: int, what: str) -> str:
+    """ "1 tensor", "3 tensors"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 # -- the memory under tensors ---------------------------------------------------------------------------------
 
 
@@ -98,7 +104,7 @@ class Lingering:
 
     def __str__(self) -> str:
         graph = ", with its autograd graph" if self.has_graph else ""
-        held = "; ".join(self.holders) if self.holders else "no Python object that gc can see"
+        held = "; ".join(self.holders) if self.holders else UNSEEN
         return f"{format_bytes(self.bytes)} {self.dtype}{list(self.shape)} on {self.device}{graph}: held by {held}"
 
 
@@ -112,12 +118,11 @@ def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
         return ()
     torch = torch_module()
     wanted = None if device is None else torch.device(device)
-    found = [t for t in live_tensors() if on_device(t, wanted)]
     biggest: dict[Any, Any] = {}
-    for tensor in sorted(found, key=storage_bytes, reverse=True):
-        biggest.setdefault(storage_key(tensor) or id(tensor), tensor)
+    for tensor in sorted(tensors_on(wanted), key=storage_bytes, reverse=True):
+        biggest.setdefault(key_of(tensor), tensor)
     chosen = [t for t in biggest.values() if not isinstance(t, torch.nn.Parameter)][:largest]
-    del found, biggest
+    del biggest
     held = holders_of(chosen)
     return tuple(
         Lingering(
@@ -130,6 +135,11 @@ def lingering(device: Any = None, largest: int = 10) -> tuple[Lingering, ...]:
         )
         for tensor, texts in zip(chosen, held, strict=True)
     )
+
+
+def tensors_on(device: Any) -> list[Any]:
+    """The live tensors on a torch.device; on all CUDA devices where none is named."""
+    return [tensor for tensor in live_tensors() if on_device(tensor, device)]
 
 
 def on_device(tensor: Any, wanted: Any) -> bool:
@@ -150,9 +160,10 @@ class Held:
     pinned: int = 0
 
     def __str__(self) -> str:
-        number = f"{self.tensors} tensor{'' if self.tensors == 1 else 's'}"
         graphs = f", and {format_bytes(self.pinned)} in autograd graphs" if self.pinned else ""
-        return f"{format_bytes(self.bytes)} in {number}{graphs}: held by {self.holder}"
+        return (
+            f"{format_bytes(self.bytes)} in {counted(self.tensors, 'tensor')}{graphs}: held by {self.holder}"
+        )
 
 
 def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:
@@ -166,7 +177,7 @@ def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:
 
     torch = torch_module()
     wanted = None if device is None else torch.device(device)
-    found = [tensor for tensor in live_tensors() if on_device(tensor, wanted)]
+    found = tensors_on(wanted)
     seen = {key_of(tensor) for tensor in found}
     chosen: dict[Any, Any] = {}
     for tensor in sorted(found, key=lambda one: (one.grad_fn is None, -storage_bytes(one))):

@@ -26,7 +26,7 @@ _TRAINED: Final = "training over"
 
 
 def lightning_callback(monitor: Any) -> Any:
-    """A Lightning callback that reports to `monitor`. Raises ImportError where Lightning is not installed."""
+    """A callback for `Trainer(callbacks=[...])` of Lightning (either package name). Raises ImportError where it is not installed."""
     base = _base("lightning.pytorch", "pytorch_lightning", attribute="Callback", project="Lightning")
 
     class MemoryCallback(base):  # type: ignore[misc, valid-type]
@@ -68,7 +68,7 @@ def lightning_callback(monitor: Any) -> Any:
 
 
 def huggingface_callback(monitor: Any) -> Any:
-    """A transformers callback that reports to `monitor`. Raises ImportError where it is not installed."""
+    """A callback for `Trainer(callbacks=[...])` of Hugging Face transformers. Raises ImportError where it is not installed."""
     base = _base("transformers", attribute="TrainerCallback", project="transformers")
 
     class MemoryCallback(base):  # type: ignore[misc, valid-type]
@@ -240,15 +240,8 @@ class Monitor:
 
     # -- in a framework --------------------------------------------------------------------------------------
 
-    def lightning_callback(self) -> Any:
-        """A callback for `Trainer(callbacks=[...])` of Lightning (either package name)."""
-
-        return lightning_callback(self)
-
-    def huggingface_callback(self) -> Any:
-        """A callback for `Trainer(callbacks=[...])` of Hugging Face transformers."""
-
-        return huggingface_callback(self)
+    lightning_callback = lightning_callback
+    huggingface_callback = huggingface_callback
 
     def __enter__(self) -> Monitor:
         return self

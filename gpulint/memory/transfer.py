@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections import defaultdict, deque
-from collections.abc import Mapping
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from gpulint.memory.device import torch_module
@@ -33,8 +34,14 @@ def _children(obj: Any) -> list[Any]:
     if isinstance(obj, (list, tuple, set, frozenset, deque)):
         return list(obj)
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-        return [getattr(obj, field.name) for field in dataclasses.fields(obj) if hasattr(obj, field.name)]
+        return [part for _, part in _fields(obj)]
     return []
+
+
+def _fields(obj: Any) -> list[tuple[str, Any]]:
+    """Those of a dataclass that have been set."""
+    names = [field.name for field in dataclasses.fields(obj)]
+    return [(name, getattr(obj, name)) for name in names if hasattr(obj, name)]
 
 
 def tensors_in(obj: Any) -> list[Any]:
@@ -108,39 +115,27 @@ class Copier:
         return made.set_(self.storages[key], tensor.storage_offset(), tensor.size(), tensor.stride())
 
     def _container(self, obj: Any) -> Any:
-        if isinstance(obj, (list, deque)):
-            return self._sequence(obj)
         if isinstance(obj, (tuple, set, frozenset)):
             parts = [self.copy(part) for part in obj]
             if all(a is b for a, b in zip(parts, obj, strict=True)):
                 return obj
             return type(obj)(*parts) if hasattr(obj, "_fields") else type(obj)(parts)
+        if isinstance(obj, (list, deque)):
+            return self._filled(obj, enumerate(obj), operator.setitem)
+        if isinstance(obj, dict):
+            return self._filled(obj, list(obj.items()), operator.setitem)
         if isinstance(obj, Mapping):
-            return self._mapping(obj)
+            kind: Any = type(obj)
+            return kind({key: self.copy(part) for key, part in obj.items()})
         if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-            return self._dataclass(obj)
+            return self._filled(obj, _fields(obj), object.__setattr__)
         return obj
 
-    def _sequence(self, obj: Any) -> Any:
+    def _filled(
+        self, obj: Any, parts: Iterable[tuple[Any, Any]], put: Callable[[Any, Any, Any], None]
+    ) -> Any:
         made = copy.copy(obj)
         self.done[id(obj)] = (obj, made)  # before its parts: a list may contain itself
-        for place, part in enumerate(obj):
-            made[place] = self.copy(part)
-        return made
-
-    def _mapping(self, obj: Any) -> Any:
-        if isinstance(obj, (dict, defaultdict)):
-            made = copy.copy(obj)
-            self.done[id(obj)] = (obj, made)
-            for key, part in list(obj.items()):
-                made[key] = self.copy(part)
-            return made
-        return type(obj)({key: self.copy(part) for key, part in obj.items()})
-
-    def _dataclass(self, obj: Any) -> Any:
-        made = copy.copy(obj)
-        self.done[id(obj)] = (obj, made)
-        for field in dataclasses.fields(obj):
-            if hasattr(obj, field.name):
-                object.__setattr__(made, field.name, self.copy(getattr(obj, field.name)))
+        for place, part in parts:
+            put(made, place, self.copy(part))
         return made

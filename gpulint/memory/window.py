@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from gpulint.memory.device import cuda_missing, cuda_started, device_index, tell, torch_module
+from gpulint.memory.device import cuda_missing, cuda_started, device_index, in_use, tell, torch_module
 from gpulint.memory.peaks import PeakWindow, close_window, open_window
 from gpulint.units import format_bytes
 
@@ -93,7 +93,7 @@ class monitor:
             index = device_index(self._device)
             self._wait()
             peaks = open_window(index)
-            window.before = _allocated(index)
+            window.before = in_use(index)[0]
         else:
             window.missing = missing
         self._open.append((window, peaks, time.perf_counter()))
@@ -108,7 +108,7 @@ class monitor:
         window.seconds = time.perf_counter() - began
         if peaks is not None:
             close_window(peaks)
-            window.after = _allocated(peaks.device)
+            window.after = in_use(peaks.device)[0]
             window.peak = max(peaks.allocated, window.before, window.after)
             window.peak_reserved = peaks.reserved
         window.error = kind.__name__ if kind else None
@@ -140,7 +140,3 @@ class monitor:
                 return function(*args, **kwargs)
 
         return cast("F", measured)
-
-
-def _allocated(index: int) -> int:
-    return int(torch_module().cuda.memory_allocated(index)) if cuda_started() else 0

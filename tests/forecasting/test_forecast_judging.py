@@ -11,7 +11,7 @@ import pytest
 from gpulint.forecasting import api, doubts, forecasting
 from gpulint.forecasting.cards import CARDS, GIB, MIB, UnknownCard, card_for
 from gpulint.forecasting.doubts import Steps
-from gpulint.forecasting.forecasting import Peaks, Recorded, judged, steps_of
+from gpulint.forecasting.forecasting import Recorded, judged, steps_of
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.recording import Doubt, Mark, Phase, Recording
 from gpulint.forecasting.replaying import replay
@@ -132,7 +132,8 @@ def test_other_answers_widen_the_intervals_or_take_the_doubt_away() -> None:
 def test_an_unknown_card_another_torch_and_compilation_widen_the_intervals() -> None:
     def width(card: str = "h200", torch: str = "2.11.0", said: tuple[Said, ...] = ()) -> int:
         alike = Steps((100,) * 4, (50,) * 4)
-        figures = forecasting.figures(Peaks(GIB, 2 * GIB), None, card_for(card), torch, list(said), alike, "")
+        played = replay(steps(4))
+        figures = forecasting.figures(played, None, card_for(card), torch, list(said), alike, "")
         assert all(figure.low < figure.value < figure.high for figure in figures)
         return figures[2].high - figures[2].low
 

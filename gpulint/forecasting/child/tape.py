@@ -7,10 +7,11 @@ the end of the storage's life is its free.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Final
 
@@ -84,6 +85,14 @@ class Tape(TorchDispatchMode):
 
     def release(self, number: int) -> None:
         self._free(number)
+
+    @contextlib.contextmanager
+    def holding(self, *sizes: int) -> Iterator[None]:
+        """A kernel has taken so many bytes, in pieces, for as long as the block runs."""
+        held = [self.hold(nbytes) for nbytes in sizes]
+        yield
+        for number in held:
+            self.release(number)
 
     def permanent(self, nbytes: int, what: str) -> None:
         """A library takes memory for as long as the process lives; said again, nothing happens."""

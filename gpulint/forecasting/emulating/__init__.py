@@ -15,34 +15,19 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gpulint.forecasting.emulating import (
-    accumulating,
     attention,
     convolving,
     indexing,
     kernels,
     losses,
-    matrices,
     recurrent,
     reducing,
     sorting,
-    sparse,
 )
+from gpulint.forecasting.emulating._tensors import Hook
 
-Hook = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
-
-HOOKS: Final[dict[Any, Hook]] = {
-    **accumulating.HOOKS,
-    **matrices.HOOKS,
-    **convolving.HOOKS,
-    **recurrent.HOOKS,
-    **reducing.HOOKS,
-    **sorting.HOOKS,
-    **sparse.HOOKS,
-    **indexing.HOOKS,
-    **losses.HOOKS,
-    **kernels.HOOKS,
-    **attention.HOOKS,
-}
+_KINDS = (attention, convolving, indexing, kernels, losses, recurrent, reducing, sorting)
+HOOKS: Final[dict[Any, Hook]] = {func: hook for kind in _KINDS for func, hook in kind.HOOKS.items()}
 
 
 def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:

@@ -1,11 +1,14 @@
-"""What the emulation asks of tensors."""
+"""What the emulation asks of tensors, and the hook that most operators need."""
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from collections.abc import Callable
+from typing import Any, TypeGuard
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+
+Hook = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 def on_card(value: object) -> TypeGuard[FakeTensor]:
@@ -19,3 +22,16 @@ def size_of(tensor: torch.Tensor) -> int:
 
 def is_half(tensor: torch.Tensor) -> bool:
     return tensor.dtype in (torch.float16, torch.bfloat16)
+
+
+def taking(size: Callable[..., int]) -> Hook:
+    """Runs an operator whose kernel takes so many bytes beside its result and gives them back: `size(out, *args, **kwargs)`."""
+
+    def run(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        out = tape.execute(func, args, kwargs)
+        if on_card(args[0]):
+            tape.see(out)
+            tape.temporary(size(out, *args, **kwargs))
+        return out
+
+    return run

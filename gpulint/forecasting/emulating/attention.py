@@ -13,7 +13,7 @@ from typing import Any, Final
 import torch
 import torch.nn.functional as F
 
-from gpulint.forecasting.emulating._tensors import is_half, on_card, size_of
+from gpulint.forecasting.emulating._tensors import is_half, on_card, size_of, taking
 
 _aten: Final = torch.ops.aten
 _ALIGNED: Final = 16  # elements to which the rows of a mask are padded
@@ -116,42 +116,30 @@ def _sum_bytes(q: torch.Tensor, width: int, rows: int) -> int:
     return math.prod(q.shape[:-2]) * math.prod(whole) * 4
 
 
-def _rows_first(tape: Any, gradient: torch.Tensor) -> int:
-    """A copy of the gradient in the kernels' layout, where it has another, until it is released."""
-    needed = not gradient.transpose(1, 2).is_contiguous()
-    held: int = tape.hold(size_of(gradient) if needed else 1)
-    return held
-
-
-def _flash_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _flash_backward(out: Any, gradient: Any, q: torch.Tensor, k: torch.Tensor, *_: Any, **__: Any) -> int:
     """The gradient of the queries is summed in single precision; heads that share keys have gradients of their own first."""
-    out = tape.execute(func, args, kwargs)
-    if on_card(args[0]):
-        tape.see(out)
-        q, k = args[1], args[2]
-        shared = 2 * size_of(q) if k.shape[1] != q.shape[1] else 0
-        tape.temporary(_sum_bytes(q, 32, 128) + _row_bytes(q) + shared)
-    return out
+    shared = 2 * size_of(q) if k.shape[1] != q.shape[1] else 0
+    return _sum_bytes(q, 32, 128) + _row_bytes(q) + shared
 
 
 def _efficient_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The gradient times the output, summed by rows, then the gradient of the queries in single precision."""
+    """The gradient, copied where it has not the kernels' layout; times the output, summed by rows; then the gradient of the queries
+    in single precision."""
     out = tape.execute(func, args, kwargs)
     gradient, q = args[0], args[1]
     if on_card(gradient):
-        copy = _rows_first(tape, gradient)
-        tape.see(out)
-        product = tape.hold(size_of(gradient))
-        rows = tape.hold(_row_bytes(q))
-        tape.release(product)
-        tape.temporary(_sum_bytes(q, 64, 1) + _row_bytes(q) // 16)
-        tape.release(rows)
-        tape.release(copy)
+        copied = not gradient.transpose(1, 2).is_contiguous()
+        with tape.holding(size_of(gradient) if copied else 1):
+            tape.see(out)
+            product, rows = tape.hold(size_of(gradient)), tape.hold(_row_bytes(q))
+            tape.release(product)
+            tape.temporary(_sum_bytes(q, 64, 1) + _row_bytes(q) // 16)
+            tape.release(rows)
     return out
 
 
 HOOKS: Final = {
-    _aten._scaled_dot_product_flash_attention_backward.default: _flash_backward,
+    _aten._scaled_dot_product_flash_attention_backward.default: taking(_flash_backward),
     _aten._scaled_dot_product_efficient_attention_backward.default: _efficient_backward,
 }
 

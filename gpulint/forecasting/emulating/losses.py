@@ -44,9 +44,8 @@ def _shrunk(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _between(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     out = tape.execute(func, args, kwargs)
     if on_card(out) and _reduction(args, kwargs) != _NONE:
-        held = tape.hold(_elements(args[0], args[1]))
-        tape.see(out)
-        tape.release(held)
+        with tape.holding(_elements(args[0], args[1])):
+            tape.see(out)
     return out
 
 
@@ -60,11 +59,10 @@ def _ctc(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _ctc_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The probabilities from the other end, and both of the targets together."""
-    held = tape.hold(size_of(args[6]))
-    out = torch.empty_like(args[1])
-    tape.see(out)
-    tape.temporary(size_of(args[6]) // 2)
-    tape.release(held)
+    with tape.holding(size_of(args[6])):
+        out = torch.empty_like(args[1])
+        tape.see(out)
+        tape.temporary(size_of(args[6]) // 2)
     return out
 
 
@@ -76,10 +74,8 @@ class _CrossEntropy(torch.autograd.Function):
         ctx: Any, tape: Any, plain: Callable[..., Any], logits: Any, target: Any, weight: Any, positive: Any, reduction: int
     ) -> Any:  # fmt: skip
         ctx.save_for_backward(logits, target, weight, positive)
-        size = size_of(logits)
-        held = tape.hold(size)
-        tape.temporary(size)
-        tape.release(held)
+        with tape.holding(size_of(logits)):
+            tape.temporary(size_of(logits))
         return tape.made(lambda: plain(logits, target, weight, positive, reduction))
 
     @staticmethod

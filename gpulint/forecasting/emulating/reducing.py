@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from gpulint.forecasting.emulating._tensors import is_half, on_card, size_of
+from gpulint.forecasting.emulating._tensors import is_half, on_card, size_of, taking
 
 _aten: Final = torch.ops.aten
 _WARP: Final = 32
@@ -102,13 +102,10 @@ def _reduction(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if on_card(source):
         tape.see(out)
         copied = _converted(func, source, out)
-        converted = tape.hold(copied) if copied else 0
-        dims = _dims(func, args, kwargs)
-        shape = reduction_shape(source, dims)
-        if shape is not None:
-            tape.temporary(buffer_bytes(shape, tape.card.processors, _element(func, source, out)))
-        if converted:
-            tape.release(converted)
+        shape = reduction_shape(source, _dims(func, args, kwargs))
+        with tape.holding(*filter(None, (copied,))):
+            if shape is not None:
+                tape.temporary(buffer_bytes(shape, tape.card.processors, _element(func, source, out)))
     return out
 
 
@@ -152,13 +149,9 @@ _PAIRS: Final = {
 _PLACE: Final = {_aten.linalg_vector_norm.default: 2}  # of the dimensions among the arguments
 
 
-def _counted(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _counted(out: torch.Tensor, source: torch.Tensor, *_: Any, **__: Any) -> int:
     """The elements that are not zero, as a sum of whole numbers."""
-    out = tape.execute(func, args, kwargs)
-    if on_card(args[0]):
-        tape.see(out)
-        tape.temporary(args[0].numel() * out.element_size())
-    return out
+    return source.numel() * out.element_size()
 
 
 def _exponentials(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -170,18 +163,13 @@ def _exponentials(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str,
         shape = reduction_shape(source, args[1])
         buffer = 0 if shape is None else buffer_bytes(shape, tape.card.processors, source.element_size())
         tape.temporary(buffer)
-        held = tape.hold(size_of(source))
-        tape.temporary(buffer * max(4, source.element_size()) // source.element_size())
-        tape.release(held)
+        with tape.holding(size_of(source)):
+            tape.temporary(buffer * max(4, source.element_size()) // source.element_size())
     return out
 
 
-def _scan(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    out = tape.execute(func, args, kwargs)
-    if on_card(args[0]):
-        tape.see(out)
-        tape.temporary(_converted(func, args[0], out))
-    return out
+def _scan(out: torch.Tensor, source: torch.Tensor, *_: Any, **__: Any) -> int:
+    return _converted(_aten.cumsum.default, source, out)
 
 
 HOOKS: Final = {
@@ -192,8 +180,8 @@ HOOKS: Final = {
         ),
         _reduction,
     ),
-    _aten.cumsum.default: _scan,
-    _aten.count_nonzero.default: _counted,
-    _aten.count_nonzero.dim_IntList: _counted,
+    _aten.cumsum.default: taking(_scan),
+    _aten.count_nonzero.default: taking(_counted),
+    _aten.count_nonzero.dim_IntList: taking(_counted),
     _aten.logsumexp.default: _exponentials,
 }  # fmt: skip

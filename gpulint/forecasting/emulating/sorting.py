@@ -1,4 +1,4 @@
-"""Sorting, and what sorts to do something else: the gradients of embeddings.
+"""Sorting, and what sorts to do something else: the gradients of embeddings, sparse tensors.
 
 CUB's radix sort has a second buffer for keys and values each; short rows are sorted where they are
 (`aten/src/ATen/native/cuda/Sort.cu`, `Unique.cu`).
@@ -13,6 +13,7 @@ import torch
 from gpulint.forecasting.emulating._tensors import on_card, size_of
 
 _aten: Final = torch.ops.aten
+_graph_task: Final = torch._C._current_graph_task_id
 INDEX: Final = 8  # bytes of an index
 _SHORT: Final = 4096  # elements of a row that one block sorts
 _TILE: Final = 4608  # elements that a block of the radix sort takes at a time
@@ -31,15 +32,11 @@ def _sort(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     tape.see(out)
     count, key = source.numel(), source.element_size()
     row = source.shape[_dim(func, args, kwargs)]
-    if row == count:
-        held = [tape.hold(INDEX * count)]
-    elif row > _SHORT:  # by value, then by row, with the number of the row beside the place
-        held = [tape.hold(INDEX * count), tape.hold(INDEX * count), tape.hold(size_of(source))]
-    else:
+    if row != count and row <= _SHORT:
         return out
-    tape.temporary(radix_bytes(count, key))
-    for one in held:
-        tape.release(one)
+    # Several rows by value, then by row, with the number of the row beside the place
+    with tape.holding(*[INDEX * count] if row == count else (INDEX * count, INDEX * count, size_of(source))):
+        tape.temporary(radix_bytes(count, key))
     return out
 
 
@@ -54,9 +51,8 @@ def _multinomial(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, 
     out = tape.execute(func, args, kwargs)
     if on_card(args[0]):
         again = args[1] > 1 and (args[2] if len(args) > 2 else kwargs.get("replacement", False))
-        held = tape.hold((3 if again else 1) * size_of(args[0]))
-        tape.see(out)
-        tape.release(held)
+        with tape.holding((3 if again else 1) * size_of(args[0])):
+            tape.see(out)
     return out
 
 
@@ -66,9 +62,8 @@ def _embedding_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dic
     out = tape.execute(func, args, kwargs)
     if on_card(out):
         count = args[1].numel()
-        if count <= _FEW_TOKENS and not args[4]:
-            return out
-        _summed(tape, out, count, 4)
+        if count > _FEW_TOKENS or args[4]:
+            _summed(tape, out, count, 4)
     return out
 
 
@@ -77,10 +72,9 @@ _FEW_TOKENS: Final = 3072
 
 def _summed(tape: Any, out: torch.Tensor, count: int, columns: int) -> None:
     """So many columns of `count` sorted indices, beside them the result, and sums of parts of ten rows at most with where they go."""
-    sorting = tape.hold(INDEX * count * columns)
-    tape.see(out)
-    tape.temporary((min(count, out.shape[0]) + -(-count // 10)) * (out.shape[-1] * 4 + INDEX))
-    tape.release(sorting)
+    with tape.holding(INDEX * count * columns):
+        tape.see(out)
+        tape.temporary((min(count, out.shape[0]) + -(-count // 10)) * (out.shape[-1] * 4 + INDEX))
 
 
 def _bag_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -93,10 +87,67 @@ def _bag_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 _MAXIMUM: Final = 2
 
+# -- sparse tensors: fake ones lose their elements in a copy, and cannot be put in order -------------------------------
+
+
+def _made(of: Any, indices: torch.Tensor, values: torch.Tensor, ordered: bool) -> Any:
+    return _aten._sparse_coo_tensor_unsafe.default(indices, values, of.shape, is_coalesced=ordered)
+
+
+def _clone(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A gradient that is accumulated is not copied: its parts are taken over."""
+    source = args[0]
+    if not on_card(source) or source.layout is not torch.sparse_coo:
+        return tape.execute(func, args, kwargs)
+    if _graph_task() != -1 and not torch.is_grad_enabled():
+        return _made(source, source._indices(), source._values(), source.is_coalesced())
+    return _made(source, source._indices().clone(), source._values().clone(), source.is_coalesced())
+
+
+def _coalesce(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The places are made one number each and sorted; no two are taken to be the same
+    (`aten/src/ATen/native/sparse/cuda/SparseCUDATensor.cu`)."""
+    source = args[0]
+    count = source._nnz()
+    with tape.holding(*[INDEX * count] * 3):
+        tape.temporary(radix_bytes(count, INDEX))
+        values, indices = torch.empty_like(source._values()), torch.empty_like(source._indices())
+        tape.see([values, indices])
+    return _made(source, indices, values, True)
+
+
+def _mask(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The elements of a dense tensor at the places of a sparse one."""
+    places = args[1]
+    return _made(places, places._indices().clone(), torch.empty_like(places._values()), places.is_coalesced())
+
+
+def _product(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """cuSPARSE takes rows: of places that are not in order, an ordered copy is made, and the rows' begins are counted."""
+    sparse = next((one for one in args if on_card(one) and one.layout is torch.sparse_coo), None)
+    out = tape.execute(func, args, kwargs)
+    if sparse is None:
+        return out
+    tape.see(out)
+    count = sparse._nnz()
+    with tape.holding(4 * (count + sparse.shape[0])):
+        if not sparse.is_coalesced():
+            with tape.holding(*[INDEX * count] * 3):
+                tape.temporary(radix_bytes(count, INDEX))
+                copy = tape.hold(size_of(sparse._values()) + size_of(sparse._indices()))
+            tape.release(copy)
+    return out
+
+
 HOOKS: Final = {
     _aten.sort.default: _sort,
     _aten.sort.stable: _sort,
     _aten.multinomial.default: _multinomial,
     _aten.embedding_dense_backward.default: _embedding_backward,
     _aten._embedding_bag_dense_backward.default: _bag_backward,
+    _aten.clone.default: _clone,
+    _aten._coalesce.default: _coalesce,
+    _aten.sparse_mask.default: _mask,
+    _aten._sparse_addmm.default: _product,
+    _aten._sparse_mm.default: _product,
 }

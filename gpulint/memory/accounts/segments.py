@@ -6,13 +6,13 @@ import inspect
 import os
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gpulint.memory.accounts.records import Entry, How
-from gpulint.memory.device import torch_module
-from gpulint.memory.live import storage_key
+from gpulint.memory.device import in_use, torch_module
+from gpulint.memory.live import counted, storage_key
 from gpulint.runtime.probes.crests import blocks_of
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
@@ -22,33 +22,18 @@ _LT = 1024 * 1024  # cublasLt's workspace, where CUBLASLT_WORKSPACE_SIZE says no
 _PAIR = re.compile(r":([0-9]+):([0-9]+)")
 
 
-@dataclass(slots=True)
-class _Sums:
-    tensors: int = 0
-    rounding: int = 0
-    blas: int = 0
-    blas_blocks: int = 0
-    unseen: int = 0
-    waiting: int = 0
-    gaps: int = 0
-    spare: int = 0
-    pool_used: int = 0
-    pool_free: int = 0
-
-    def entries(self, pools: int) -> tuple[Entry, ...]:
-        blocks = f"{self.blas_blocks} block{'' if self.blas_blocks == 1 else 's'}"
-        free = f"{format_bytes(self.pool_free)} free in {pools} pool{'' if pools == 1 else 's'}"
-        every = (
-            Entry("tensors", self.tensors, note="that Python or an autograd graph holds"),
-            Entry("rounding", self.rounding, note="blocks are larger than what was asked for"),
-            Entry("cuBLAS workspaces", self.blas, How.BY_SIZE, f"{blocks}; memory.clear() drops them"),
-            Entry("held by C++ code", self.unseen, note="no tensor of Python's: DDP's buckets, libraries"),
-            Entry("waiting", self.waiting, note="freed, and another stream may still use it"),
-            Entry("private pools", self.pool_used + self.pool_free, note=f"CUDA graphs, MemPool; {free}"),
-            Entry("cache, fragmented", self.gaps, note="free parts of segments in use"),
-            Entry("cache, whole segments", self.spare, note="empty_cache() gives it back"),
-        )
-        return tuple(entry for entry in every if entry.bytes)
+_BLAS, _POOLS = "cuBLAS workspaces", "private pools"
+# What the parts are called, in the order in which they are told, and what is to be known about them.
+_PARTS: Final = {
+    "tensors": "that Python or an autograd graph holds",
+    "rounding": "blocks are larger than what was asked for",
+    _BLAS: "{blocks}; memory.clear() drops them",
+    "held by C++ code": "no tensor of Python's: DDP's buckets, libraries",
+    "waiting": "freed, and another stream may still use it",
+    _POOLS: "CUDA graphs, MemPool; {free} free in {pools}",
+    "cache, fragmented": "free parts of segments in use",
+    "cache, whole segments": "empty_cache() gives it back",
+}
 
 
 def entries(index: int) -> tuple[Entry, ...]:
@@ -58,47 +43,44 @@ def entries(index: int) -> tuple[Entry, ...]:
         return _sums_only(index)
     addresses = _tensor_addresses(index)
     blas = workspace_sizes(torch_module().cuda.get_device_capability(index))
-    sums, pools = _Sums(), set()
+    sums: Counter[str] = Counter()
+    pools, workspaces, free = set(), 0, 0
     for segment in segments:
         pool = tuple(segment.get("segment_pool_id", (0, 0)))
         if pool != (0, 0):
             pools.add(pool)
-            sums.pool_used += segment["active_size"]
-            sums.pool_free += segment["total_size"] - segment["active_size"]
+            sums[_POOLS] += segment["total_size"]
+            free += segment["total_size"] - segment["active_size"]
             continue
         for address, block in blocks_of(segment):
-            _add(sums, segment, address, block, addresses, blas)
-    return sums.entries(len(pools))
+            name, requested = _part(segment, address, block, addresses, blas)
+            sums[name] += requested
+            sums["rounding"] += int(block["size"]) - requested
+            workspaces += name == _BLAS
+    told = {
+        "blocks": counted(workspaces, "block"), "free": format_bytes(free), "pools": counted(len(pools), "pool")
+    }  # fmt: skip
+    return tuple(
+        Entry(name, sums[name], How.BY_SIZE if name == _BLAS else How.COUNTED, note.format(**told))
+        for name, note in _PARTS.items()
+        if sums[name]
+    )
 
 
-def _add(
-    sums: _Sums,
-    segment: Any,
-    start: int,
-    block: Mapping[str, Any],
-    addresses: Sequence[int],
-    blas: frozenset[int],
-) -> None:
+def _part(
+    segment: Any, start: int, block: Mapping[str, Any], addresses: Sequence[int], blas: frozenset[int]
+) -> tuple[str, int]:
+    """What a block is, and how much of it: all but what it is larger than what was asked for."""
     size = int(block["size"])
     if block["state"] == "inactive":
-        if segment["active_size"]:
-            sums.gaps += size
-        else:
-            sums.spare += size
-        return
+        return "cache, fragmented" if segment["active_size"] else "cache, whole segments", size
     if block["state"] != "active_allocated":
-        sums.waiting += size
-        return
+        return "waiting", size
     requested = int(block.get("requested_size", size))
-    sums.rounding += size - requested
     at = bisect_left(addresses, start)
     if at < len(addresses) and addresses[at] < start + size:
-        sums.tensors += requested
-    elif requested in blas:
-        sums.blas += requested
-        sums.blas_blocks += 1
-    else:
-        sums.unseen += requested
+        return "tensors", requested
+    return _BLAS if requested in blas else "held by C++ code", requested
 
 
 def segments_of(index: int) -> list[dict[str, Any]]:
@@ -110,8 +92,7 @@ def segments_of(index: int) -> list[dict[str, Any]]:
 
 
 def _sums_only(index: int) -> tuple[Entry, ...]:
-    cuda = torch_module().cuda
-    allocated, reserved = int(cuda.memory_allocated(index)), int(cuda.memory_reserved(index))
+    allocated, reserved = in_use(index)
     every = (
         Entry("allocated", allocated, note="this allocator does not tell its blocks"),
         Entry("cache", reserved - allocated),

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpulint.memory.cleaning import clear
-from gpulint.memory.device import Unavailable, cuda_started, started_devices, torch_module
+from gpulint.memory.device import Unavailable, cuda_started, in_use, started_devices, torch_module
 from gpulint.memory.errors import forget_errors
-from gpulint.memory.live import on_device, storage_key
+from gpulint.memory.live import storage_key, tensors_on
 from gpulint.memory.notebook.holding import Storage, grouped, name_holders, storages
 from gpulint.memory.peaks import PeakWindow, close_window, open_window
-from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
 MOST_LINES = 12
@@ -46,33 +45,30 @@ class Cell:
         """End the measurement, and say what came of it."""
         for window in self.peaks:
             close_window(window)
-        collected = gc.collect()
-        if self.device is not None and cuda_started():  # the cell was the first to use CUDA
-            self.device, self.before = None, {}
-            self.peaks = [window for index in started_devices() for window in _whole(index)]
-        found = storages(self.device)
-        complete = name_holders(self.shell, found, self.device)
+        device, found, complete = _alive(self.shell)
+        if self.device is not None and device is None:  # the cell was the first to use CUDA
+            self.before, self.peaks = {}, [_whole(index) for index in started_devices()]
+        self.device = device
         known = {key for key, one in self.before.items() if one.alive() is not None}
         left = {key: storage for key, storage in found.items() if key not in known}
         freed = {key: one.storage for key, one in self.before.items() if one.alive() is None}
-        told = list(self._head(collected, found))
+        told = list(self._head(found))
         told += _part("left by this cell", left)
         told += _part("freed by this cell", freed)
         if not complete:
             told.append("  the notebook holds more objects than are looked into: some holders are not named")
         return told
 
-    def _head(self, collected: int, found: dict[Any, Storage]) -> Iterator[str]:
+    def _head(self, found: dict[Any, Storage]) -> Iterator[str]:
         if self.device is not None:
             yield f"gpu_memory: {ON_CPU}"
             before = sum(one.storage.bytes for one in self.before.values())
             after = sum(one.bytes for one in found.values())
             yield f"  tensors {format_bytes(before)} -> {format_bytes(after)} ({format_bytes(after - before, signed=True)})"
             return
-        cuda = torch_module().cuda
         for window in self.peaks:
             index = window.device
-            allocated, reserved = int(cuda.memory_allocated(index)), int(cuda.memory_reserved(index))
+            allocated, reserved = in_use(index)
             old, held = self.figures.get(index, (0, 0))
             if max(allocated, reserved, old, held, window.allocated):
                 change = format_bytes(allocated - old, signed=True)
@@ -84,43 +80,44 @@ class Cell:
 
 def begin(shell: Any) -> Cell:
     """Note what is alive, after collecting garbage, and start measuring the peak."""
-    gc.collect()
-    cell = Cell(shell, None if cuda_started() else torch_module().device("cpu"))
-    found = storages(cell.device)
-    name_holders(shell, found, cell.device)
-    for tensor in live_tensors():
-        if on_device(tensor, cell.device):
-            key = storage_key(tensor)
-            if key in found and key not in cell.before:
-                cell.before[key] = _Known(weakref.ref(tensor.untyped_storage()), found[key])
+    device, found, _ = _alive(shell)
+    cell = Cell(shell, device)
+    for tensor in tensors_on(cell.device):
+        key = storage_key(tensor)
+        if key in found and key not in cell.before:
+            cell.before[key] = _Known(weakref.ref(tensor.untyped_storage()), found[key])
     for index in started_devices():
-        cuda = torch_module().cuda
-        cell.figures[index] = (int(cuda.memory_allocated(index)), int(cuda.memory_reserved(index)))
+        cell.figures[index] = in_use(index)
         cell.peaks.append(open_window(index))
     return cell
 
 
 def now(shell: Any) -> list[str]:
     """What is alive at this moment, by who holds it."""
-    gc.collect()
-    device = None if cuda_started() else torch_module().device("cpu")
-    found = storages(device)
-    name_holders(shell, found, device)
+    device, found, _ = _alive(shell)
     told = []
     if device is not None:
         told.append(f"gpu_memory: {ON_CPU}")
     for index in started_devices():
-        cuda = torch_module().cuda
-        sizes = format_bytes(cuda.memory_allocated(index)), format_bytes(cuda.memory_reserved(index))
-        told.append(f"gpu_memory: cuda:{index} allocated {sizes[0]}, reserved {sizes[1]}")
+        allocated, reserved = map(format_bytes, in_use(index))
+        told.append(f"gpu_memory: cuda:{index} allocated {allocated}, reserved {reserved}")
     return told + _part("alive", found)
 
 
-def _whole(index: int) -> Iterator[PeakWindow]:
+def _alive(shell: Any) -> tuple[Any, dict[Any, Storage], bool]:
+    """After collecting garbage, the device that is looked at, the memory on it with its holders, and whether all places were
+    looked at to the end."""
+    gc.collect()
+    device = None if cuda_started() else torch_module().device("cpu")
+    found = storages(device)
+    return device, found, name_holders(shell, found, device)
+
+
+def _whole(index: int) -> PeakWindow:
     window = PeakWindow(index)
     with contextlib.suppress(RuntimeError):
         close_window(window)
-    yield window
+    return window
 
 
 def _part(title: str, found: dict[Any, Storage]) -> list[str]:

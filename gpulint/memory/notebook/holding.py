@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpulint.memory.live import on_device, storage_bytes, storage_key
+from gpulint.memory.live import on_device, storage_bytes, storage_key, tensors_on
 from gpulint.memory.notebook.roots import RECORD, Root, roots
-from gpulint.runtime.probes.plain import live_tensors
 from gpulint.units import format_bytes
 
 MOST_OBJECTS = 300_000  # looked into, of all places together
@@ -58,9 +57,8 @@ class Holding:
 def storages(device: Any) -> dict[Any, Storage]:
     """The live tensor memory on `device` (a torch.device; None: all CUDA devices) that Python or a graph can reach."""
     found: dict[Any, Storage] = {}
-    for tensor in live_tensors():
-        if on_device(tensor, device):
-            _add(found, tensor)
+    for tensor in tensors_on(device):
+        _add(found, tensor)
     return found
 
 

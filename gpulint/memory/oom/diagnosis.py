@@ -25,6 +25,7 @@ _FAR_ABOVE: Final = 2  # times the card: no batch that was meant is so large
 _NO_CARD: Final = 1 << 50
 _FULL: Final = 0.9  # of the card in tensors
 _SIZE_OR_GROWTH: Final = "no fragmentation, but too much at once, or something that grows"
+_CACHED: Final = "cached {}: reserved by torch, in no tensor, in pieces too small or shared"
 _MANY: Final = 0.1  # of the card, for what others hold to be the reason
 # Of what is reserved: less in no tensor is what a program without any fragmentation has too.
 _MUCH: Final = 0.04
@@ -37,16 +38,6 @@ _HEADLINES: Final[dict[Kind, str]] = {
     "library": "a library could not allocate beside torch's allocator",
     "host": "the host's memory is exhausted, not the GPU's",
     "unclear": "not clear from the message alone",
-}
-_ADVICE: Final[dict[Kind, tuple[Advice, ...]]] = {
-    "shape": advice.SHAPE,
-    "capacity": advice.CAPACITY,
-    "fragmentation": advice.FRAGMENTATION,
-    "other-processes": advice.SHARED,
-    "limit": advice.LIMITED,
-    "library": advice.LIBRARY,
-    "host": advice.HOST,
-    "unclear": advice.UNCLEAR,
 }
 
 
@@ -76,7 +67,7 @@ class Diagnosis:
     @property
     def advice(self) -> tuple[Advice, ...]:
         """What to try, in this order: what the traceback says comes first."""
-        known = _ADVICE[self.kind]
+        known = advice.FOR[self.kind]
         if self.kind == "capacity" and self.message.backend == "MPS":
             known = (*known, advice.METAL)
         return known if self.cause is None else (self.cause.advice, *known)
@@ -141,28 +132,21 @@ def diagnose(
     asked = segment_size(requested) if message.backend != "MPS" else requested
     usable, lines = _usable(message, free, allocated + cached)
     missing = asked - usable - cached
+    # Metal does not tell
+    kept = [] if message.backend == "MPS" else [_CACHED.format(format_bytes(cached))]
+    needed = f", for which the allocator needs {format_bytes(asked)} from the driver"
+    more = needed if format_bytes(asked) != format_bytes(requested) else ""
+    relation = f"{'<' if missing > 0 else '>='} {format_bytes(asked)}"
+    verdict = f"{format_bytes(missing)} missing" if missing > 0 else "it would have fitted in one piece"
     lines = [
         *_others(message),
-        f"requested {format_bytes(requested)}"
-        + (
-            f", for which the allocator needs {format_bytes(asked)} from the driver"
-            if format_bytes(asked) != format_bytes(requested)
-            else ""
-        ),
+        f"requested {format_bytes(requested)}{more}",
         *lines,
-        *_cached(message, cached),
-        f"{format_bytes(usable)} + {format_bytes(cached)} = {format_bytes(usable + cached)}"
-        f" {'<' if missing > 0 else '>='} {format_bytes(asked)}: "
-        + (f"{format_bytes(missing)} missing" if missing > 0 else "it would have fitted in one piece"),
+        *kept,
+        f"{format_bytes(usable)} + {format_bytes(cached)} = {format_bytes(usable + cached)} {relation}: {verdict}",
     ]
     kind = _kind(message, asked, usable, missing)
     return Diagnosis(kind, message, (*lines, *_remarks(message, kind, missing)), missing, retries, cause)
-
-
-def _cached(message: OomMessage, cached: int) -> list[str]:
-    if message.backend == "MPS":
-        return []  # not told
-    return [f"cached {format_bytes(cached)}: reserved by torch, in no tensor, in pieces too small or shared"]
 
 
 def _judged_by_half(message: OomMessage) -> tuple[Kind, int | None]:

@@ -16,17 +16,22 @@ BEGIN: Final = re.compile(
     r"out of memory (?P<again>again )?in (?P<where>.+?:\d+ in \S+?)(?:\(\))?(?(again):.*|\s*)$", re.MULTILINE
 )
 END: Final = re.compile(r"^\s*recovered: allocated")
-_REQUESTED = re.compile(rf"^\s*requested (?P<size>{_SIZE})", re.MULTILINE)
 _FREE = re.compile(
     rf"^\s*free (?:on the card|(?P<metal>below Metal's limit)) (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?",
     re.MULTILINE,
 )
 _ALLOWED = re.compile(rf"this process may use (?P<allowed>{_SIZE}) and has reserved (?P<reserved>{_SIZE})")
-_CACHED = re.compile(rf"^\s*cached (?P<size>{_SIZE}): reserved by torch", re.MULTILINE)
-_OUTSIDE = re.compile(rf"^\s*(?P<size>{_SIZE}) of this process lie outside torch's allocator", re.MULTILINE)
-_PRIVATE = re.compile(rf"^\s*(?P<size>{_SIZE}) are bound to private pools", re.MULTILINE)
-_OTHERS = re.compile(rf"^\s*other processes hold (?P<size>{_SIZE})", re.MULTILINE)
-_RECOVERED = re.compile(rf"^\s*recovered: allocated (?P<size>{_SIZE}) ->", re.MULTILINE)
+_FIGURES: Final = {
+    name: re.compile(rf"^\s*{words.replace('SIZE', f'(?P<size>{_SIZE})')}", re.MULTILINE)
+    for name, words in {
+        "requested": "requested SIZE",
+        "cached": "cached SIZE: reserved by torch",
+        "outside": "SIZE of this process lie outside torch's allocator",
+        "private": "SIZE are bound to private pools",
+        "others": "other processes hold SIZE",
+        "recovered": "recovered: allocated SIZE ->",
+    }.items()
+}
 
 
 def parse_report(text: str) -> OomMessage | None:
@@ -34,36 +39,34 @@ def parse_report(text: str) -> OomMessage | None:
     begin = BEGIN.search(text)
     if begin is None or begin["again"]:
         return None
-    requested, free, cached = (pattern.search(text) for pattern in (_REQUESTED, _FREE, _CACHED))
-    if requested is None or free is None or (cached is None and free["metal"] is None):
+    free, allowed = _FREE.search(text), _ALLOWED.search(text)
+    told = {name: match for name, pattern in _FIGURES.items() if (match := pattern.search(text))}
+    sizes = {name: parse_bytes(match["size"]) for name, match in told.items()}
+    if "requested" not in sizes or free is None or ("cached" not in sizes and free["metal"] is None):
         kind = kind_of(text[begin.end() :])
         return None if kind is None else OomMessage("host" if kind == "host" else "cuda")
-    allowed, recovered = _ALLOWED.search(text), _RECOVERED.search(text)
     total = parse_bytes(free["total"]) if free["total"] else None
-    held, outside, others = _size(_CACHED, text) or 0, _size(_OUTSIDE, text), _size(_OTHERS, text)
+    held, outside = sizes.get("cached", 0), sizes.get("outside")
     if allowed is not None:
         allocated = max(0, parse_bytes(allowed["reserved"]) - held)
-    elif recovered is not None:
-        allocated = parse_bytes(recovered["size"])
+    elif "recovered" in sizes:
+        allocated = sizes["recovered"]
     else:  # at most: what is not told apart, a small context say, is in it
-        allocated = max(0, (total or 0) - parse_bytes(free["free"]) - held - (outside or 0) - (others or 0))
+        allocated = max(
+            0, (total or 0) - parse_bytes(free["free"]) - held - (outside or 0) - sizes.get("others", 0)
+        )
     return OomMessage(
         "allocator",
-        requested=parse_bytes(requested["size"]),
+        requested=sizes["requested"],
         total=total,
         free=parse_bytes(free["free"]),
         allocated=allocated,
         cached=held,
         process=allocated + held + outside if outside is not None else None,
         allowed=parse_bytes(allowed["allowed"]) if allowed is not None else None,
-        private=_size(_PRIVATE, text),
+        private=sizes.get("private"),
         backend="MPS" if free["metal"] else "CUDA",
     )
-
-
-def _size(pattern: re.Pattern[str], text: str) -> int | None:
-    found = pattern.search(text)
-    return parse_bytes(found["size"]) if found is not None else None
 
 
 def raised_at(text: str) -> str | None:
