@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gpulint.gate.baselines import BadBaseline
-from gpulint.testing import collecting, settings
-from gpulint.testing.asking import DESCRIPTIONS
+from gpulint.testing import asking, settings
 from gpulint.testing.held import open_peaks
 from gpulint.testing.running import NO_TORCH, Running, no_cuda
 from gpulint.testing.telling import OUTPUT, Telling
@@ -45,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for line in DESCRIPTIONS:
+    for line in asking.DESCRIPTIONS:
         config.addinivalue_line("markers", line)
     asked = settings.read(config)
     _check_machine(asked)
@@ -75,7 +74,7 @@ def _check_machine(asked: settings.Settings) -> None:
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
     report = yield
     if report.passed:
-        collecting.check(report)
+        asking.check(report)
     return report
 
 

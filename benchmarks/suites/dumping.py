@@ -18,6 +18,8 @@ def pytest_terminal_summary(config: pytest.Config) -> None:
             "leftovers": [one.to_json() for one in told.leftovers],
             "peaks": {key.subject: peak.to_json() for key, peak in told.peaks.measured.items()},
             "cards": sorted({key.card for key in told.peaks.measured}),
-            "changes": [change.to_json() for change in told.peaks.changes.values()],
+            "held": {
+                test: one.to_json() if one is not None else None for test, one in told.peaks.held.items()
+            },
         }
         Path(path).write_text(json.dumps(found, indent=1), encoding="utf-8")

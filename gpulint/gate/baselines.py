@@ -11,17 +11,16 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from gpulint.atomic import one_at_a_time, target_of, write_atomic
+from gpulint.runtime.record.gate import Status
 from gpulint.runtime.record.records import Record
 
 SCHEMA: Final = 1
 TOLERANCE: Final = 1.0  # percent
 MOST_LINES: Final = 20  # of one peak that are written down
 CPU: Final = "cpu"  # the card of figures that were measured without one; they are the same on every processor
-
-Change = Literal["same", "grew", "fell"]
 
 
 class BadBaseline(ValueError):
@@ -75,7 +74,7 @@ class Peak(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Record):
     """One peak against the one that was written down. `stretch` is "" for `Peak.allocated`, or else the name in `Peak.others`;
     `allowed` is the most that is no failure."""
 
@@ -83,7 +82,7 @@ class Comparison:
     now: int
     before: int
     allowed: int
-    change: Change
+    status: Status
 
     @property
     def by(self) -> int:
@@ -150,8 +149,10 @@ def read(path: str, missing_is_empty: bool = False) -> Baselines:
         raise BadBaseline(
             f"the baseline {path} has schema {data.get('schema')!r}, and this gpulint reads {SCHEMA}: write it anew"
         )
+    if not isinstance(data["peaks"], list):
+        raise BadBaseline(f"{path} is not a baseline of peaks: `peaks` is no list")
     peaks: dict[Key, Peak] = {}
-    for item in _list(data["peaks"], path):
+    for item in data["peaks"]:
         key, peak = _entry(item, path)
         if key in peaks:
             raise BadBaseline(
@@ -193,19 +194,20 @@ def write(path: str, baselines: Baselines) -> None:
 
 def compare(now: Peak, before: Peak, tolerance: float = TOLERANCE) -> tuple[Comparison, ...]:
     """The peak, then the others that both have, each against what was written down. `tolerance` is in percent of that."""
-    found = [_comparison("", now.allocated, before.allocated, tolerance)]
+    found = [compared("", now.allocated, before.allocated, tolerance)]
     found += [
-        _comparison(name, size, before.others[name], tolerance)
+        compared(name, size, before.others[name], tolerance)
         for name, size in now.others.items()
         if name in before.others
     ]
     return tuple(found)
 
 
-def _comparison(stretch: str, now: int, before: int, tolerance: float) -> Comparison:
+def compared(stretch: str, now: int, before: int, tolerance: float) -> Comparison:
+    """One peak against what was written down; `tolerance` is in percent of that."""
     most = allowed(before, tolerance)
-    change: Change = "grew" if now > most else "fell" if now < 2 * before - most else "same"
-    return Comparison(stretch, now, before, most, change)
+    status: Status = "exceeded" if now > most else "fell" if now < 2 * before - most else "within"
+    return Comparison(stretch, now, before, most, status)
 
 
 def allowed(before: int, tolerance: float) -> int:
@@ -275,12 +277,6 @@ def _indented(value: Any, depth: int) -> str:
         return f"[{margin}" + f",{margin}".join(_indented(one, depth + 1) for one in value) + f"{end}]"
     rows = [f"{json.dumps(name)}: {_indented(one, depth + 1)}" for name, one in value.items()]
     return f"{{{margin}" + f",{margin}".join(rows) + f"{end}}}"
-
-
-def _list(value: Any, path: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise BadBaseline(f"{path} is not a baseline of peaks: `peaks` is no list")
-    return value
 
 
 def _entry(item: Any, path: str) -> tuple[Key, Peak]:

@@ -6,10 +6,9 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from gpulint.gate import baselines
-from gpulint.gate.baselines import BadBaseline, Baselines, Change, Key, Line, Peak
+from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
 from gpulint.runtime.record.gate import Check, Gate, Limits, LineAtPeak, PeakOfRank, Status
 from gpulint.runtime.record.peaks import STRETCHES, PeakLine, StretchPeak, main_of
 from gpulint.runtime.record.result import RankResult, RunResult
@@ -20,7 +19,6 @@ ON_GPU = "what torch's caching allocator has allocated"
 ON_CPU = "live tensor storages of a run on the CPU, as the allocator would round them"
 _MOST_CODE = 160
 _TOLD = 4  # lines of a check
-_STATUS: Final[Mapping[Change, Status]] = {"grew": "exceeded", "fell": "fell", "same": "within"}
 
 
 def subject_of(target: str, arguments: Sequence[str], module: bool, baseline: str) -> str:
@@ -188,19 +186,18 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
         known = f"{format_bytes(one.before)} in the baseline"
         by = f"{format_bytes(one.now)}, {format_bytes(abs(one.by))} ({_percent(abs(one.by), one.before)})"
         lines: tuple[LineAtPeak, ...] = ()
-        if one.change == "grew":
+        if one.status == "exceeded":
             text = f"{what} grew to {by} more than {known} (tolerance {limits.tolerance:g} %)"
             if stretch != "start" or one.now > peak.allocated or not found or found[0].status != "exceeded":
                 # Or else the steps of warm-up are what is sampled later
                 lines = _grown(peak, before, one.stretch)
-        elif one.change == "fell":
+        elif one.status == "fell":
             renew = "renew the baseline with --write-baseline, so that it cannot grow back unseen"
             text = f"{what} fell to {by} less than {known}: {renew}"
         else:
             text = f"{what} is {format_bytes(one.now)}, {known}"
-        status = _STATUS[one.change]
         found.append(
-            Check("baseline", status, peak.rank, stretch, one.now, one.allowed, one.before, text, lines)
+            Check("baseline", one.status, peak.rank, stretch, one.now, one.allowed, one.before, text, lines)
         )
     return found
 
@@ -232,6 +229,3 @@ def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ..
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "from nothing"
-
-
-__all__ = ["BadBaseline", "judge", "lines_of", "peak_of", "subject_of"]

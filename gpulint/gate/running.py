@@ -213,6 +213,3 @@ class _Sizes:
                 key = (plain(card.uuid), tenant.pid)
                 if tenant.bytes is not None:
                     self.found[key] = max(self.found.get(key, 0), tenant.bytes)
-
-
-__all__ = ["check", "limited", "run_limited"]

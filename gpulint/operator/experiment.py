@@ -90,11 +90,7 @@ def lengths(steps: int = 60, longest: int = 512, batch: int = 16, seed: int = 0)
             + [logits]
         )
         live = []
-        for size in kept:
-            events.append(Event("alloc", name, size))
-            live.append(name)
-            name += 1
-        for size in (logits, logits):  # log_softmax, and its gradient
+        for size in (*kept, logits, logits):  # the last two are log_softmax, and its gradient
             events.append(Event("alloc", name, size))
             live.append(name)
             name += 1

@@ -46,7 +46,7 @@ class CannotStart(RuntimeError):
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How the program ended: exactly one of `code` and `signal` is set. `folder` holds what its processes noted;
-    None where it could not be made, for the reason in `trouble`."""
+    None where it could not be made, for the reason in `trouble`. `allocator` is the variable that was set, and to what."""
 
     code: int | None
     signal: int | None
@@ -54,8 +54,7 @@ class Ended:
     seconds: float
     folder: Path | None
     trouble: str = ""
-    variable: str | None = None
-    value: str | None = None
+    allocator: tuple[str, str] | None = None
 
 
 # -- the environment -------------------------------------------------------------------------------------------
@@ -170,7 +169,6 @@ def launch(command: Sequence[str], allocator: tuple[str, str] | None, interval: 
     except CannotStart:
         remove(folder)
         raise
-    variable, value = allocator or (None, None)
     return Ended(
         code=code if code >= 0 else None,
         signal=-code if code < 0 else None,
@@ -178,8 +176,7 @@ def launch(command: Sequence[str], allocator: tuple[str, str] | None, interval: 
         seconds=time.time() - began,
         folder=folder,
         trouble=trouble,
-        variable=variable,
-        value=value,
+        allocator=allocator,
     )
 
 

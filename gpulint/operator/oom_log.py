@@ -205,11 +205,8 @@ def _is_over(stream: _Stream) -> bool:
     if BEGIN.search(stream.pending[0]) is not None:
         ended = is_again(stream.pending[0]) or END.search(stream.pending[-1]) is not None
         return ended or stream.following >= REPORTED
-    return _is_complete(stream.pending) or stream.following >= FOLLOWING
-
-
-def _is_complete(pending: list[str]) -> bool:
-    return _COMPLETE.search(" ".join(" ".join(pending).split())) is not None
+    text = " ".join(" ".join(stream.pending).split())
+    return _COMPLETE.search(text) is not None or stream.following >= FOLLOWING
 
 
 def _note(report: LogReport, line: str, number: int) -> None:

@@ -40,6 +40,15 @@ class ProcessNotes:
         return int(self.about.get("rank") or 0)
 
     @property
+    def who(self) -> str:
+        """How a sentence about it begins."""
+        return f"rank {self.rank}: " if self.about.get("rank") is not None else ""
+
+    def most(self, figure: str) -> int:
+        """The highest value of a figure in its samples."""
+        return max((sample.get(figure) or 0 for sample in self.samples), default=0)
+
+    @property
     def used_cuda(self) -> bool:
         return bool(self.cuda) or any("allocated" in sample for sample in self.samples)
 
@@ -157,8 +166,8 @@ def _samples(notes: ProcessNotes) -> Iterable[Sample]:
 
 
 def _remarks(notes: ProcessNotes, ended: Ended) -> Iterable[str]:
-    if ended.variable is not None:
-        yield f"started with {ended.variable}={ended.value}"
+    if ended.allocator is not None:
+        yield f"started with {'='.join(ended.allocator)}"
     for oom in notes.ooms:
         size = format_bytes(oom["size"])
         yield f"out of memory after {oom['seconds']:.1f} s on GPU {oom['device']}: {size} requested"
@@ -193,8 +202,7 @@ def _diagnosis(notes: ProcessNotes) -> Diagnosis | None:
     message = parse_message(notes.error["message"])
     if message is None:
         return None
-    retries = max((sample.get("retries") or 0 for sample in notes.samples), default=0)
-    return diagnose(message, retries or None)
+    return diagnose(message, notes.most("retries") or None)
 
 
 def summary(ended: Ended, processes: Sequence[ProcessNotes], report: Path | None) -> list[str]:
@@ -209,8 +217,7 @@ def summary(ended: Ended, processes: Sequence[ProcessNotes], report: Path | None
         told.add(str(found))
         places = read_log(notes.error["traceback"].splitlines()).occurrences
         where = places[0].where if places else None
-        rank = f"rank {notes.rank}: " if notes.about.get("rank") is not None else ""
-        lines.append(f"{rank}out of memory{f' at {where}' if where else ''}")
+        lines.append(f"{notes.who}out of memory{f' at {where}' if where else ''}")
         lines += found.lines()
     lines += [line for notes in main_processes(processes) if (line := _peaks(notes))]
     if ended.trouble:
@@ -223,18 +230,14 @@ def summary(ended: Ended, processes: Sequence[ProcessNotes], report: Path | None
 
 
 def _peaks(notes: ProcessNotes) -> str:
-    rank = f"rank {notes.rank}: " if notes.about.get("rank") is not None else ""
     seconds = notes.samples[-1]["seconds"] if notes.samples else 0.0
+    text = f"{notes.who}{seconds:.1f} s, "
     if not notes.used_cuda:
-        rss = max((sample.get("rss") or 0 for sample in notes.samples), default=0)
-        return f"{rank}{seconds:.1f} s, no CUDA in use; host memory up to {format_bytes(rss)}"
-    allocated = max((sample.get("peak", 0) for sample in notes.samples), default=0)
-    reserved = max((sample.get("reserved", 0) for sample in notes.samples), default=0)
-    retries = max((sample.get("retries", 0) for sample in notes.samples), default=0)
-    text = (
-        f"{rank}{seconds:.1f} s, peak allocated {format_bytes(allocated)}, reserved {format_bytes(reserved)}"
+        return f"{text}no CUDA in use; host memory up to {format_bytes(notes.most('rss'))}"
+    text += (
+        f"peak allocated {format_bytes(notes.most('peak'))}, reserved {format_bytes(notes.most('reserved'))}"
     )
-    text += f", {retries} retries, {len(notes.ooms)} OOMs"
+    text += f", {notes.most('retries')} retries, {len(notes.ooms)} OOMs"
     settings = notes.cuda.get("settings") or {}
     if settings.get("expandable_segments") is not None:
         text += f"; expandable_segments read back as {settings['expandable_segments']}"

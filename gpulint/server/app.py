@@ -13,8 +13,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from gpulint.server import actions
-from gpulint.server.framing import Messages
-from gpulint.server.protocol import ServerProtocol
+from gpulint.server.protocol import Messages, ServerProtocol
 from gpulint.server.session import Session
 from gpulint.version import __version__
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from gpulint.server.books import Book
-from gpulint.server.documents import Document, Documents, Unit
+from gpulint.server.documents import Book, Document, Documents, Unit
 from gpulint.server.engine import Checked, Engine
 from gpulint.server.worker import Worker
 
 if TYPE_CHECKING:
     from gpulint.lint.explaining import Explained
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Found:
 @dataclass(slots=True, eq=False)
 class _Entry:
     unit: Unit
-    result: asyncio.Future[Checked | None]
+    result: asyncio.Future[Checked]
     explained: asyncio.Future[tuple[Explained, ...]] | None = None  # once somebody has asked
 
 
@@ -47,7 +49,7 @@ class Checks:
         """
         while (unit := self._documents.unit(uri)) is not None:
             entry = self._entry(unit)
-            whole = await asyncio.shield(entry.result) or Checked()
+            whole = await asyncio.shield(entry.result)
             document = self._documents.get(uri)
             if document is None:
                 return None
@@ -63,7 +65,7 @@ class Checks:
             return ()
         entry = self._entry(unit)
         if entry.explained is None:
-            entry.explained = asyncio.wrap_future(self._worker.submit(lambda: self._explain(unit)))
+            entry.explained = self._ask(unit, self._engine.explained, ())
         claims = await asyncio.shield(entry.explained)
         document = self._documents.get(uri)
         if document is None or self._documents.unit(uri) is not unit:
@@ -85,24 +87,20 @@ class Checks:
         entry = self._entries.get(unit.uri)
         if entry is None or not entry.result.done() or entry.result.exception() is not None:
             return frozenset()
-        result = entry.result.result()
-        return result.dependencies if result is not None else frozenset()
+        return entry.result.result().dependencies
 
     def _entry(self, unit: Unit) -> _Entry:
         entry = self._entries.get(unit.uri)
         if entry is None or entry.unit is not unit:
-            future = self._worker.submit(lambda: self._check(unit))
-            entry = self._entries[unit.uri] = _Entry(unit, asyncio.wrap_future(future))
+            entry = self._entries[unit.uri] = _Entry(unit, self._ask(unit, self._engine.check, Checked()))
         return entry
 
-    def _check(self, unit: Unit) -> Checked | None:
-        """In the worker: nothing where the document has changed while this waited for its turn."""
-        if unit.path is None or self._documents.unit(unit.uri) is not unit:
-            return None
-        return self._engine.check(unit.path, unit.content)
+    def _ask(self, unit: Unit, ask: Callable[[str, str], Answer], nothing: Answer) -> asyncio.Future[Answer]:
+        """Ask the engine, in the worker: nothing where the document has changed while this waited for its turn."""
 
-    def _explain(self, unit: Unit) -> tuple[Explained, ...]:
-        """In the worker, as `_check`."""
-        if unit.path is None or self._documents.unit(unit.uri) is not unit:
-            return ()
-        return self._engine.explained(unit.path, unit.content)
+        def asked() -> Answer:
+            if unit.path is None or self._documents.unit(unit.uri) is not unit:
+                return nothing
+            return ask(unit.path, unit.content)
+
+        return asyncio.wrap_future(self._worker.submit(asked))

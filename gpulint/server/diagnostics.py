@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.uris import from_fs_path
 
 from gpulint.findings import Finding, Position, Related, Severity
@@ -31,21 +32,15 @@ class Shown:
 
     @classmethod
     def by(cls, client: types.ClientCapabilities, pulled: bool) -> Shown:
-        document = client.text_document
-        if document is None:
-            return cls()
-        able = document.diagnostic if pulled else document.publish_diagnostics
         # Clients that ask for diagnostics often say what they can show only where the older way says it.
-        older = document.publish_diagnostics
+        older = get_capability(client, "text_document.publish_diagnostics")
+        able = get_capability(client, "text_document.diagnostic") if pulled else None
+        sides = [side for side in (older, able) if side is not None]
+        tags = [side.tag_support.value_set for side in sides if side.tag_support is not None]
         return cls(
-            any(side is not None and bool(side.related_information) for side in (able, older)),
-            any(side is not None and bool(side.code_description_support) for side in (able, older)),
-            frozenset(
-                tag
-                for side in (able, older)
-                if side is not None and side.tag_support is not None
-                for tag in side.tag_support.value_set
-            ),
+            any(side.related_information for side in sides),
+            any(side.code_description_support for side in sides),
+            frozenset(tag for values in tags for tag in values),
         )
 
 

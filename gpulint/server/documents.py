@@ -1,18 +1,19 @@
 """The documents that the editor has open. pygls keeps some too, but splits lines where Python's `str` does (at form feeds,
-at U+2028), which moves every place behind them."""
+at U+2028), which moves every place behind them. Notebooks come as their cells, which are put together as the JSON that gpulint
+reads."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.uris import to_fs_path, uri_scheme
 
-from gpulint.server.books import Book
 from gpulint.server.text import Text
 from gpulint.source.notebooks import SUFFIX as NOTEBOOK_SUFFIX
 from gpulint.source.shell import is_settings_file
@@ -41,8 +42,45 @@ class Document:
         return self.notebook is not None or (self.path is not None and not is_settings_file(self.path))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Book:
+    """One state of a notebook: its cells, and which of them are code. Cells are numbered from 1, as in findings."""
+
+    uri: str
+    path: str | None
+    cells: tuple[tuple[Document, bool], ...]
+
+    @property
+    def content(self) -> str:
+        """The notebook's JSON, without outputs."""
+        cells = [
+            {
+                "cell_type": "code" if is_code else "markdown",
+                "metadata": {"vscode": {"languageId": cell.language}},
+                "source": cell.content,
+            }
+            for cell, is_code in self.cells
+        ]
+        return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+    def number(self, cell: Document) -> int:
+        """The number of a cell; 0 where it is not in this state of the notebook."""
+        return next((place for place, (other, _) in enumerate(self.cells, 1) if other is cell), 0)
+
+    def cell(self, number: int) -> Document:
+        """The inverse of `number`. Raises IndexError."""
+        return self.cells[number - 1][0]
+
+    def sources(self, content: str) -> Iterator[tuple[Document, str]]:
+        """The cells with their sources in `content`, which is this notebook's JSON after fixing."""
+        fixed: list[dict[str, Any]] = json.loads(content)["cells"]
+        for (cell, _), told in zip(self.cells, fixed, strict=True):
+            source = told["source"]
+            yield cell, source if isinstance(source, str) else "".join(source)
+
+
 # What is checked in one go.
-Unit = Document | Book[Document]
+Unit = Document | Book
 
 
 class Documents:
@@ -53,7 +91,7 @@ class Documents:
         self._root = root
         self._encoding = encoding
         self._open: dict[str, Document] = {}
-        self._books: dict[str, Book[Document]] = {}
+        self._books: dict[str, Book] = {}
 
     def get(self, uri: str) -> Document | None:
         """A document, or a cell of a notebook."""
@@ -70,7 +108,7 @@ class Documents:
         plain = [document for document in self._open.values() if document.notebook is None]
         return [*plain, *self._books.values()]
 
-    def book_of(self, document: Document) -> Book[Document] | None:
+    def book_of(self, document: Document) -> Book | None:
         """The notebook that a cell is part of."""
         return None if document.notebook is None else self._books.get(unquote(document.notebook))
 
@@ -104,7 +142,7 @@ class Documents:
 
     # --- notebooks -----------------------------------------------------------------------------------------------
 
-    def book_opened(self, params: types.DidOpenNotebookDocumentParams) -> Book[Document]:
+    def book_opened(self, params: types.DidOpenNotebookDocumentParams) -> Book:
         notebook = params.notebook_document
         for item in params.cell_text_documents:
             self._keep(self._document(item, None, notebook.uri))
@@ -115,7 +153,7 @@ class Documents:
 
     def book_changed(
         self, params: types.DidChangeNotebookDocumentParams
-    ) -> tuple[Book[Document] | None, list[Document]]:
+    ) -> tuple[Book | None, list[Document]]:
         """The notebook after its changes, None where it is not open; and the cells that are gone."""
         uri = params.notebook_document.uri
         book = self._books.get(unquote(uri))
@@ -154,7 +192,7 @@ class Documents:
             self._keep(self._document(item, None, uri))
         return order, [cell for cell in closed if cell is not None]
 
-    def _bind(self, uri: str, order: list[tuple[str, bool]]) -> Book[Document]:
+    def _bind(self, uri: str, order: list[tuple[str, bool]]) -> Book:
         cells = [(self.get(cell), is_code) for cell, is_code in order]
         path = checked_path(uri, PYTHON, self._root, notebook=True)
         book = Book(uri, path, tuple((cell, is_code) for cell, is_code in cells if cell is not None))
@@ -182,9 +220,7 @@ def checked_path(uri: str, language: str, root: str, notebook: bool = False) -> 
             name += NOTEBOOK_SUFFIX
         return os.path.join(root, name) if language == PYTHON else None
     path = to_fs_path(uri) if scheme == "file" else None
-    if not path:
-        return None
-    if "\0" in path:  # of no file
+    if not path or "\0" in path:  # of no file
         return None
     path = os.path.normpath(path)
     if notebook or path.endswith(NOTEBOOK_SUFFIX):

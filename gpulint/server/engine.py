@@ -55,16 +55,12 @@ class Engine:
         self._overrides = overrides
         self._complain = complain
         self._last: dict[str, Checker] = {}
-        self._reset()
+        self.reset()
 
     def configure(self, overrides: Overrides) -> None:
         """The editor's settings have changed."""
         self._overrides = overrides
-        self._reset()
-
-    def reload(self) -> None:
-        """Configuration files may have changed."""
-        self._reset()
+        self.reset()
 
     def forget_files(self) -> None:
         """Python files may have changed on disk."""
@@ -72,8 +68,7 @@ class Engine:
             checker.forget_files()
 
     def warm(self) -> None:
-        """Import what the first check needs."""
-
+        """What the first check needs is imported."""
         gc.collect()
         gc.freeze()  # modules and the protocol's classes: nothing to look through again and again
 
@@ -122,7 +117,8 @@ class Engine:
 
     # --- configuration -------------------------------------------------------------------------------------------
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Configuration files may have changed."""
         self._resolver = ConfigResolver(overrides=self._overrides)
         self._stamps: dict[str, Stamp] = {}
         self._current: dict[str, Checker | None] = {}
@@ -131,7 +127,7 @@ class Engine:
     def _checker(self, directory: str) -> Checker | None:
         stamp = _stamp(directory)
         if self._stamps.get(directory, stamp) != stamp:
-            self._reset()
+            self.reset()
         self._stamps[directory] = stamp
         if directory not in self._current:
             self._current[directory] = self._configured(directory)

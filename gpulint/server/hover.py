@@ -34,9 +34,8 @@ def hover(
     in_comment = _in_comment(document, checked.rules, place)
     if in_comment is not None:
         return in_comment
-    found = [
-        (finding, spot) for finding in checked.findings if _covers(spot := range_of(finding, document), place)
-    ]
+    spots = [(finding, range_of(finding, document)) for finding in checked.findings]
+    found = [(finding, spot) for finding, spot in spots if spot.start <= place <= spot.end]
     here = [one for one in claims if one.is_at(place.line + 1)]
     if not found and not here:
         return None
@@ -56,13 +55,14 @@ def explanation(document: Document, checked: Checked, claims: Iterable[Explained
 
 
 def _line(document: Document, row: int) -> types.Range:
+    text = document.text.line(row)
+    return _span(document, row, len(text) - len(text.lstrip()), len(text.rstrip()))
+
+
+def _span(document: Document, row: int, start: int, end: int) -> types.Range:
+    """The part of a line between two of its characters."""
     text, units = document.text.line(row), document.text.units
-    indent = text[: len(text) - len(text.lstrip())]
-    return types.Range(types.Position(row, units(indent)), types.Position(row, units(text.rstrip())))
-
-
-def _covers(spot: types.Range, place: types.Position) -> bool:
-    return spot.start <= place <= spot.end
+    return types.Range(types.Position(row, units(text[:start])), types.Position(row, units(text[:end])))
 
 
 def _told(
@@ -151,9 +151,4 @@ def _in_comment(
     text = documentation(match[0].upper(), rules)
     if not text:
         return None
-    units = document.text.units
-    spot = types.Range(
-        types.Position(place.line, units(line[: match.start()])),
-        types.Position(place.line, units(line[: match.end()])),
-    )
-    return text.removeprefix("---\n\n"), spot
+    return text.removeprefix("---\n\n"), _span(document, place.line, match.start(), match.end())

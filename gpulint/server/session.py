@@ -8,15 +8,15 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from gpulint.server import actions
 from gpulint.server.actions import FixAll
-from gpulint.server.books import Book
 from gpulint.server.checks import Checks, Found
 from gpulint.server.diagnostics import Shown, diagnostic
-from gpulint.server.documents import Document, Documents, Unit
+from gpulint.server.documents import Book, Document, Documents, Unit
 from gpulint.server.engine import Engine
 from gpulint.server.hover import explanation, hover
 from gpulint.server.options import ServerOptions, read_options
@@ -38,15 +38,14 @@ class Session:
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._client = params.capabilities
-        document, workspace = self._client.text_document, self._client.workspace
-        self._pulls = document is not None and document.diagnostic is not None
+        self._pulls = get_capability(self._client, "text_document.diagnostic") is not None
         self._shown = Shown.by(self._client, self._pulls)
-        edit = workspace.workspace_edit if workspace is not None else None
+        versioned = get_capability(self._client, "workspace.workspace_edit.document_changes")
         self._options = read_options(params.initialization_options)
         encoding = types.PositionEncodingKind(server.workspace.position_encoding).value
         self._worker = Worker()
         self._documents = Documents(_root(params), encoding)
-        self._editing = actions.Editing(self._documents, edit is not None and bool(edit.document_changes))
+        self._editing = actions.Editing(self._documents, bool(versioned))
         self._engine = Engine(self._documents.buffers, self._options.overrides, self._complain)
         self._checks = Checks(self._documents, self._engine, self._worker)
         self._timers: dict[str, asyncio.Task[None]] = {}
@@ -58,9 +57,7 @@ class Session:
     def ready(self) -> None:
         """The client is ready for messages: what was wrong with its settings, and which files it should watch."""
         self._tell_problems(self._options)
-        workspace = self._client.workspace
-        watching = workspace.did_change_watched_files if workspace is not None else None
-        if watching is not None and watching.dynamic_registration:
+        if get_capability(self._client, "workspace.did_change_watched_files.dynamic_registration"):
             watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in WATCHED]
             registration = types.Registration(
                 "gpulint-watched-files",
@@ -119,7 +116,7 @@ class Session:
 
     def files_changed(self, params: types.DidChangeWatchedFilesParams) -> None:
         if any(change.uri.endswith(".toml") for change in params.changes):
-            self._worker.submit(self._engine.reload)
+            self._worker.submit(self._engine.reset)
         self._worker.submit(self._engine.forget_files)
         self._recheck_all()
 
@@ -145,10 +142,8 @@ class Session:
         for unit in self._documents.units():
             self._checks.forget(unit.uri)
             self._schedule(unit, 0)
-        workspace = self._client.workspace
-        if self._pulls and workspace is not None and workspace.diagnostics is not None:
-            if workspace.diagnostics.refresh_support:
-                self._server.workspace_diagnostic_refresh(None)
+        if self._pulls and get_capability(self._client, "workspace.diagnostics.refresh_support"):
+            self._server.workspace_diagnostic_refresh(None)
 
     def _schedule(self, unit: Unit, delay: float) -> None:
         """Publish the findings in a document after `delay` seconds without another change; not to clients that ask. Those
@@ -236,13 +231,8 @@ class Session:
     @property
     def _resolves(self) -> bool:
         """Whether the client asks for an action's edit when it is chosen."""
-        document = self._client.text_document
-        able = document.code_action if document is not None else None
-        return (
-            able is not None
-            and able.resolve_support is not None
-            and "edit" in able.resolve_support.properties
-        )
+        able = get_capability(self._client, "text_document.code_action.resolve_support.properties")
+        return able is not None and "edit" in able
 
     async def hovered(self, params: types.HoverParams) -> types.Hover | None:
         uri = params.text_document.uri
@@ -252,9 +242,7 @@ class Session:
         if told is None:
             return None
         text, spot = told
-        document = self._client.text_document
-        able = document.hover if document is not None else None
-        formats = able.content_format if able is not None else None
+        formats = get_capability(self._client, "text_document.hover.content_format")
         plain = formats is not None and types.MarkupKind.Markdown not in formats
         kind = types.MarkupKind.PlainText if plain else types.MarkupKind.Markdown
         return types.Hover(types.MarkupContent(kind, text), spot)

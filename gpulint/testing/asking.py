@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+import pytest
 
 from gpulint.units import parse_bytes
 
@@ -14,6 +16,7 @@ LIMITS: Final = "gpu_memory"
 ALLOW_LEAK: Final = "gpu_memory_allow_leak"
 NO_SYNC: Final = "gpu_no_sync"
 DEVICES: Final = ("auto", "cuda", "cpu")
+_MOST_TOLD: Final = 3  # wrong markers of one file
 DESCRIPTIONS: Final = (
     f'{LIMITS}(max_drift="0B", steps=20, warmup=None, max_peak=None, device="auto"): fail if a step leaves more than '
     "max_drift bytes on the GPU, or if the test's call allocates more than max_peak; a test that makes no steps itself is "
@@ -121,3 +124,33 @@ def _check_names(
     if len(args) > positional:
         what = f"at most {positional} positional argument" if positional else "keywords only"
         raise Misuse(f"{marker} takes {what}, of {', '.join(names)}")
+
+
+# -- at collection
+
+
+def check(report: Any) -> None:
+    """Make an error of a report on collected tests whose markers are wrong: what was collected does not run then."""
+    wrong = list(dict.fromkeys(_wrong(report.result or ())))
+    if wrong:
+        more = [f"and {len(wrong) - _MOST_TOLD} more"] if len(wrong) > _MOST_TOLD else []
+        report.outcome = "failed"
+        report.longrepr = "\n".join([*wrong[:_MOST_TOLD], *more])
+        report.result = []
+
+
+def _wrong(collected: Any) -> Iterator[str]:
+    for item in collected:
+        if not isinstance(item, pytest.Item):
+            continue
+        for name, read in READERS.items():
+            for marker in item.iter_markers(name):
+                try:
+                    read(marker.args, marker.kwargs)
+                except Misuse as error:
+                    path, line, _ = item.reportinfo()
+                    yield f"{_shown(item, str(path))}:{(line or 0) + 1}: @pytest.mark.{error}"
+
+
+def _shown(item: pytest.Item, path: str) -> str:
+    return item.nodeid.partition("::")[0] or path

@@ -13,8 +13,6 @@ from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.host import HostProbe
 from gpulint.testing.devices import Crossed, Piece, Pieces
 
-_RISE = 1.01  # a peak that is higher by less has the composition of the one before
-
 
 class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
     """Knows besides which lines' memory was alive at the highest point, and says when a limit is passed."""
@@ -23,54 +21,28 @@ class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
         super().__init__(frames, everything=True)
         self._limit: int | None = None
         self._crossed: Crossed | None = None
-        self._measuring = False
-        self._top = 0
-        self._rising = False
-        self._composed = 0  # the level that `_composition` is of
         self._composition: dict[int, int] = {}
 
     def begin(self, limit: int | None, crossed: Crossed) -> None:
         self.begin_peak("line")
         self._limit, self._crossed = limit, crossed
-        self._measuring, self._rising = True, True
-        self._top, self._composed, self._composition = self.allocated(), 0, {}
+        self.follow_peaks()
+        assert self.crests is not None
+        for ref in list(self._table.values()):
+            self.crests.add(ref.cell[2] * 4 + ref.place, ref.size)
 
     def end(self) -> None:
-        self._measuring = False
-        self._crossed = None
+        self._composition = self.composition()
+        self.crests = self._crossed = None
 
     def composition(self) -> dict[int, int]:
         """Bytes by site at the highest point."""
-        if self._rising:
-            self._compose()
-        return self._composition
-
-    def _account(self, place: int, size: int) -> None:
-        super()._account(place, size)
-        if self._measuring and self._live[0] > self._top:
-            self._top, self._rising = self._live[0], True
-
-    def _died(self, ref: Any) -> None:
-        if self._rising and self._measuring:
-            self._compose()
-        super()._died(ref)
-
-    def _compose(self) -> None:
-        """Just before the level falls: nothing of the highest point has gone yet."""
-        self._rising = False
-        if self._top < self._composed * _RISE:
-            return
-        self._composed = self._top
-        totals: dict[int, int] = {}
-        for cells in self._cells:
-            for cell in cells.values():
-                totals[cell[2]] = totals.get(cell[2], 0) + cell[0]
-        self._composition = totals
+        return self._composition if self.crests is None else self.peaks()["start"][1]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = super().__torch_dispatch__(func, types, args, kwargs)
-        if self._limit is not None and self._top > self._limit and self._crossed is not None:
-            level, self._limit = self._top, None
+        if self._limit is not None and self._crossed is not None and self.peak("line") > self._limit:
+            level, self._limit = self.peak("line"), None
             self._limit = self._crossed(level)
         return out
 

@@ -6,6 +6,7 @@ none of these figures.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Hashable
 from contextlib import ExitStack
@@ -14,13 +15,15 @@ from typing import Any, Final
 import torch
 
 from gpulint.runtime.observing.calls import collect
+from gpulint.runtime.observing.machine import has_cuda
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.crests import by_site, changes_of, highest
 from gpulint.runtime.probes.cuda import _segments, allocated_blocks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.history import without_inductor
 from gpulint.runtime.probes.plain import live_tensors
-from gpulint.testing.devices import Crossed, Piece, Pieces, identity
+from gpulint.testing.cpu import Cpu
+from gpulint.testing.devices import Crossed, Device, Piece, Pieces, identity
 
 MOST_EVENTS: Final = (
     500_000  # allocations and frees of one test's call that are kept to tell what makes its peak
@@ -247,3 +250,10 @@ def _started() -> bool:
 
 def _history(*args: Any, **kwargs: Any) -> None:
     torch.cuda.memory._record_memory_history(*args, **kwargs)
+
+
+def choose(asked: str, root: str) -> Device:
+    """The device for auto, cuda or cpu; `root` is the folder whose code is the user's."""
+    frames = Frames(root)
+    frames.foreign = (os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,)
+    return Gpu(frames) if asked == "cuda" or (asked == "auto" and has_cuda()) else Cpu(frames)

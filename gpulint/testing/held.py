@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.gate import baselines
-from gpulint.gate.baselines import Baselines, Key, Line, Peak
-from gpulint.runtime.record.records import Record
+from gpulint.gate.baselines import Baselines, Comparison, Key, Line, Peak
 from gpulint.units import format_bytes
 
 if TYPE_CHECKING:
@@ -19,53 +18,38 @@ if TYPE_CHECKING:
 _MOST_GROWN: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Record):
-    """How one test's peak compares; sizes in bytes. `change` is that of a `Comparison`, or missing where nothing is committed."""
-
-    nodeid: str
-    change: str
-    now: int
-    before: int = 0
-
-
 @dataclass(slots=True)
 class Peaks:
-    """The committed peaks, and those that were measured. Every process that runs tests reads the file; one writes it."""
+    """The committed peaks, and those that were measured. Every process that runs tests reads the file; one writes it. `held` says
+    by test how its peak compares, None where nothing is committed."""
 
     path: str
     tolerance: float
     known: Baselines
     shown: str = ""
     measured: dict[Key, Peak] = field(default_factory=dict)
-    changes: dict[str, Change] = field(default_factory=dict)
-
-    def key(self, nodeid: str, device: Device) -> Key:
-        """The entry of a test on this device."""
-        return _key(nodeid, device.card)
+    held: dict[str, Comparison | None] = field(default_factory=dict)
 
     def look_up(self, nodeid: str, device: Device) -> Peak | None:
         """What is committed for a test on this device."""
-        return self.known.look_up(self.key(nodeid, device))
+        return self.known.look_up(_key(nodeid, device.card))
 
     def allowed(self, nodeid: str, device: Device) -> int | None:
         """The most bytes that are no failure; None where nothing is committed."""
-        if device.kind == "cuda" and not _started():
-            return None
+        if device.kind == "cuda":
+            import torch
+
+            if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+                return None
         known = self.look_up(nodeid, device)
         return None if known is None else baselines.allowed(known.allocated, self.tolerance)
 
-    def compare(self, nodeid: str, reading: Reading, known: Peak) -> Change:
-        """A test's peak against the committed one."""
-        (found,) = baselines.compare(Peak(reading.peak), Peak(known.allocated), self.tolerance)
-        return Change(nodeid, found.change, found.now, found.before)
-
-    def problem(self, reading: Reading, known: Peak, change: Change, renewing: str) -> str:
+    def problem(self, reading: Reading, known: Peak, held: Comparison, renewing: str) -> str:
         """Why a peak that grew is too high: the lines that grew, those that make it, who holds the memory. `renewing` is the
         command that writes it down."""
         head = (
-            f"gpu_memory: the peak of this test grew from {format_bytes(change.before)} to {format_bytes(change.now)}, by "
-            f"{format_bytes(change.now - change.before)}; {self.tolerance:g} % are allowed ({reading.where})"
+            f"gpu_memory: the peak of this test grew from {format_bytes(held.before)} to {format_bytes(held.now)}, by "
+            f"{format_bytes(held.by)}; {self.tolerance:g} % are allowed ({reading.where})"
         )
         grown = [
             f"  grown by {format_bytes(growth.by)}: {growth.line.function or 'code'}, {growth.line.file}:{growth.line.line}"
@@ -76,7 +60,7 @@ class Peaks:
 
     def missing(self, nodeid: str, device: Device, renewing: str) -> str:
         """That nothing is committed for a test on this device, and what adds it."""
-        key = self.key(nodeid, device)
+        key = _key(nodeid, device.card)
         others = ", ".join(self.known.elsewhere(key))
         but = f"; it has {others}" if others else ""
         return (
@@ -93,7 +77,8 @@ class Peaks:
         if "key" in data:
             self.measured[Key.from_json(data["key"])] = Peak.from_json(data["peak"])
         else:
-            self.changes[data["nodeid"]] = Change.from_json(data)
+            held = data["held"]
+            self.held[data["nodeid"]] = None if held is None else Comparison.from_json(held)
 
     def write(self) -> str:
         """Write what was measured into the file, all other entries kept; one sentence about it. Raises BadBaseline."""
@@ -126,12 +111,6 @@ def _key(nodeid: str, card: str) -> Key:
     except (KeyError, ValueError):
         world_size, rank = 1, 0
     return Key(nodeid, card, baselines.torch_minor(torch.__version__), world_size, rank)
-
-
-def _started() -> bool:
-    import torch
-
-    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
 
 def open_peaks(path: str, writes: bool, tolerance: float) -> Peaks:

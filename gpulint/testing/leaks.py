@@ -10,8 +10,8 @@ import pytest
 from gpulint.testing.asking import ALLOW_LEAK, Allowed, Misuse, allowed_of
 from gpulint.testing.devices import Device, Pieces, births_of, holders_of, is_same, told
 from gpulint.testing.fixtures import Fixtures
-from gpulint.testing.leftovers import Leftover
 from gpulint.testing.settings import Settings
+from gpulint.testing.telling import Leftover
 
 SEARCHING: Final = 120.0  # seconds of a session that searches for holders may take
 _MOST_HOLDERS: Final = 3

@@ -7,7 +7,7 @@ figure does not depend on which tests ran before.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -146,16 +146,12 @@ class Meter:
         sites = self.device.frames.sites
         ranked = sorted(totals.items(), key=lambda one: (-one[1], one[0]))
         passed = self._holders
-        return Reading(
-            peak,
-            reading.reserved,
-            reading.where,
-            reading.card,
-            foreign,
-            tuple((sites[site], size) for site, size in ranked if size > 0),
-            tuple(by_line(self.device, totals, self.root)),
-            passed or (self._held() if holders else ()),
-            self._when if passed else "now",
+        return replace(
+            reading,
+            lines=tuple((sites[site], size) for site, size in ranked if size > 0),
+            said_lines=tuple(by_line(self.device, totals, self.root)),
+            holders=passed or (self._held() if holders else ()),
+            when=self._when if passed else "now",
         )
 
     def _composition(self, card: int) -> dict[int, int]:

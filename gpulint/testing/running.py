@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from gpulint.gate import baselines
 from gpulint.memory.errors import empty_frames
 from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limits_of, syncs_of
-from gpulint.testing.held import Change, Peaks
+from gpulint.testing.held import Peaks
 from gpulint.testing.settings import Settings
 
 if TYPE_CHECKING:
     from gpulint.testing.devices import Device
     from gpulint.testing.fixtures import Fixtures
     from gpulint.testing.leaks import Leaks
-    from gpulint.testing.leftovers import Leftover
     from gpulint.testing.peaks import Meter
     from gpulint.testing.steps import GpuMemory
+    from gpulint.testing.telling import Leftover
 
 FIXTURE: Final = "gpu_memory"
 NO_TORCH: Final = "gpu_memory needs torch: pip install gpulint[verify]"
@@ -92,8 +93,8 @@ class Running:
         return bool(self._settings.baseline) and (limits is not None or self._settings.every_test)
 
     def _device(self, asked: str) -> Device:
-        from gpulint.testing.choosing import choose
         from gpulint.testing.fixtures import Fixtures
+        from gpulint.testing.gpu import choose
 
         if asked not in self._devices:
             chosen = choose(asked, self._settings.root)
@@ -123,7 +124,7 @@ class Running:
         return leaks
 
     def _look(self, item: pytest.Item, leaks: Leaks) -> None:
-        from gpulint.testing.leftovers import report_of
+        from gpulint.testing.telling import report_of
 
         found = leaks.after(item)
         self.looked_at += 1
@@ -137,11 +138,10 @@ class Running:
             self._begin_meter(item)
 
     def _begin_meter(self, item: pytest.Item) -> None:
-        self._need_torch()
+        limits = self._limits_or_none(item)
+        _need(limits.device)
         from gpulint.testing.peaks import Meter
 
-        limits = self._limits_or_none(item)
-        self._need(limits.device)
         device = self._device(limits.device)
         meter = Meter(device, self._fixtures[device.kind], item, self._settings.root)
         meter.limit = limits.max_peak
@@ -233,8 +233,7 @@ class Running:
     def _run(self, syncs: pytest.Mark | None) -> Wrapper:
         if syncs is None:
             return (yield)
-        self._need_torch()
-        self._need("cuda")
+        _need("cuda")
         from gpulint.testing.syncs import counted, explain
 
         with counted(self._settings.root) as found:
@@ -251,11 +250,10 @@ class Running:
 
     def watch(self, item: pytest.Item) -> GpuMemory:
         """Begin to watch a test's steps."""
-        self._need_torch()
+        limits = self._limits_or_none(item)
+        _need(limits.device)
         from gpulint.testing.steps import GpuMemory
 
-        limits = self._limits_or_none(item)
-        self._need(limits.device)
         memory = GpuMemory(limits, self._settings.root, item.stash.get(_METER, None))
         memory.start()
         return memory
@@ -300,13 +298,13 @@ class Running:
         reading = meter.reading(lines=False)
         known = self._peaks.look_up(item.nodeid, meter.device)
         if known is None:
-            item.stash[_PEAK] = Change(item.nodeid, "missing", reading.peak).to_json()
+            item.stash[_PEAK] = {"nodeid": item.nodeid, "held": None}
             return self._peaks.missing(item.nodeid, meter.device, self._renewing(item))
-        change = self._peaks.compare(item.nodeid, reading, known)
-        item.stash[_PEAK] = change.to_json()
-        if change.change != "grew":
+        held = baselines.compared("", reading.peak, known.allocated, self._settings.tolerance)
+        item.stash[_PEAK] = {"nodeid": item.nodeid, "held": held.to_json()}
+        if held.status != "exceeded":
             return None
-        return self._peaks.problem(meter.reading(), known, change, self._renewing(item))
+        return self._peaks.problem(meter.reading(), known, held, self._renewing(item))
 
     def _renewing(self, item: pytest.Item) -> str:
         """The command that writes down a test's peak, from where pytest was started."""
@@ -317,20 +315,17 @@ class Running:
         file = os.path.relpath(item.path, item.config.invocation_params.dir)
         return shlex.join(["pytest", *options, *every, file + "".join(item.nodeid.partition("::")[1:])])
 
-    # -- what there has to be
 
-    def _need(self, asked: str) -> None:
-        """Skips the test where it asks for a GPU and there is none."""
-        if asked != "cuda":
-            return
-        from gpulint.runtime.observing.machine import has_cuda
+def _need(asked: str) -> None:
+    """Fails the test where there is no torch, and skips it where it asks for a GPU and there is none."""
+    if find_spec("torch") is None:
+        pytest.fail(NO_TORCH, pytrace=False)
+    if asked != "cuda":
+        return
+    from gpulint.runtime.observing.machine import has_cuda
 
-        if not has_cuda():
-            pytest.skip(f"gpu_memory: this test asks for a GPU, and {no_cuda()}")
-
-    def _need_torch(self) -> None:
-        if find_spec("torch") is None:
-            pytest.fail(NO_TORCH, pytrace=False)
+    if not has_cuda():
+        pytest.skip(f"gpu_memory: this test asks for a GPU, and {no_cuda()}")
 
 
 def no_cuda() -> str:

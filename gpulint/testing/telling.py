@@ -6,20 +6,60 @@ peaks with each test's report.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pytest
 
-from gpulint.gate.baselines import BadBaseline
-from gpulint.testing.held import Change, Peaks
-from gpulint.testing.leftovers import Leftover
+from gpulint.gate.baselines import BadBaseline, Comparison
+from gpulint.runtime.record.records import Record
+from gpulint.testing.held import Peaks
 from gpulint.testing.settings import Settings
 from gpulint.units import format_bytes
 
 OUTPUT: Final = "gpulint_leaks"  # the entry of a worker's last message
 _MOST_TOLD: Final = 20
 _DONE: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover(Record):
+    """What one test, or a fixture that ended with it, left behind. Sizes in bytes. `reason` says why it is allowed."""
+
+    nodeid: str
+    size: int
+    tensors: int
+    where: str
+    owner: str = ""
+    holders: tuple[str, ...] = ()
+    births: tuple[str, ...] = ()
+    reason: str = ""
+
+    def lines(self) -> list[str]:
+        """What is told about it, below its first line."""
+        return [*(f"held by {holder}" for holder in self.holders), *self.births]
+
+    def head(self) -> str:
+        """How much and of whom."""
+        number = f"{self.tensors} tensor{'s' * (self.tensors != 1)}"
+        of = f"{self.owner}, which ended with this test, left" if self.owner else "this test left"
+        return f"gpu_memory: {of} {format_bytes(self.size)} in {number} on {self.where}"
+
+
+def report_of(item: pytest.Item, leftovers: Iterable[Leftover]) -> pytest.TestReport:
+    """The error of a test that left something it may not."""
+    wrong = [one for one in leftovers if not one.reason]
+    text = "\n".join(line for one in wrong for line in [one.head(), *(f"  {said}" for said in one.lines())])
+    return pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords={},
+        outcome="failed",
+        longrepr=text,
+        when="teardown",
+        duration=0.0,
+    )
 
 
 @dataclass(slots=True, eq=False)  # hashable: pytest before 9 keeps its plugins in a set
@@ -101,25 +141,25 @@ class Telling:
 
     def _tell_peaks(self, out: Any) -> None:
         out.write_sep("=", "GPU memory peaks", bold=True)
-        for line in [*self.said, *self._compared(list(self.peaks.changes.values()))]:
+        for line in [*self.said, *self._compared(self.peaks.held)]:
             out.write_line(line)
 
-    def _compared(self, changes: list[Change]) -> list[str]:
+    def _compared(self, every: Mapping[str, Comparison | None]) -> list[str]:
         if self.settings.writes_baseline:
             return []
-        if not changes:
+        if not every:
             what = "used the device" if self.settings.every_test else "is marked gpu_memory"
             return [f"no peak was held against {self.peaks.shown}: no test that ran {what}"]
         lines = []
-        held = sum(one.change != "missing" for one in changes)
+        held = {nodeid: one for nodeid, one in every.items() if one is not None}
         if held:
-            lines.append(f"{held} peak{'s' * (held != 1)} held against {self.peaks.shown}")
-        if held < len(changes):
-            number = f"{len(changes) - held} of {len(changes)} tests"
+            lines.append(f"{len(held)} peak{'s' * (len(held) != 1)} held against {self.peaks.shown}")
+        if len(held) < len(every):
+            number = f"{len(every) - len(held)} of {len(every)} tests"
             lines.append(f"{number} have no peak in {self.peaks.shown} for this card and torch, and failed")
-        fell = [one for one in changes if one.change == "fell"]
-        for one in fell[:_MOST_TOLD]:
-            lines.append(f"  fell from {format_bytes(one.before)} to {format_bytes(one.now)}: {one.nodeid}")
+        fell = [(nodeid, one) for nodeid, one in held.items() if one.status == "fell"]
+        for nodeid, one in fell[:_MOST_TOLD]:
+            lines.append(f"  fell from {format_bytes(one.before)} to {format_bytes(one.now)}: {nodeid}")
         if fell:
             lines.append(
                 "  renew what fell with --gpu-memory-write-baseline, so that it cannot grow back unseen"

@@ -106,7 +106,7 @@ class _Trying:
     attempts: list[Attempt] = field(default_factory=list)
     outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
     judged: dict[int, Judged] = field(default_factory=dict)
-    baseline: Baseline | None = None
+    baseline: Baseline = field(init=False)  # once the script has run twice as it is
     timed: list[RunResult] = field(default_factory=list)
     checked: bool = False
 
@@ -233,7 +233,6 @@ class _Trying:
         return f"with {every}{len(fixes)} fixes"
 
     def _judge(self, run: RunResult, fixes: Sequence[TrialFix]) -> Outcome:
-        assert self.baseline is not None
         by_time = any(fix.is_about_time for fix in fixes)
         broken = self.baseline.broken(run)
         if broken:
@@ -252,7 +251,6 @@ class _Trying:
         return Outcome("pays" if gains.pays(saved, by_time) else "changes nothing", "", saved, run)
 
     def _saved(self, run: RunResult, by_time: bool) -> tuple[Gain, ...]:
-        assert self.baseline is not None
         on_gpu = any(rank.environment.device == "cuda" for rank in run.ranks)
         unchanged = [self.baseline.first, self.baseline.again, *self.timed]
         return gains.gains_between(unchanged, run, by_time or on_gpu)
@@ -260,7 +258,6 @@ class _Trying:
     def _has_noise_after_all(self) -> bool:
         """Once, and on a GPU: whether a third run of the unchanged script differs from the first although the second did not. What
         is added up in no fixed order differs now and then."""
-        assert self.baseline is not None
         first = self.baseline.first
         on_gpu = any(rank.environment.device == "cuda" for rank in first.ranks)
         if self.checked or self._left <= 0 or not on_gpu or not self.baseline.is_exact:
@@ -275,7 +272,6 @@ class _Trying:
     def _seen_again(self, fixes: Sequence[TrialFix], changed: str) -> str:
         """What the program computes otherwise with the fixes in another run too, where it differs from itself: of two unchanged
         runs the noise is known by chance, and what a fix changes it changes each time."""
-        assert self.baseline is not None
         if self._left <= 0:
             return changed
         again = self._run(self.what, fixes, f"{self._label(fixes)}, once more")
@@ -289,7 +285,6 @@ class _Trying:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def _concluded(self, first: RunResult, again: RunResult, sorting: Sorting) -> Trial:
-        assert self.baseline is not None
         blind = self.baseline.is_blind
         self.judged |= {number: self._seen(one, blind) for number, one in sorting.judged.items()}
         kept = [fix for fix in sorting.kept if self.judged[fix.number].status == "pays"]

@@ -47,27 +47,27 @@ def test_another_card_torch_or_world_is_another_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "tolerance", "change"),
+    ("now", "tolerance", "status"),
     [
-        (10_000, 0.0, "same"),
-        (10_001, 0.0, "grew"),
+        (10_000, 0.0, "within"),
+        (10_001, 0.0, "exceeded"),
         (9_999, 0.0, "fell"),
-        (10_100, 1.0, "same"),
-        (10_101, 1.0, "grew"),
-        (9_900, 1.0, "same"),
+        (10_100, 1.0, "within"),
+        (10_101, 1.0, "exceeded"),
+        (9_900, 1.0, "within"),
         (9_899, 1.0, "fell"),
     ],
 )
-def test_tolerance_is_a_share_of_what_was_written_down(now: int, tolerance: float, change: str) -> None:
+def test_tolerance_is_a_share_of_what_was_written_down(now: int, tolerance: float, status: str) -> None:
     (found,) = baselines.compare(Peak(now), Peak(10_000), tolerance)
-    assert found.change == change
+    assert found.status == status
     assert found.by == now - 10_000
 
 
 def test_other_stretches_are_compared_where_both_have_them() -> None:
     now = Peak(10_000, others={"evaluation": 12_000, "later": 99_000})
-    found = {one.stretch: one.change for one in baselines.compare(now, PEAK)}
-    assert found == {"": "same", "evaluation": "grew"}
+    found = {one.stretch: one.status for one in baselines.compare(now, PEAK)}
+    assert found == {"": "within", "evaluation": "exceeded"}
 
 
 def test_a_line_is_found_again_by_its_text_or_else_by_its_number() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.gate.baselines import Baselines
+from gpulint.gate.baselines import Baselines, compared
 from gpulint.memory.errors import empty_frames
 from gpulint.testing import running
 from gpulint.testing.held import Peaks
@@ -105,9 +105,10 @@ def test_a_generator_that_waits_goes_on_after_its_exception_was_cleared() -> Non
 
 def test_of_several_attempts_the_last_counts() -> None:
     peaks = Peaks("memory.json", 1.0, Baselines())
-    for change, now in (("grew", 900), ("same", 500)):
-        peaks.take({"nodeid": "test_it.py::test_it", "change": change, "now": now, "before": 500})
-    assert [one.change for one in peaks.changes.values()] == ["same"]
+    for now in (900, 500):
+        held = compared("", now, 500, 1.0).to_json()
+        peaks.take({"nodeid": "test_it.py::test_it", "held": held})
+    assert [one and one.status for one in peaks.held.values()] == ["within"]
 
 
 SUITE = """
