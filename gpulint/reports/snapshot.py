@@ -22,10 +22,9 @@ from gpulint.reports.document import (
     Value,
     sentence,
 )
-from gpulint.snapshot.growth import Growth
 from gpulint.snapshot.lines import Line
 from gpulint.snapshot.recording import Frame
-from gpulint.snapshot.summary import DeviceSummary, Difference, Summary
+from gpulint.snapshot.summary import DeviceSummary, Difference, Growth, Summary
 from gpulint.snapshot.usage import Share, Usage
 from gpulint.snapshot.whatif import Outcome, WhatIf
 from gpulint.units import format_bytes
