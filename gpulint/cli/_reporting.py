@@ -116,7 +116,7 @@ def _output(request: Request, default: TextIO) -> Iterator[TextIO]:
 
 
 def _write_diff(request: Request, outcome: Outcome) -> None:
-    from gpulint.reports.diff import diff_lines
+    from gpulint.reports.terminal import diff_lines
 
     done = outcome.run
     with _output(request, sys.stdout) as out:
