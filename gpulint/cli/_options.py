@@ -167,10 +167,19 @@ def print_last_words(text: str | None) -> None:
         print(words[-20_000:], file=sys.stderr)
 
 
+def as_json_option(said: str) -> Callable[[Decorated], Decorated]:
+    """The option `--json`, as `as_json`, of commands that know no other format besides text."""
+    return under("Options")("--json", "as_json", is_flag=True, help=said)
+
+
+def print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2))
+
+
 def tell(request: Given, document: Callable[[], Document], as_json: Callable[[], dict[str, Any]]) -> None:
     """Print a report in the format that was asked for."""
     if request.output_format == "json":
-        print(json.dumps(as_json(), indent=2))
+        print_json(as_json())
     elif request.output_format == "markdown":
         from gpulint.reports.markdown import markdown
 

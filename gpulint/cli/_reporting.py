@@ -130,7 +130,7 @@ def _write_diff(request: Request, outcome: Outcome) -> None:
         say(f"would fix {plural(len(done.fixed), 'finding')} in {plural(len(done.changes), 'file')}")
 
 
-def explain(request: Request, found: Discovery, done: Run, seconds: float) -> None:
+def explain(found: Discovery, done: Run, seconds: float) -> None:
     """What --verbose adds, on standard error."""
     for path, reason in (*found.skipped, *done.skipped):
         say(f"skipped {shown_path(path)}: {reason}")
