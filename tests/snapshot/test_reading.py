@@ -287,6 +287,18 @@ def test_what_is_no_snapshot_is_refused_in_one_sentence(tmp_path: Path, data: by
     assert "\n" not in str(caught.value)
 
 
+def test_one_that_ends_too_early_is_refused_wherever_it_ends(tmp_path: Path) -> None:
+    program = Program()
+    program.malloc(700, ("/home/me/train.py", 3, "main"))
+    program.free(program.malloc(5 << 20), ("/home/me/train.py", 4, "main"))
+    whole = program.dump(tmp_path / "run.pickle").read_bytes()
+    path = tmp_path / "cut.pickle"
+    for length in range(1, len(whole), 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(NotASnapshot):
+            read(path)
+
+
 READ = """
 import resource, sys
 from gpulint.snapshot.reading import read
