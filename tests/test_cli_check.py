@@ -37,19 +37,6 @@ def test_check_is_the_default_command(project: Path) -> None:
     assert gpulint("--output-format", "text", cwd=project).stdout == bare.stdout
 
 
-def test_text_shows_place_span_reason_and_summary(project: Path) -> None:
-    lines = gpulint(".", cwd=project).stdout.decode().splitlines()
-    assert lines[0].startswith(f"train.py:{HELD_ROW}:9: ")
-    assert "[GPU101]" in lines[0]
-    assert f"{HELD_ROW} |         total += loss" in lines
-    assert any(re.fullmatch(r" +\|  +\^+", line) for line in lines)
-    assert any("= reason: " in line for line in lines)
-    assert any("= fix: " in line for line in lines)
-    assert lines[-1].startswith("Found 1 finding (1 ")
-    assert lines[-1].endswith("1 fixable with --fix.")
-    assert "\x1b" not in "\n".join(lines)
-
-
 def test_json_has_ruffs_shape(project: Path) -> None:
     (item,) = findings(".", cwd=project)
     assert item["code"] == "GPU101"
@@ -112,14 +99,6 @@ def test_configuration_errors_are_one_line(project: Path) -> None:
     )
     assert done.stdout == b""
     assert gpulint(".", "--isolated", cwd=project).returncode == 1
-
-
-def test_config_option(project: Path) -> None:
-    (project / "ci.toml").write_text('ignore = ["GPU101"]\n')
-    assert codes(".", "--config", "ci.toml", cwd=project) == []
-    done = gpulint(".", "--config", "none.toml", cwd=project)
-    assert done.returncode == 2
-    assert b"none.toml does not exist" in done.stderr
 
 
 def test_severity_and_fail_on(project: Path) -> None:

@@ -16,11 +16,11 @@ from test_notebook_checking import save
 from gpulint.claims import Claim
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.reports import FORMATS, Report, writer
-from gpulint.reports.diff import diff_lines
 from gpulint.reports.layout import printable, width
 from gpulint.reports.lint.fingerprints import fingerprints
 from gpulint.reports.lint.job import markdown
 from gpulint.reports.lint.text import changed_lines, finding_lines
+from gpulint.reports.terminal import diff_lines
 from gpulint.source.sources import Sources
 
 SOURCE = """\

@@ -73,7 +73,7 @@ def check_once(request: Request) -> tuple[int, Run]:
     for path, complaint in outcome.run.complaints:
         say(f"{shown_path(path)}: {complaint} Please report it at {REPORT_URL}")
     if request.verbose:
-        explain(request, found, outcome.run, time.perf_counter() - started)
+        explain(found, outcome.run, time.perf_counter() - started)
     return _exit_code(request, outcome.run), outcome.run
 
 

@@ -43,8 +43,6 @@ def _settings(config: Config, enabled: list[str]) -> Iterable[str]:
         "confidence": config.confidence.value,
         "fail-on": config.fail_on,
         "rules": [os.path.relpath(rule, config.root) for rule in config.rules],
-    }
-    settings |= {
         "fix": config.fix,
         "fix-only": config.fix_only,
         "unsafe-fixes": config.unsafe_fixes,

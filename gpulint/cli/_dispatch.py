@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -105,7 +105,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        return _status(cli.main(list(arguments), prog_name="gpulint", standalone_mode=False))
+        returned = cli.main(list(arguments), prog_name="gpulint", standalone_mode=False)
+        return returned if isinstance(returned, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -126,7 +127,10 @@ def _run(arguments: Sequence[str]) -> int:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             return _disk_full(error)
-        return _nowhere() if not _has_directory() else _failed(error)
+        if _has_directory():
+            return _failed(error)
+        say("the working directory is gone: change to another one, and run gpulint again")
+        return 2
     except Exception as error:
         return _failed(error)
 
@@ -138,15 +142,6 @@ def _has_directory() -> bool:
     except OSError:
         return False
     return True
-
-
-def _nowhere() -> int:
-    say("the working directory is gone: change to another one, and run gpulint again")
-    return 2
-
-
-def _status(returned: Any) -> int:
-    return returned if isinstance(returned, int) else 0
 
 
 def _failed(error: Exception) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -13,7 +12,7 @@ import click
 
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import Failed, as_error
-from gpulint.cli._options import Configured, on_terminal
+from gpulint.cli._options import Configured, on_terminal, print_json
 from gpulint.cli._rules import find
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
@@ -40,7 +39,7 @@ def explain(
         explained = _at(place, explain_text(text, path, rules), text)
     with while_read():
         if output_format == "json":
-            click.echo(json.dumps([one.to_json() for one in explained], indent=2))
+            print_json([one.to_json() for one in explained])
         elif explained:
             _print(explained)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -60,6 +61,12 @@ def heading(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:
 option = heading("Options")
 
 
+def rules(name: str, *, unset: bool = False) -> Callable[..., Callable[[Decorated], Decorated]]:
+    """`click.option` for options under the heading `name` that take rules; where they are not given their value is (), or None where
+    they leave it `unset`."""
+    return partial(heading(name), metavar="CODES", multiple=True, callback=_codes_or_none if unset else codes)
+
+
 def codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The codes, prefixes and names of an option that may be given several times, each with several of them."""
     found: list[str] = []
@@ -75,3 +82,9 @@ def codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
     from gpulint.lint.selection import codes_of, shipped_names
 
     return codes_of(found, shipped_names())
+
+
+def _codes_or_none(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    return codes(context, parameter, values) if values else None

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gpulint.cli._errors import as_error, say
-from gpulint.cli._grouped import Decorated, codes
+from gpulint.cli._grouped import Decorated
 from gpulint.cli._grouped import heading as under
 from gpulint.config import ConfigResolver, Overrides, shown_path
 
 if TYPE_CHECKING:
     from gpulint.reports.document import Document
 
-CODES = "CODES"
 CONFIDENCE = click.Choice(["high", "medium", "low"])
 
 
@@ -87,13 +86,6 @@ def taken(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     return {one.name: given.pop(one.name) for one in fields(record) if one.name in given}
 
 
-def some_codes(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...] | None:
-    """`codes`, or None where the option is not given."""
-    return codes(context, parameter, values) if values else None
-
-
 class Written(click.Path):
     """A file that is written after a long run, whose folder had better be there before it."""
 
@@ -147,12 +139,12 @@ def say_what_went_to(script: str, arguments: Sequence[str]) -> None:
 
 
 def output_format(
-    *formats: str, help: str = "", heading: str = "Options"
+    *formats: str, help: str = "", heading: str = "Options", **attributes: Any
 ) -> Callable[[Decorated], Decorated]:
     """The option `--output-format`: one of these, by default the first."""
     said = help or f"{', '.join(formats[:-1])} or {formats[-1]}."
-    kind = click.Choice(formats)
-    return under(heading)("--output-format", metavar="FORMAT", type=kind, default=formats[0], help=said)
+    given = {"default": formats[0], **attributes}
+    return under(heading)("--output-format", metavar="FORMAT", type=click.Choice(formats), help=said, **given)
 
 
 def report(heading: str) -> Callable[[Decorated], Decorated]:
@@ -175,10 +167,19 @@ def print_last_words(text: str | None) -> None:
         print(words[-20_000:], file=sys.stderr)
 
 
+def as_json_option(said: str) -> Callable[[Decorated], Decorated]:
+    """The option `--json`, as `as_json`, of commands that know no other format besides text."""
+    return under("Options")("--json", "as_json", is_flag=True, help=said)
+
+
+def print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2))
+
+
 def tell(request: Given, document: Callable[[], Document], as_json: Callable[[], dict[str, Any]]) -> None:
     """Print a report in the format that was asked for."""
     if request.output_format == "json":
-        print(json.dumps(as_json(), indent=2))
+        print_json(as_json())
     elif request.output_format == "markdown":
         from gpulint.reports.markdown import markdown
 
@@ -200,6 +201,33 @@ def write_report(path: str | None, document: Callable[[], Document]) -> None:
     with as_error(click.UsageError, OSError, of=f"--report {path}"):
         write_atomic(path, page(document()).encode("utf-8"))
     say(f"report written to {shown_path(os.path.abspath(path))}")
+
+
+def cache_dir(heading: str, said: str) -> Callable[[Decorated], Decorated]:
+    """The option `--cache-dir`."""
+    kind = click.Path(file_okay=False)
+    return under(heading)("--cache-dir", metavar="DIR", type=kind, envvar="GPULINT_CACHE_DIR", help=said)
+
+
+def script(**attributes: Any) -> Callable[[Decorated], Decorated]:
+    """The arguments `target` and `arguments`, of commands that run a script."""
+
+    def decorated(command: Decorated) -> Decorated:
+        arguments = click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+        return click.argument("target", metavar="SCRIPT", **attributes)(arguments(command))
+
+    return decorated
+
+
+def module(heading: str) -> Callable[[Decorated], Decorated]:
+    """The option `-m`."""
+    return under(heading)("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
+
+
+def python(heading: str) -> Callable[[Decorated], Decorated]:
+    """The option `--python`."""
+    said = "The interpreter that runs SCRIPT; by default gpulint's own."
+    return under(heading)("--python", metavar="PATH", default=sys.executable, help=said)
 
 
 def quiet(heading: str) -> Callable[[Decorated], Decorated]:

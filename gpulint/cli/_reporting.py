@@ -116,7 +116,7 @@ def _output(request: Request, default: TextIO) -> Iterator[TextIO]:
 
 
 def _write_diff(request: Request, outcome: Outcome) -> None:
-    from gpulint.reports.diff import diff_lines
+    from gpulint.reports.terminal import diff_lines
 
     done = outcome.run
     with _output(request, sys.stdout) as out:
@@ -130,7 +130,7 @@ def _write_diff(request: Request, outcome: Outcome) -> None:
         say(f"would fix {plural(len(done.fixed), 'finding')} in {plural(len(done.changes), 'file')}")
 
 
-def explain(request: Request, found: Discovery, done: Run, seconds: float) -> None:
+def explain(found: Discovery, done: Run, seconds: float) -> None:
     """What --verbose adds, on standard error."""
     for path, reason in (*found.skipped, *done.skipped):
         say(f"skipped {shown_path(path)}: {reason}")

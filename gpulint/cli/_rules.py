@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ from typing import Any
 
 import click
 
-from gpulint.cli._options import Configured
+from gpulint.cli._options import Configured, print_json
 from gpulint.config import nearest_rule
 from gpulint.lint.documentation import Page, example_problems, page
 from gpulint.lint.selection import Selection, load_rule_file
@@ -31,7 +30,7 @@ def print_pages(code: str | None, output_format: str) -> int:
     pages = [page(rule) for rule in rules]
     if output_format == "json":
         described = [_described(item, selection) for item in pages]
-        click.echo(json.dumps(described if code is None else described[0], indent=2))
+        print_json(described if code is None else described[0])
     elif output_format == "text" and sys.stdout.isatty():
         _render("\n\n---\n\n".join(item.markdown() for item in pages))
     else:
@@ -45,7 +44,7 @@ def print_table(output_format: str, config: Configured, isolated: bool) -> int:
     enabled = selection.codes_for(os.path.join(os.getcwd(), "x.py"))
     pages = [page(rule) for rule in selection.known]
     if output_format == "json":
-        click.echo(json.dumps([_described(item, selection) for item in pages], indent=2))
+        print_json([_described(item, selection) for item in pages])
     elif output_format == "markdown":
         head = ("Code", "Name", "Severity", "On", "What it finds")
         rows = [

@@ -1,4 +1,4 @@
-"""Output formats, one file each. A format's module has ``write(report, out)``."""
+"""Output formats of findings: the module of each in `lint` has ``write(report, out)``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from gpulint.rule import Rule
 from gpulint.source.sources import Sources
 
 FORMATS: Final = OUTPUT_FORMATS
+# Formats that stand in the file of another, of which they are a second form
+_BESIDE: Final = {"json-lines": ("json", "write_lines"), "grouped": ("concise", "write_grouped")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,10 @@ class Report:
 
 def writer(name: str) -> Callable[[Report, TextIO], None]:
     """The function that writes the format called `name`."""
-    write: Callable[[Report, TextIO], None] = import_module(
-        f"gpulint.reports.lint.{name.replace('-', '_')}"
-    ).write
+    module, function = _BESIDE.get(name, (name, "write"))
+    write: Callable[[Report, TextIO], None] = getattr(
+        import_module(f"gpulint.reports.lint.{module}"), function
+    )
     return write
 
 

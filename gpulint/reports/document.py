@@ -180,6 +180,13 @@ class Series:
     filled: bool = False
 
 
+def curve(style: str, name: str, sizes: Sequence[int | None], last: int = 0, filled: bool = False) -> Series:
+    """A curve over sizes at equal distances, those that are not known left out; the axis ends at the place `last`, or at their end."""
+    last = last or max(1, len(sizes) - 1)
+    points = ((at / last, size) for at, size in enumerate(sizes) if size is not None)
+    return Series(style, name, tuple(points), filled)
+
+
 @dataclass(frozen=True, slots=True)
 class Tip:
     """What is told of a place along a chart, beside the first series at this height."""

@@ -16,16 +16,15 @@ from gpulint.reports.document import (
     Plot,
     Say,
     Section,
-    Series,
     Table,
     Tip,
     Value,
+    curve,
     sentence,
 )
-from gpulint.snapshot.growth import Growth
 from gpulint.snapshot.lines import Line
 from gpulint.snapshot.recording import Frame
-from gpulint.snapshot.summary import DeviceSummary, Difference, Summary
+from gpulint.snapshot.summary import DeviceSummary, Difference, Growth, Summary
 from gpulint.snapshot.usage import Share, Usage
 from gpulint.snapshot.whatif import Outcome, WhatIf
 from gpulint.units import format_bytes
@@ -38,7 +37,8 @@ STRANGERS: Final = "no line of the program has anything alive in both: are these
 class Paths:
     """File names without the folder that all of the program's files have in common."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, summaries: Iterable[Summary]) -> None:
+        lines = (line for summary in summaries for one in summary.devices for line in _lines(one.usage))
         files = {frame.file for line in lines if line.kind in ("", "backward") for frame in line.frames}
         folders = {os.path.dirname(file) for file in files if os.path.isabs(file)}
         try:
@@ -72,15 +72,8 @@ class Paths:
         return frames
 
 
-def paths_of(summaries: Iterable[Summary]) -> Paths:
-    return Paths(line for summary in summaries for alive in _lines(summary) for line in alive)
-
-
-def _lines(summary: Summary) -> Iterable[Iterable[Line]]:
-    for device in summary.devices:
-        yield (share.line for share in device.usage.at_peak)
-        yield (share.line for share in device.usage.at_end)
-        yield (oom.line for oom in device.usage.ooms)
+def _lines(usage: Usage) -> Iterable[Line]:
+    return (one.line for some in (usage.at_peak, usage.at_end, usage.ooms) for one in some)
 
 
 def has_trace(usage: Usage) -> bool:
@@ -205,10 +198,8 @@ def as_json(summaries: Sequence[Summary], differences: Sequence[Difference]) -> 
 def _plain(value: Any) -> Any:
     if isinstance(value, Line):
         return {"kind": value.kind, "frames": [_plain(frame) for frame in value.frames]}
-    if isinstance(value, Frame):
-        return {"file": value.file, "line": value.line, "name": value.name}
     if is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.name != "alive"}
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.name != "original"}
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     return value
@@ -216,9 +207,9 @@ def _plain(value: Any) -> Any:
 
 def document(summaries: Sequence[Summary], differences: Sequence[Difference], most: int) -> Document:
     """The whole report; at most `most` rows of a table on a terminal."""
-    paths = paths_of(summaries)
+    paths = Paths(summaries)
     names = ", ".join(shown(one.path) for one in summaries)
-    style, headline = _conclusion(summaries, differences)
+    style, headline = _conclusion(summaries, differences, paths)
     sections = [_difference(one, paths, most) for one in differences]
     for summary in summaries:
         for one in summary.devices:
@@ -242,7 +233,9 @@ def document(summaries: Sequence[Summary], differences: Sequence[Difference], mo
     )
 
 
-def _conclusion(summaries: Sequence[Summary], differences: Sequence[Difference]) -> tuple[str, str]:
+def _conclusion(
+    summaries: Sequence[Summary], differences: Sequence[Difference], paths: Paths
+) -> tuple[str, str]:
     """How the outcome is styled, and the outcome: growth where there are several, otherwise the peak and its largest line."""
     if differences:
         grown = sum(one.allocated_after - one.allocated_before for two in differences for one in two.devices)
@@ -260,7 +253,7 @@ def _conclusion(summaries: Sequence[Summary], differences: Sequence[Difference])
     )
     if usage.at_peak and has_trace(usage):
         most = usage.at_peak[0]
-        first = paths_of(summaries).line(most.line)[0]
+        first = paths.line(most.line)[0]
         peak += f"; {most.bytes / max(1, usage.peak_allocated):.0%} of it: {first}"
     if usage.ooms:
         return "bad", f"Out of memory, {plural(len(usage.ooms), 'time')}. {peak}"
@@ -321,15 +314,8 @@ def _chart(usage: Usage) -> Iterator[Chart]:
         f"Memory of device {usage.device} over {usage.events} events: allocated at most {format_bytes(usage.peak_allocated)},"
         f" reserved at most {format_bytes(usage.peak_reserved)}",
         (
-            Series(
-                "allocated",
-                "allocated, at most",
-                tuple((n / last, size) for n, size in enumerate(allocated)),
-                True,
-            ),
-            Series(
-                "reserved", "reserved, at most", tuple((n / last, size) for n, size in enumerate(reserved))
-            ),
+            curve("allocated", "allocated, at most", allocated, filled=True),
+            curve("reserved", "reserved, at most", reserved),
         ),
         tuple(
             (n / last, f"{one.after:.2f} s" if timed else f"{one.event:,}") for n, one in enumerate(points)

@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
-from gpulint.reports.diff import diff_lines
 from gpulint.reports.document import (
     Block,
     Card,
@@ -26,6 +25,8 @@ from gpulint.reports.document import (
 )
 from gpulint.reports.excerpts import excerpt_lines, gutter, headline, margin_of, notes
 from gpulint.reports.layout import Line, hanging, paint, printable, quoted, width
+from gpulint.source.edits import unified_diff
+from gpulint.source.notebooks import is_notebook, read_notebook
 from gpulint.units import format_bytes
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -227,3 +228,29 @@ def _stripped(line: Line) -> Line:
     while line and not line[-1][0].strip():
         line.pop()
     return [*line[:-1], (line[-1][0].rstrip(), line[-1][1])] if line else line
+
+
+def diff_lines(path: str, before: str, after: str) -> Iterator[Line]:
+    """The difference between two texts of the file at `path`, as `patch` and `git apply` take it; of a notebook one for each cell, as its
+    reader sees it."""
+    if not is_notebook(path):
+        yield from _diff_lines(unified_diff(before, after, path))
+        return
+    old, new = read_notebook(before), read_notebook(after)
+    for cell, changed in zip(old.cells, new.cells, strict=True):
+        if cell.source != changed.source:
+            yield from _diff_lines(unified_diff(cell.source, changed.source, f"{path}:cell {cell.number}"))
+
+
+def _diff_lines(diff: str) -> Iterator[Line]:
+    # Only \n ends a line of a diff: a \r belongs to the line before it.
+    for line in diff.removesuffix("\n").split("\n") if diff else ():
+        yield [(line, _diff_style(line))]
+
+
+def _diff_style(line: str) -> str:
+    if line.startswith("\\"):
+        return "faint"
+    if line.startswith(("---", "+++")):
+        return "strong"
+    return {"-": "removed", "+": "added", "@": "code"}.get(line[:1], "")

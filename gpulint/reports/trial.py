@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gpulint.config import shown_path
 from gpulint.reports import plural
-from gpulint.reports.document import Card, Chart, Diff, Document, Say, Section, Series, Table
+from gpulint.reports.document import Card, Chart, Diff, Document, Say, Section, Table, curve
 from gpulint.reports.verify.report import growth_text, wasted_title
 from gpulint.runtime.record.result import RunResult, Sample
 from gpulint.source.edits import apply_edits, unified_diff
@@ -82,23 +82,14 @@ def _card(judged: Judged, trial: Trial) -> Card:
 
 def _memory(before: RunResult | None, after: RunResult | None) -> Iterator[Chart]:
     """Two runs' memory: the rank with the highest peak."""
-    pairs = (
-        list(zip(before.ranks, after.ranks, strict=False)) if before is not None and after is not None else []
-    )
-    if not pairs:
+    if before is None or after is None or not (pairs := list(zip(before.ranks, after.ranks, strict=False))):
         return
     pair = max(pairs, key=lambda pair: _peak(pair[0].samples))
     one, two = ([s for s in rank.samples if s.allocated is not None] for rank in pair)
     longer = max(one, two, key=len)
     last = max(1, len(longer) - 1)
     series = tuple(
-        Series(
-            f"{name}-{when}",
-            f"{words}, {when}",
-            tuple(
-                (at / last, size) for at, s in enumerate(samples) if (size := getattr(s, name)) is not None
-            ),
-        )
+        curve(f"{name}-{when}", f"{words}, {when}", [getattr(s, name) for s in samples], last)
         for name, words in _SERIES
         for samples, when in ((one, "before"), (two, "after"))
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpulint.allocator import Allocator, Piece
@@ -51,7 +51,7 @@ def ranges_at_start(recording: Recording, device: int, keys: Keys) -> list[Range
     ]
     fixed = {one.address: one for one in ended if not one.expandable}
     grains = {grain: one for one in ended if one.expandable for grain in _grains(one.address, one.size)}
-    kinds = _Kinds([one for one in ended if one.expandable])
+    mapped = sorted((one for one in ended if one.expandable), key=_address)
     trace = recording.trace_of(device)
     for index in range(len(trace) - 1, -1, -1):
         action = trace.action[index]
@@ -66,10 +66,9 @@ def ranges_at_start(recording: Recording, device: int, keys: Keys) -> list[Range
                 for grain in _grains(address, size):
                     grains.pop(grain, None)
             else:
-                small = kinds.small(address, size)
-                one = Range(address, size, stream, small, True)
+                one = Range(address, size, stream, _is_small(mapped, address, size), True)
                 grains.update(dict.fromkeys(_grains(address, size), one))
-    return sorted([*fixed.values(), *_joined(grains)], key=lambda one: one.address)
+    return sorted([*fixed.values(), *_joined(grains)], key=_address)
 
 
 def _grains(address: int, size: int) -> range:
@@ -78,19 +77,16 @@ def _grains(address: int, size: int) -> range:
     return range(address, address + size, _GRAIN)
 
 
-class _Kinds:
+def _address(one: Range) -> int:
+    return one.address
+
+
+def _is_small(ranges: Sequence[Range], address: int, size: int) -> bool:
     """Whether an address lies in a range for small blocks: as the nearest range at the end does."""
-
-    def __init__(self, ranges: Iterable[Range]) -> None:
-        self._ranges = sorted(ranges, key=lambda one: one.address)
-        self._addresses = [one.address for one in self._ranges]
-
-    def small(self, address: int, size: int) -> bool:
-        if not self._ranges:
-            return size <= SMALL_SEGMENT
-        place = bisect_left(self._addresses, address)
-        near = self._ranges[max(0, place - 1) : place + 1]
-        return min(near, key=lambda one: abs(one.address - address)).small
+    if not ranges:
+        return size <= SMALL_SEGMENT
+    place = bisect_left(ranges, address, key=_address)
+    return min(ranges[max(0, place - 1) : place + 1], key=lambda one: abs(one.address - address)).small
 
 
 def _joined(grains: dict[int, Range]) -> list[Range]:

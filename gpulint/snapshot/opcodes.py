@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO, Final, Protocol
 
 from gpulint.snapshot.memo import OPEN, Dict, List, Memo, NotPlainData
@@ -203,26 +204,26 @@ class Machine:
             b"\x95": self._frame,
             b".": self._stop,
             b"(": self._mark,
-            b"0": self._pop,
-            b"1": self._pop_mark,
-            b"2": self._dup,
+            b"0": self._simply(self._stack.pop),
+            b"1": self._simply(self._since_mark),
+            b"2": self._simply(lambda: push(self._stack[-1])),
             b"K": self._number(_U1, push),
             b"M": self._number(_U2, push),
             b"J": self._number(_I4, push),
             b"\x8a": self._long,
             b"G": self._number(_F8, push),
-            b"\x8c": self._text(1),
-            b"X": self._text(4),
-            b"\x8d": self._text(8),
-            b"C": self._binary(1),
-            b"B": self._binary(4),
-            b"\x8e": self._binary(8),
+            b"\x8c": self._sized(1, self._text),
+            b"X": self._sized(4, self._text),
+            b"\x8d": self._sized(8, self._text),
+            b"C": self._sized(1, self._binary),
+            b"B": self._sized(4, self._binary),
+            b"\x8e": self._sized(8, self._binary),
             b"t": self._tuple,
             b"\x85": self._tuple_of(1),
             b"\x86": self._tuple_of(2),
             b"\x87": self._tuple_of(3),
             b"]": self._empty_list,
-            b"a": self._append,
+            b"a": self._simply(lambda: self._extend([self._stack.pop()])),
             b"e": self._appends,
             b"}": self._empty_dict,
             b"s": self._set_item,
@@ -232,10 +233,10 @@ class Machine:
             b"r": self._number(_U4, self._put),
             b"h": self._number(_U1, self._get),
             b"j": self._number(_U4, self._get),
-            **{
-                code: self._constant(value)
-                for code, value in ((b"N", None), (b"\x88", True), (b"\x89", False), (b")", ()))
-            },
+            b"N": self._simply(partial(push, None)),
+            b"\x88": self._simply(partial(push, True)),
+            b"\x89": self._simply(partial(push, False)),
+            b")": self._simply(partial(push, ())),
         }
         for code, handler in known.items():
             table[code[0]] = handler
@@ -265,18 +266,6 @@ class Machine:
         self._marks.append(len(self._stack))
         return at
 
-    def _pop(self, data: bytes, at: int) -> int:
-        self._stack.pop()
-        return at
-
-    def _pop_mark(self, data: bytes, at: int) -> int:
-        self._since_mark()
-        return at
-
-    def _dup(self, data: bytes, at: int) -> int:
-        self._stack.append(self._stack[-1])
-        return at
-
     def _long(self, data: bytes, at: int) -> int:
         end = at + 1 + data[at]
         if end - at > _LONGEST:
@@ -293,38 +282,39 @@ class Machine:
 
         return read
 
-    def _constant(self, value: Any) -> Callable[[bytes, int], int]:
-        def push(data: bytes, at: int) -> int:
-            self._stack.append(value)
+    def _simply(self, action: Callable[[], Any]) -> Callable[[bytes, int], int]:
+        """What an opcode without an argument does."""
+
+        def run(data: bytes, at: int) -> int:
+            action()
             return at
 
-        return push
+        return run
 
-    def _text(self, width: int) -> Callable[[bytes, int], int]:
-        def push(data: bytes, at: int) -> int:
+    def _sized(self, width: int, use: Callable[[bytes], None]) -> Callable[[bytes, int], int]:
+        """What an opcode does with the bytes that follow their length, a number of `width` bytes."""
+
+        def read(data: bytes, at: int) -> int:
             length = int.from_bytes(data[at : at + width], "little")
             raw, at = self._bytes(data, at + width, length)
-            text = self._texts.get(raw)
-            if text is None:
-                text = raw.decode("utf-8", "surrogatepass")
-                self._limits.take(64 + length)
-                if length <= _LONGEST_KNOWN:
-                    forget(self._texts)
-                    self._texts[raw] = text
-            self._stack.append(text)
+            use(raw)
             return at
 
-        return push
+        return read
 
-    def _binary(self, width: int) -> Callable[[bytes, int], int]:
-        def push(data: bytes, at: int) -> int:
-            length = int.from_bytes(data[at : at + width], "little")
-            raw, at = self._bytes(data, at + width, length)
-            self._limits.take(64 + length)
-            self._stack.append(raw)
-            return at
+    def _text(self, raw: bytes) -> None:
+        text = self._texts.get(raw)
+        if text is None:
+            text = raw.decode("utf-8", "surrogatepass")
+            self._limits.take(64 + len(raw))
+            if len(raw) <= _LONGEST_KNOWN:
+                forget(self._texts)
+                self._texts[raw] = text
+        self._stack.append(text)
 
-        return push
+    def _binary(self, raw: bytes) -> None:
+        self._limits.take(64 + len(raw))
+        self._stack.append(raw)
 
     # -- containers --------------------------------------------------------------------------------------------
 
@@ -383,11 +373,6 @@ class Machine:
         self._stack[-1] = known
         self._handlers[data[at]](data, at + 1)  # into the memo
         return run.end()
-
-    def _append(self, data: bytes, at: int) -> int:
-        item = self._stack.pop()
-        self._extend([item])
-        return at
 
     def _appends(self, data: bytes, at: int) -> int:
         self._extend(self._since_mark())

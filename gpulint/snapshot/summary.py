@@ -3,12 +3,12 @@ allocated."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpulint.snapshot.growth import Alive, Growth, alive_in
-from gpulint.snapshot.lines import Line, Lines
+from gpulint.snapshot.lines import BEFORE, UNKNOWN, Line, Lines
 from gpulint.snapshot.recording import SETTINGS, Block, Recording, Segment
 from gpulint.snapshot.usage import Usage, usage_of
 from gpulint.snapshot.whatif import WhatIf, what_if
@@ -178,7 +178,35 @@ class Summary:
     settings: str
     devices: tuple[DeviceSummary, ...]
     host: int
-    alive: dict[int, Alive]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one line has alive before and after: bytes and blocks."""
+
+    line: Line
+    before: int
+    after: int
+    blocks_before: int
+    blocks_after: int
+
+    @property
+    def grown(self) -> int:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """One device in two snapshots; bytes. `changes` begins with what grew most and ends with what shrank most. `strangers` where
+    no line of the program has anything alive in both, though each has lines."""
+
+    device: int
+    allocated_before: int
+    allocated_after: int
+    reserved_before: int
+    reserved_after: int
+    changes: tuple[Change, ...]
+    strangers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +219,7 @@ class Difference:
 
 
 def summary_of(
-    recording: Recording, path: str, asked: Asked, told: Callable[[str], None] | None = None
+    recording: Recording, path: str, asked: Asked, told: Callable[[str], None] = lambda _: None
 ) -> Summary:
     """Look at every device, or the one that is asked for. Raises ValueError where the snapshot has nothing of it."""
     lines = Lines(recording, asked.depth)
@@ -206,12 +234,11 @@ def summary_of(
         str(recording.settings.get(SETTINGS) or ""),
         tuple(_device(recording, device, lines, asked, told) for device in devices),
         recording.host,
-        {device: one for device, one in alive_in(recording, lines).items() if device in devices},
     )
 
 
 def _device(
-    recording: Recording, device: int, lines: Lines, asked: Asked, told: Callable[[str], None] | None
+    recording: Recording, device: int, lines: Lines, asked: Asked, told: Callable[[str], None]
 ) -> DeviceSummary:
     usage = usage_of(recording, device, lines)
     fragmentation = fragmentation_of(recording, device, lines)
@@ -222,3 +249,40 @@ def _device(
     except ValueError as error:
         return DeviceSummary(usage, fragmentation, untried=str(error))
     return DeviceSummary(usage, fragmentation, tried)
+
+
+def difference_between(one: Summary, other: Summary) -> Difference:
+    """Every device of either snapshot."""
+    before, after = ({each.usage.device: each.usage for each in two.devices} for two in (one, other))
+    devices = sorted({*before, *after})
+    growth = (_growth(device, before.get(device), after.get(device)) for device in devices)
+    return Difference(one.path, other.path, tuple(growth))
+
+
+def _growth(device: int, one: Usage | None, other: Usage | None) -> Growth:
+    was, now = _alive(one), _alive(other)
+    changes = [
+        Change(line, was[line][0], now[line][0], was[line][1], now[line][1])
+        for line in {**was, **now}
+        if was[line] != now[line]
+    ]
+    changes.sort(key=lambda change: (-change.grown, str(change.line)))
+    lines = [{line for line, sums in alive.items() if not line.kind and any(sums)} for alive in (was, now)]
+    return Growth(
+        device,
+        one.end_allocated if one else 0,
+        other.end_allocated if other else 0,
+        one.end_reserved if one else 0,
+        other.end_reserved if other else 0,
+        tuple(changes),
+        strangers=all(lines) and lines[0].isdisjoint(lines[1]),
+    )
+
+
+def _alive(usage: Usage | None) -> defaultdict[Line, tuple[int, int]]:
+    """By line, bytes and blocks at the end. Which of them are older than a trace is nothing to compare."""
+    found: defaultdict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for share in usage.at_end if usage else ():
+        line = UNKNOWN if share.line == BEFORE else share.line
+        found[line] = (found[line][0] + share.bytes, found[line][1] + share.blocks)
+    return found

@@ -7,14 +7,13 @@ not split off (at most 1 MiB, and only in the pool of large blocks) counts in to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from gpulint.allocator import Allocator
 from gpulint.snapshot.lines import BEFORE, Line, Lines
-from gpulint.snapshot.recording import Action, Recording, Trace
-from gpulint.snapshot.settings import settings_of
+from gpulint.snapshot.recording import Action, Recording, settings_of
 
 POINTS: Final = 480  # of a timeline
 
@@ -85,7 +84,10 @@ _Live = dict[int, tuple[int, int]]
 class _Old:
     """Blocks and segments from before the trace: those still there, and those that went during it."""
 
-    def __init__(self, recording: Recording, device: int, trace: Trace, rounded: dict[int, int]) -> None:
+    def __init__(self, recording: Recording, device: int) -> None:
+        self.trace = recording.trace_of(device)
+        # The size of the block that a request gets, by the request
+        self.rounded = cache(Allocator(settings_of(recording)[0]).round)
         self.ended: _Live = {}  # every block that is allocated at the end
         reserved = 0
         for segment in recording.segments:
@@ -99,7 +101,7 @@ class _Old:
         live: set[int] = set()
         known: set[int] = set()
         net = 0
-        for action, address, size, _, _ in trace:
+        for action, address, size, _, _ in self.trace:
             if action == Action.ALLOC:
                 live.add(address)
                 known.add(address)
@@ -107,7 +109,7 @@ class _Old:
                 if address in live:
                     live.discard(address)
                 elif address not in known and action == Action.FREE_REQUESTED:
-                    self.gone[address] = (rounded[size], ~0)
+                    self.gone[address] = (self.rounded(size), ~0)
                     known.add(address)
             elif action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP):
                 net += size
@@ -119,38 +121,22 @@ class _Old:
         self.at_start = {**left, **self.gone}
 
 
-class _Rounded(dict[int, int]):
-    """The size of the block that a request gets, by the request."""
-
-    def __init__(self, model: Allocator) -> None:
-        super().__init__()
-        self._model = model
-
-    def __missing__(self, size: int) -> int:
-        found = self[size] = self._model.round(size)
-        return found
-
-
 def blocks_at_start(recording: Recording, device: int) -> dict[int, int]:
     """The blocks that were allocated when the trace began: address -> size."""
-    rounded = _Rounded(Allocator(settings_of(recording)[0]))
-    old = _Old(recording, device, recording.trace_of(device), rounded)
-    return {address: size for address, (size, _) in old.at_start.items()}
+    return {address: size for address, (size, _) in _Old(recording, device).at_start.items()}
 
 
 def usage_of(recording: Recording, device: int, lines: Lines) -> Usage:
     """What happened on a device, by line."""
-    trace = recording.trace_of(device)
-    rounded = _Rounded(Allocator(settings_of(recording)[0]))
-    old = _Old(recording, device, trace, rounded)
-    walk = _Walk(trace, rounded, old, lines)
+    old = _Old(recording, device)
+    walk = _Walk(old, lines)
     walk.to_the_end()
     peak = walk.live_after(walk.peak_at)
     unsplit = sum(old.ended[a][0] - size for a, (size, _) in walk.live.items() if a in old.ended)
     astray = sum(size for address, (size, _) in walk.live.items() if address not in old.ended)
     return Usage(
         device=device,
-        events=len(trace),
+        events=len(old.trace),
         seconds=walk.seconds,
         start_allocated=walk.start,
         start_reserved=old.start_reserved,
@@ -162,7 +148,7 @@ def usage_of(recording: Recording, device: int, lines: Lines) -> Usage:
         unsplit=unsplit,
         astray=astray,
         at_peak=_shares(peak, lines),
-        at_end=_shares(old.ended, lines, older=bool(len(trace))),
+        at_end=_shares(old.ended, lines, older=bool(len(old.trace))),
         timeline=tuple(walk.points),
         ooms=tuple(walk.ooms),
     )
@@ -171,15 +157,15 @@ def usage_of(recording: Recording, device: int, lines: Lines) -> Usage:
 class _Walk:
     """Goes through the trace, with what is allocated at each event."""
 
-    def __init__(self, trace: Trace, rounded: dict[int, int], old: _Old, lines: Lines) -> None:
-        self._trace, self._rounded, self._old, self._lines = trace, rounded, old, lines
+    def __init__(self, old: _Old, lines: Lines) -> None:
+        self._trace, self._rounded, self._old, self._lines = old.trace, old.rounded, old, lines
         self.start = sum(size for size, _ in old.at_start.values())
         self.peak, self.peak_at = self.start, 0
         self.peak_reserved = old.start_reserved
         self.points: list[Point] = []
         self.ooms: list[OutOfMemory] = []
         self.live: _Live = {}
-        times = trace.time
+        times = old.trace.time
         self._began = times[0] if len(times) else 0
         self.seconds = (times[-1] - times[0]) / 1e6 if len(times) else 0.0
 
@@ -228,7 +214,7 @@ class _Walk:
     def _step(self, action: int, address: int, size: int, stack: int) -> int:
         """Let an event happen; by how many bytes `allocated` changes."""
         if action == Action.ALLOC:
-            size = self._rounded[size]
+            size = self._rounded(size)
             before = self.live.get(address)
             self.live[address] = (size, stack)
             return size if before is None else size - before[0]
@@ -247,8 +233,5 @@ def _shares(live: _Live, lines: Lines, older: bool = True) -> tuple[Share, ...]:
         share[0] += size
         share[1] += 1
         share[2] += size if stack < 0 else 0
-    return sorted_shares(Share(line, *share) for line, share in sums.items())
-
-
-def sorted_shares(shares: Iterable[Share]) -> tuple[Share, ...]:
+    shares = (Share(line, *share) for line, share in sums.items())
     return tuple(sorted(shares, key=lambda share: (-share.bytes, str(share.line))))

@@ -14,8 +14,7 @@ from gpulint.allocator import Allocator, OutOfMemory, Settings, parse_settings
 from gpulint.allocator.driver import Addresses, AnyOrder
 from gpulint.snapshot.beginning import Keys, Range, lay_out, ranges_at_start
 from gpulint.snapshot.lines import Lines
-from gpulint.snapshot.recording import Action, Recording, Trace
-from gpulint.snapshot.settings import settings_of
+from gpulint.snapshot.recording import Action, Recording, Trace, settings_of
 from gpulint.snapshot.usage import Usage, blocks_at_start, usage_of
 
 _GIVING = (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP)
@@ -141,7 +140,7 @@ def what_if(
     device: int,
     settings: Sequence[str],
     capacity: int | None = None,
-    told: Callable[[str], None] | None = None,
+    told: Callable[[str], None] = lambda _: None,
 ) -> WhatIf:
     """Play the trace of a device under each of the settings. `told` hears which one comes. Raises ValueError for settings that
     are not of torch's form, and where there is no trace."""
@@ -156,11 +155,11 @@ def what_if(
     room = room_of(recording, usage)
     inferred = capacity is None and room is not None
     capacity = room if capacity is None else capacity
-    _tell(told, "the recorded settings")
+    told("the recorded settings")
     control = player.play(settings_of(recording)[1], player.recorded, room)
     outcomes = []
     for text, one in parsed.items():
-        _tell(told, text or "the default")
+        told(text or "the default")
         outcomes.append(player.several_ways(text, one, capacity))
     return WhatIf(
         device=device,
@@ -174,11 +173,6 @@ def what_if(
         outcomes=tuple(sorted(outcomes, key=lambda one: (not one.fits, one.peak_reserved, len(one.setting)))),
         doubts=tuple(_doubts(recording, usage, player, parsed)),
     )
-
-
-def _tell(told: Callable[[str], None] | None, what: str) -> None:
-    if told is not None:
-        told(what)
 
 
 class _Player:
@@ -233,9 +227,9 @@ class _Player:
         Where each recorded address is in the model."""
         if model.settings.expandable == self.recorded.expandable:
             return {address: address for address in lay_out(model, self.ranges, self.blocks)}
-        streams = _Streams(self.ranges)
         return {
-            address: model.malloc(size, streams.of(address)) for address, size in sorted(self.blocks.items())
+            address: model.malloc(size, _stream_of(self.ranges, address))
+            for address, size in sorted(self.blocks.items())
         }
 
     def _run(self, model: Allocator, where: dict[int, int]) -> None:
@@ -255,14 +249,9 @@ class _Player:
                 model.empty_cache()
 
 
-class _Streams:
+def _stream_of(ranges: Sequence[Range], address: int) -> int:
     """The stream of an old block, by the range it lies in."""
-
-    def __init__(self, ranges: Sequence[Range]) -> None:
-        self._ranges = ranges
-
-    def of(self, address: int) -> int:
-        return next((one.stream for one in self._ranges if one.address <= address < one.end), 0)
+    return next((one.stream for one in ranges if one.address <= address < one.end), 0)
 
 
 def _doubts(

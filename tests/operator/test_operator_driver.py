@@ -103,8 +103,7 @@ class _AsRecorded:
 def test_with_the_recorded_addresses_the_allocator_reserves_what_the_gpu_did() -> None:
     """Every segment in its turn, and both peaks to the byte."""
     from gpulint.snapshot.reading import read
-    from gpulint.snapshot.recording import Action
-    from gpulint.snapshot.settings import settings_of
+    from gpulint.snapshot.recording import Action, settings_of
     from gpulint.snapshot.whatif import _Player
 
     runs: dict[str, dict[str, Any]] = json.loads(MEASURED.read_text())["runs"]

@@ -8,11 +8,10 @@ import pytest
 from programs import MIB, varied
 from torch_layout import Program
 
-from gpulint.snapshot.growth import alive_in, growth_between
 from gpulint.snapshot.lines import BEFORE, Line, Lines, is_users
 from gpulint.snapshot.reading import read
 from gpulint.snapshot.recording import Frame, Recording
-from gpulint.snapshot.summary import fragmentation_of
+from gpulint.snapshot.summary import Asked, difference_between, fragmentation_of, summary_of
 from gpulint.snapshot.usage import Usage, usage_of
 
 LOAD = ("/home/me/train.py", 5, "load")
@@ -142,17 +141,17 @@ def test_a_small_block_that_pins_a_segment(tmp_path: Path) -> None:
 def test_what_grew(tmp_path: Path) -> None:
     program = Program()
     shrinks = [program.malloc(MIB, LOAD) for _ in range(3)]
-    before = recorded(program, tmp_path)
+    before = summary_of(recorded(program, tmp_path), "before", Asked())
     kept = [program.malloc(5 * MIB, STEP) for _ in range(4)]
     program.free(shrinks[0])
-    after = recorded(program, tmp_path, "after")
-    [growth] = growth_between(alive_in(before, Lines(before)), alive_in(after, Lines(after)))
+    after = summary_of(recorded(program, tmp_path, "after"), "after", Asked())
+    [growth] = difference_between(before, after).devices
     assert [(str(one.line), one.grown, one.blocks_after - one.blocks_before) for one in growth.changes] == [
         ("/home/me/train.py:9 step", 20 * MIB, len(kept)),
         ("/home/me/train.py:5 load", -MIB, -1),
     ]
     assert growth.allocated_after - growth.allocated_before == 19 * MIB
-    assert growth_between(alive_in(after, Lines(after)), alive_in(after, Lines(after)))[0].changes == ()
+    assert difference_between(after, after).devices[0].changes == ()
 
 
 @pytest.mark.parametrize(

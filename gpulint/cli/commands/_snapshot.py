@@ -18,9 +18,8 @@ from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Given, tell, write_report
 from gpulint.reports.snapshot import as_json, document
-from gpulint.snapshot.growth import growth_between
 from gpulint.snapshot.reading import NotASnapshot, read
-from gpulint.snapshot.summary import Asked, Difference, Summary, summary_of
+from gpulint.snapshot.summary import Asked, Summary, difference_between, summary_of
 from gpulint.snapshot.whatif import SENSIBLE
 from gpulint.units import format_bytes, parse_bytes
 
@@ -38,10 +37,7 @@ def perform(request: Given) -> int:
             summaries = [_summary(path, asked, progress) for path in request.files]
     except OSError as error:
         raise Failed(f"{error.filename or request.files[0]}: {error.strerror or error}") from error
-    differences = [
-        Difference(one.path, other.path, growth_between(one.alive, other.alive))
-        for one, other in pairwise(summaries)
-    ]
+    differences = [difference_between(one, other) for one, other in pairwise(summaries)]
     made = partial(document, summaries, differences, request.top)
     tell(request, made, partial(as_json, summaries, differences))
     write_report(request.report, made)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
-from gpulint.cli._grouped import GroupedCommand, codes, heading
-from gpulint.cli._options import CODES, CONFIDENCE, FILE, colour, configuration, some_codes, taken
+from gpulint.cli._grouped import GroupedCommand, codes, heading, rules
+from gpulint.cli._options import CONFIDENCE, FILE, cache_dir, colour, configuration, output_format, taken
 from gpulint.config import Overrides
 from gpulint.reports import FORMATS
 
+_FIXING = "Fixing (--no-fix and the like undo what a configuration sets)"
 _rules = heading("Rules")
-_fixing = heading("Fixing (--no-fix and the like undo what a configuration sets)")
+_fixing = heading(_FIXING)
 _files = heading("Files")
 _output = heading("Output")
 _running = heading("Running")
 _LEVEL = click.Choice(["error", "warning", "info", "never"])
-_FORMATS = ", ".join(FORMATS) + "."
 
 
 def _jobs(_: click.Context, __: click.Parameter, value: int) -> int:
@@ -30,6 +31,9 @@ def _patterns(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     if not all(value.strip() for value in values):
         raise click.BadParameter("is empty; give a pattern such as build/ or leave the option out.")
     return values
+
+
+_excluding = partial(_files, metavar="PATTERN", multiple=True, callback=_patterns)
 
 
 def _per_file(
@@ -49,15 +53,9 @@ def _per_file(
 
 @click.command(cls=GroupedCommand, short_help="Find mistakes in files, and fix them: the default.")
 @click.argument("paths", nargs=-1, type=click.Path())
-@_rules(
-    "--select",
-    metavar=CODES,
-    multiple=True,
-    callback=some_codes,
-    help="Only these rules: codes, prefixes, names or ALL.",
-)
-@_rules("--extend-select", metavar=CODES, multiple=True, callback=codes, help="These rules too.")
-@_rules("--ignore", "--extend-ignore", metavar=CODES, multiple=True, callback=codes, help="Not these rules.")
+@rules("Rules", unset=True)("--select", help="Only these rules: codes, prefixes, names or ALL.")
+@rules("Rules")("--extend-select", help="These rules too.")
+@rules("Rules")("--ignore", "--extend-ignore", help="Not these rules.")
 @_rules(
     "--per-file-ignores",
     metavar="PATTERN:CODES",
@@ -73,33 +71,19 @@ def _per_file(
 @_fixing("--fix-only/--no-fix-only", default=None, help="Apply them; tell of nothing that is left.")
 @_fixing("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Fix, show and count unsafe ones too.")
 @_fixing("--show-fixes/--no-show-fixes", default=None, help="List what was fixed.")
-@_fixing(
-    "--fixable", metavar=CODES, multiple=True, callback=some_codes, help="Fix only what these rules find."
-)
-@_fixing(
-    "--unfixable", metavar=CODES, multiple=True, callback=codes, help="Fix nothing that these rules find."
-)
+@rules(_FIXING, unset=True)("--fixable", help="Fix only what these rules find.")
+@rules(_FIXING)("--unfixable", help="Fix nothing that these rules find.")
 @_fixing("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 where something was fixed.")
 @_fixing("--diff", is_flag=True, help="Print what --fix would change; change nothing.")
 @_fixing("--add-ignore", is_flag=True, help="Silence findings by comments in the code.")
-@_files(
-    "--exclude",
-    metavar="PATTERN",
-    multiple=True,
-    callback=_patterns,
-    help="Leave out, instead of the default excludes.",
-)
-@_files("--extend-exclude", metavar="PATTERN", multiple=True, callback=_patterns, help="Leave out too.")
+@_excluding("--exclude", help="Leave out, instead of the default excludes.")
+@_excluding("--extend-exclude", help="Leave out too.")
 @_files("--force-exclude", is_flag=True, help="Leave out excluded files even when named.")
 @_files("--show-files", is_flag=True, help="List the files that would be checked; check none.")
 @_files("--show-settings", is_flag=True, help="Print the settings in force for the first path.")
 @_files("--stdin-filename", metavar="FILE", help="Name of what is read from standard input (-).")
-@_output(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(FORMATS),
-    envvar="GPULINT_OUTPUT_FORMAT",
-    help=_FORMATS,
+@output_format(
+    *FORMATS, help=", ".join(FORMATS) + ".", default=None, envvar="GPULINT_OUTPUT_FORMAT", heading="Output"
 )
 @_output("--output-file", type=FILE, envvar="GPULINT_OUTPUT_FILE", help="Write them to FILE.")
 @_output("--statistics", is_flag=True, help="Count findings by rule.")
@@ -118,13 +102,7 @@ def _per_file(
     "-j", "--jobs", type=click.INT, default=0, callback=_jobs, metavar="N", help="Processes; 0 is one a core."
 )
 @_running("--no-cache", is_flag=True, envvar="GPULINT_NO_CACHE", help="Neither read nor write the cache.")
-@_running(
-    "--cache-dir",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    envvar="GPULINT_CACHE_DIR",
-    help="Where the cache is.",
-)
+@cache_dir("Running", "Where the cache is.")
 def command(**given: Any) -> int:
     """Check files, and the Python files and notebooks below directories (by default the current one).
 

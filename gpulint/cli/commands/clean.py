@@ -7,17 +7,12 @@ import os
 import click
 
 from gpulint.cli._errors import say
+from gpulint.cli._options import cache_dir as cache_dir_option
 
 
 @click.command(short_help="Take away what earlier runs found.")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, file_okay=False))
-@click.option(
-    "--cache-dir",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    envvar="GPULINT_CACHE_DIR",
-    help="What check --cache-dir was given.",
-)
+@cache_dir_option("Options", "What check --cache-dir was given.")
 def command(paths: tuple[str, ...], cache_dir: str | None) -> int:
     """Take away the cache of projects in PATHS and the directories below (by default the current one).
 

@@ -9,7 +9,7 @@ import click
 
 from gpulint.cli._errors import as_error
 from gpulint.cli._grouped import option
-from gpulint.cli._options import SIZE
+from gpulint.cli._options import SIZE, as_json_option, print_json
 
 
 @click.group(short_help="Try out what is said about the allocator.")
@@ -44,7 +44,7 @@ def command() -> None:
     default=sys.executable,
     help="Interpreter that has torch, for the GPU.",
 )
-@option("--json", "as_json", is_flag=True, help="Outcomes as JSON.")
+@as_json_option("Outcomes as JSON.")
 def fragmentation(
     size: int,
     count: int,
@@ -67,9 +67,7 @@ def fragmentation(
     gpu = device == "cuda" or (device == "auto" and experiment.gpu_works(interpreter))
     outcomes: list[Any] = experiment.run_all(scenarios, chosen, gpu, interpreter)
     if as_json:
-        import json
-
-        print(json.dumps([outcome.to_json() for outcome in outcomes], indent=2))
+        print_json([outcome.to_json() for outcome in outcomes])
     else:
         print("\n".join(experiment.render(scenarios, outcomes)))
     return 2 if any(outcome.error for outcome in outcomes) else 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import SIZE, WRITTEN, colour, output_format, quiet, report
+from gpulint.cli._options import SIZE, WRITTEN, colour, module, output_format, python, quiet, report, script
 
 _what = heading("What to forecast")
 _more = heading("What else to try")
@@ -21,8 +20,7 @@ _output = heading("Output")
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.argument("target", metavar="SCRIPT", required=False, default="")
-@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@script(required=False, default="")
 @_what(
     "--card",
     metavar="CARD",
@@ -30,7 +28,7 @@ _output = heading("Output")
     show_default=True,
     help="The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, a size like 24GiB, or a file of --calibrate.",
 )
-@_what("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
+@module("What to forecast")
 @_what(
     "--steps",
     type=click.IntRange(min=3),
@@ -48,12 +46,7 @@ _output = heading("Output")
     metavar="SETTINGS",
     help="Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
 )
-@_what(
-    "--python",
-    metavar="PATH",
-    default=sys.executable,
-    help="The interpreter that runs SCRIPT; by default gpulint's own.",
-)
+@python("What to forecast")
 @_more(
     "--find-batch",
     metavar="OPTION",

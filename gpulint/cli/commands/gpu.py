@@ -10,13 +10,13 @@ import click
 
 from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._grouped import option
-from gpulint.cli._options import Written
+from gpulint.cli._options import Written, as_json_option, print_json
 
 
 @click.group(invoke_without_command=True, short_help="Show cards, and the processes on them.")
 @option("--watch", is_flag=True, help="Stay and refresh.")
 @option("--interval", type=click.FloatRange(min=0.1), default=1.0, help="Between refreshes.")
-@option("--json", "as_json", is_flag=True, help="Cards and processes as JSON.")
+@as_json_option("Cards and processes as JSON.")
 @click.pass_context
 def command(context: click.Context, watch: bool, interval: float, as_json: bool) -> int | None:
     """Show cards, their memory, temperature, and the processes on them with owner and command."""
@@ -25,24 +25,15 @@ def command(context: click.Context, watch: bool, interval: float, as_json: bool)
     from gpulint.operator import gpu
 
     with as_error(Failed, gpu.NoDriver), gpu.driver() as nvml:
+        if watch and not as_json:
+            return _watch(nvml, interval)
+        cards = gpu.read_cards(nvml)
         if as_json:
-            return _json(gpu.read_cards(nvml))
-        return _watch(nvml, interval) if watch else _show(gpu.read_cards(nvml))
+            print_json([card.to_json() for card in cards])
+        else:
+            from rich.console import Console
 
-
-def _json(cards: list[Any]) -> int:
-    import json
-
-    print(json.dumps([card.to_json() for card in cards], indent=2))
-    return 0
-
-
-def _show(cards: list[Any]) -> int:
-    from rich.console import Console
-
-    from gpulint.operator.gpu import table
-
-    Console(soft_wrap=not sys.stdout.isatty()).print(table(cards))
+            Console(soft_wrap=not sys.stdout.isatty()).print(gpu.table(cards))
     return 0
 
 
@@ -106,7 +97,7 @@ _OUTCOMES = {
 
 @command.command("account", short_help="Where the bytes of a process are.")
 @click.argument("pid", metavar="PID", type=click.IntRange(min=1))
-@option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@as_json_option("All figures as JSON.")
 @option(
     "--measure-context",
     is_flag=True,
@@ -119,14 +110,15 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
     The process answers itself if it runs under `gpulint run`, or if it and this command run on Python 3.14 or newer; of
     others the driver's figures are shown. In a script, `print(gpulint.memory.account())` says the same.
     """
-    import json
-
     from gpulint.operator import accounting
     from gpulint.operator.gpu import NoDriver
 
     with as_error(Failed, accounting.NoProcess, NoDriver):
         told = accounting.told(pid, timeout, measure_context)
-    print(json.dumps(told.to_json(), indent=2) if as_json else "\n".join(told.lines()))
+    if as_json:
+        print_json(told.to_json())
+    else:
+        print("\n".join(told.lines()))
     return 0 if told.accounts or told.cards else 2
 
 

@@ -7,13 +7,13 @@ import sys
 import click
 
 from gpulint.cli._errors import say
+from gpulint.cli._options import as_json_option, on_terminal, print_json
 from gpulint.cli._options import colour as colour_option
-from gpulint.cli._options import on_terminal
 
 
 @click.command(short_help="Explain the out-of-memory messages in a log.")
 @click.argument("log", default="-")
-@click.option("--json", "as_json", is_flag=True, help="Figures, advice and findings as JSON.")
+@as_json_option("Figures, advice and findings as JSON.")
 @click.option("--all", "all_of_them", is_flag=True, help="Every place, not only the first five.")
 @click.option("--no-lint", is_flag=True, help="Do not check the files that the tracebacks name.")
 @colour_option("Options")
@@ -40,10 +40,7 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: s
 
         findings = findings_in(file for one in report.occurrences for file, _ in one.frames)
     if as_json:
-        import json
-
-        shown = {**report.to_json(), "findings": [finding.to_json() for finding in findings]}
-        print(json.dumps(shown, indent=2))
+        print_json({**report.to_json(), "findings": [finding.to_json() for finding in findings]})
         return 1 if report.occurrences or report.unread else 0
     from gpulint.cli._named import lines_of
     from gpulint.reports.oom import document

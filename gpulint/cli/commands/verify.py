@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from gpulint.cli._grouped import Decorated, GroupedCommand, codes, heading
-from gpulint.cli._options import CODES, CONFIDENCE, FILE, SIZE, WRITTEN, colour, output_format, quiet, report
+from gpulint.cli._grouped import Decorated, GroupedCommand, heading, rules
+from gpulint.cli._options import (
+    CONFIDENCE,
+    FILE,
+    SIZE,
+    WRITTEN,
+    colour,
+    module,
+    output_format,
+    python,
+    quiet,
+    report,
+    script,
+)
 from gpulint.gate.baselines import TOLERANCE
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
@@ -58,9 +69,8 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.argument("target", metavar="SCRIPT")
-@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
-@_what("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
+@script()
+@module("What to measure")
 @_what("--steps", type=click.IntRange(min=1), default=20, help="Steps to sample after warm-up.")
 @_what(
     "--warmup",
@@ -101,21 +111,14 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     default="auto",
     help="Which memory to watch: auto (CUDA where there is one), cuda, cpu.",
 )
-@_what(
-    "--python",
-    metavar="PATH",
-    default=sys.executable,
-    help="The interpreter that runs SCRIPT; by default gpulint's own.",
-)
+@python("What to measure")
 @_findings(
     "--findings",
     type=FILE,
     help="Judge these, the JSON of gpulint --output-format json (- reads standard input).",
 )
-@_findings(
-    "--select", metavar=CODES, multiple=True, callback=codes, help="Only these rules: codes or prefixes."
-)
-@_findings("--ignore", metavar=CODES, multiple=True, callback=codes, help="Not these rules.")
+@rules("Findings")("--select", help="Only these rules: codes or prefixes.")
+@rules("Findings")("--ignore", help="Not these rules.")
 @_findings(
     "--confidence",
     metavar="LEVEL",

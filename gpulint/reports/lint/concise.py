@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TextIO
 
 from gpulint.findings import Finding
@@ -12,13 +13,25 @@ from gpulint.reports.lint.summary import is_mended, summary
 
 def write(report: Report, out: TextIO) -> None:
     lines: list[Line] = [
-        [(printable(shown(one.filename)), "path"), (f":{place(one)}: ", "faint"), *told(one, report)]
+        [(printable(shown(one.filename)), "path"), (f":{place(one)}: ", "faint"), *_told(one, report)]
         for one in report.findings
     ]
     paint(lines + summary(report), out, report.colour)
 
 
-def told(finding: Finding, report: Report) -> Line:
+def write_grouped(report: Report, out: TextIO) -> None:
+    """A file's findings below its name, as ruff has them."""
+    lines: list[Line] = []
+    for path, group in groupby(report.findings, key=lambda finding: finding.filename):
+        findings = list(group)
+        width = max(len(place(finding)) for finding in findings)
+        lines.append([(printable(shown(path)), "path"), (":", "faint")])
+        lines += ([(f"  {place(one):<{width}} ", "faint"), *_told(one, report)] for one in findings)
+        lines.append([])
+    paint(lines + summary(report), out, report.colour)
+
+
+def _told(finding: Finding, report: Report) -> Line:
     """The rule, `[*]` where --fix mends it, and the message."""
     style = finding.severity.value
     mark = "[*] " if is_mended(finding, report.unsafe) else ""

@@ -14,6 +14,12 @@ def write(report: Report, out: TextIO) -> None:
     out.write("\n")
 
 
+def write_lines(report: Report, out: TextIO) -> None:
+    """One object a line."""
+    for finding in report.findings:
+        out.write(json.dumps(as_json(finding)) + "\n")
+
+
 def as_json(finding: Finding) -> dict[str, Any]:
     """A finding with absolute file names."""
     data = finding.to_json()

@@ -104,7 +104,8 @@ def _sentence(text: str) -> str:
 
 def _place(finding: Finding, sources: Sources) -> dict[str, Any]:
     if finding.cell is None:
-        return _location(finding.filename, _region(_start(finding), _end(finding)))
+        start, end = Position(finding.line, finding.column), Position(finding.end_line, finding.end_column)
+        return _location(finding.filename, _region(start, end))
     first, last = sources.file_rows(finding)
     location = _location(finding.filename, {"startLine": first, "endLine": last})
     location["logicalLocations"] = [{"name": f"cell {finding.cell}", "kind": "module"}]
@@ -143,14 +144,6 @@ def _fix(path: str, fix: Fix) -> dict[str, Any]:
 
 def _location(path: str, region: dict[str, int]) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
-
-
-def _start(finding: Finding) -> Position:
-    return Position(finding.line, finding.column)
-
-
-def _end(finding: Finding) -> Position:
-    return Position(finding.end_line, finding.end_column)
 
 
 def _region(start: Position, end: Position) -> dict[str, int]:

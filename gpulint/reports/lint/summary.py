@@ -60,22 +60,16 @@ def _fixes(report: Report) -> Iterator[Line]:
 
 
 def _fixable(report: Report) -> Line:
-    safe = sum(finding.fix is not None and finding.fix.applicability == "safe" for finding in report.findings)
-    unsafe = sum(
-        finding.fix is not None and finding.fix.applicability == "unsafe" for finding in report.findings
-    )
-    if report.unsafe:
-        safe, unsafe = safe + unsafe, 0
-    flag = "--fix --unsafe-fixes" if report.unsafe else "--fix"
+    """How many of the findings --fix mends, and how many more with --unsafe-fixes."""
+    fixable = sum(is_mended(finding, unsafe=True) for finding in report.findings)
+    mended = sum(is_mended(finding, report.unsafe) for finding in report.findings)
+    more = f" {fixable - mended}{' more' if mended else ' fixable'} with "
+    both, flag = "--fix --unsafe-fixes", "--fix"
     line: Line = []
-    if safe:
-        line += [(f" {safe} fixable with ", ""), (flag, "fix"), (".", "")]
-    if unsafe:
-        line += [
-            (f" {unsafe}{' more' if safe else ' fixable'} with ", ""),
-            ("--fix --unsafe-fixes", "fix"),
-            (".", ""),
-        ]
+    if mended:
+        line += [(f" {mended} fixable with ", ""), (both if report.unsafe else flag, "fix"), (".", "")]
+    if fixable > mended:
+        line += [(more, ""), (both, "fix"), (".", "")]
     return line
 
 

@@ -47,9 +47,7 @@ def _lines(report: Report) -> Iterator[Line]:
         if finding.measured in told and not report.everything:
             finding = replace(finding, measured="")
         told.add(finding.measured)
-        yield from finding_lines(
-            finding, lines(finding.cell), report.unsafe, report.width, lines, others, report.links
-        )
+        yield from finding_lines(finding, lines(finding.cell), report.width, lines, others, report.links)
         yield []
     yield from summary(report)
     yield from _hint(report)
@@ -75,7 +73,6 @@ def _grouped(findings: list[Finding]) -> list[list[Finding]]:
 def finding_lines(
     finding: Finding,
     source: list[str],
-    unsafe: bool = False,
     columns: int | None = None,
     cells: Callable[[int | None], list[str]] | None = None,
     others: Sequence[Finding] = (),
@@ -89,7 +86,7 @@ def finding_lines(
     shown = _excerpt(finding, source)
     margin = len(str(max(finding.line, finding.end_line)))
     excerpt = excerpt_lines(shown, margin, columns, finding.severity.value) if shown is not None else []
-    notes = _notes(finding, unsafe, cells or (lambda _: source), margin, columns)
+    notes = _notes(finding, cells or (lambda _: source), margin, columns)
     if others:
         notes += note("also", ", ".join(map(place, others)), margin, columns)
     if excerpt:
@@ -124,11 +121,7 @@ def _excerpt(finding: Finding, source: list[str]) -> Excerpt | None:
 
 
 def _notes(
-    finding: Finding,
-    unsafe: bool,
-    cells: Callable[[int | None], list[str]],
-    margin: int,
-    columns: int | None,
+    finding: Finding, cells: Callable[[int | None], list[str]], margin: int, columns: int | None
 ) -> list[Line]:
     said = (("reason", finding.reason), ("doubt", finding.doubt), ("cost", finding.cost))
     lines = [line for label, text in said if text for line in note(label, text, margin, columns)]

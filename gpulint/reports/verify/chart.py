@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from gpulint.reports.document import Chart, Plot, Series, Tip
+from gpulint.reports.document import Chart, Plot, Series, Tip, curve
 from gpulint.runtime.parent.growth import Phase, parts_text, phases
 from gpulint.runtime.record.result import RankResult, Sample
 from gpulint.units import format_bytes
@@ -87,28 +87,25 @@ def _bands(inside: Sequence[bool], style: str) -> Iterator[tuple[float, float, s
     last = len(inside) - 1
     for there, stretch in groupby(range(len(inside)), inside.__getitem__):
         if there:
-            first, *others = stretch
-            end = [first, *others][-1]
-            yield max(0.0, first - 0.5) / last, min(last, end + 0.5) / last, style
+            places = list(stretch)
+            yield max(0.0, places[0] - 0.5) / last, min(last, places[-1] + 0.5) / last, style
 
 
 def _series(samples: Sequence[Sample]) -> Iterator[Series]:
     """That of allocated goes up to the peak of each part of a step, and down to what is left at its end."""
     last = len(samples) - 1
     for figure, name in _SERIES.items():
-        points = [
-            (at / last, size) for at, s in enumerate(samples) if (size := getattr(s, figure)) is not None
-        ]
+        drawn = curve(figure, name, [getattr(s, figure) for s in samples], filled=figure == "allocated")
         if figure == "allocated" and any(sample.parts for sample in samples):
-            name = "allocated, through each backward"
-            points = [
+            points = (
                 ((at - 1 + (number + 1) / len(heights)) / last, height)
                 for at, sample in enumerate(samples)
                 for heights in [_heights(sample)[0 if at else -1 :]]
                 for number, height in enumerate(heights)
-            ]
-        if points:
-            yield Series(figure, name, tuple(points), filled=figure == "allocated")
+            )
+            drawn = Series(figure, "allocated, through each backward", tuple(points), filled=True)
+        if drawn.points:
+            yield drawn
 
 
 def _heights(sample: Sample) -> list[int]:

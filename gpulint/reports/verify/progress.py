@@ -27,8 +27,7 @@ OnProgress = Callable[[Progress], None]
 def following(what: Run, out: TextIO, colour: str = "auto") -> Iterator[OnProgress]:
     """A function that shows each progress message on `out` until the block ends."""
     live = out.isatty() and os.environ.get("TERM") != "dumb" and what.capture
-    show = _live(what, out, colour_wanted(out, colour)) if live else _plain(what, out)
-    with show as on_progress:
+    with _live(what, out, colour_wanted(out, colour)) if live else _Lines(what, out) as on_progress:
         yield on_progress
 
 
@@ -93,15 +92,16 @@ class _Lines:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="gpulint-progress", daemon=True)
 
-    def start(self) -> None:
+    def __enter__(self) -> OnProgress:
         self._say(f"running {self._what.target}, {self._what.steps} steps after warm-up")
         self._thread.start()
+        return self._show
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 
-    def show(self, progress: Progress) -> None:
+    def _show(self, progress: Progress) -> None:
         with self._lock:
             rank = f"rank {progress.rank}, " if self._what.launch or progress.rank else ""
             self._state = f"{rank}{self._tally.text(progress)}: {figures_text(progress)}"
@@ -121,16 +121,6 @@ class _Lines:
         self._spoke = time.monotonic()
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
             print(f"{self._lead}gpulint: {text}", file=self._out, flush=True)
-
-
-@contextlib.contextmanager
-def _plain(what: Run, out: TextIO) -> Iterator[OnProgress]:
-    lines = _Lines(what, out)
-    lines.start()
-    try:
-        yield lines.show
-    finally:
-        lines.stop()
 
 
 # -- on a terminal -------------------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from gpulint.reports.document import (
 )
 from gpulint.reports.verify.chart import chart
 from gpulint.reports.verify.gate import TITLE, gate_blocks, gate_headline
-from gpulint.reports.verify.standing import ranks_text, standing
 from gpulint.runtime.parent.evidence import Evidence
 from gpulint.runtime.parent.growth import (
     SAID,
@@ -36,6 +35,7 @@ from gpulint.runtime.parent.growth import (
     told_windows,
 )
 from gpulint.runtime.parent.judging import nodes_text
+from gpulint.runtime.parent.standing import context_text, host_text, idle_text, tied_text
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
 from gpulint.runtime.record.result import RankResult, Sample, Site
 from gpulint.source.sources import Sources
@@ -63,6 +63,7 @@ _ENVIRONMENT: Final = {
 }
 _MOST: Final = 10  # places of one kind on a terminal
 _MOST_RANKS: Final = 8
+_MOST_HELD: Final = 8
 _MOST_ROWS: Final = 200
 
 
@@ -117,7 +118,7 @@ def document(verification: Verification) -> Document:
                 "Forwards that no backward goes through", tuple(_wasted(verification, sources)), most=_MOST
             ),
             Section("Growth that is not counted as drift", tuple(_accounted(verification)), most=_MOST),
-            Section("Held, and not used", tuple(standing(verification, sources))),
+            Section("Held, and not used", tuple(_standing(verification, sources))),
             Section("Remarks", tuple(_remarks(verification))),
             Section(TITLE, tuple(gate_blocks(verification, sources))),
             Section("Who holds memory of earlier steps", (_holders(verification),), folded=True),
@@ -333,6 +334,35 @@ def _accounted(verification: Verification) -> Iterator[Block]:
         yield Say(growth.text + ranks_text(growth.ranks), "warn", "unexplained")
     for one in verification.harmless[:_MOST_ROWS]:
         yield Say(one.text + ranks_text(one.ranks), "good" if one.label == "harmless" else "warn", one.label)
+
+
+# -- held ----------------------------------------------------------------------------------------------------
+
+
+def _standing(verification: Verification, sources: Sources) -> Iterator[Block]:
+    """What is held at a line, each in a card, and what else there is to say."""
+    for one in verification.idle[:_MOST_HELD]:
+        facts = ("holder", one.what.text + ranks_text(one.ranks)), ("born", ", ".join(one.what.born))
+        where = sources, one.what.file, one.what.line
+        yield card_at(*where, "untouched", "warn", idle_text(one), *facts)
+    for tie in verification.tied[:_MOST_HELD]:
+        cut, where = tie.what.cut, (sources, tie.what.file, tie.what.line)
+        facts = ("cut", cut and cut + ranks_text(tie.ranks)), ("born", ", ".join(tie.what.born))
+        yield card_at(*where, "in cycles", "warn", tied_text(tie), *facts)
+    if verification.unjudged:
+        yield Say(verification.unjudged, "bad", "not judged")
+    for growth in verification.host_growth:
+        yield Say(host_text(growth) + ranks_text(growth.ranks), "warn", "on the host")
+    for context in verification.run.contexts:
+        yield Say(context_text(context), "warn", "worker on the GPU")
+    limited = verification.gate is not None and verification.gate.limits.untouched is not None
+    doubts = dict.fromkeys(rank.besides.doubt for rank in verification.run.ranks)
+    for doubt in filter(None, doubts) if verification.idle or limited else ():
+        yield Say(f"Of memory that nothing touches not all is known: {doubt}.", "mute", "note")
+
+
+def ranks_text(ranks: tuple[int, ...]) -> str:
+    return f" (rank {', '.join(map(str, ranks))})" if ranks else ""
 
 
 # -- the run -------------------------------------------------------------------------------------------------
