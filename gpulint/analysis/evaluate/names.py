@@ -363,7 +363,9 @@ class Names:
                 if found is not None:
                     return found
         last = key.rpartition(".")[2]
-        is_class = last[:1].isupper() or "__name__" in asked  # as names of classes are written, or asked as a class is
+        is_class = (
+            last[:1].isupper() or "__name__" in asked
+        )  # as names of classes are written, or asked as a class is
         guesses = {} if is_class else _NAMES
         calls = [
             above
