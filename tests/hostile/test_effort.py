@@ -144,8 +144,9 @@ def test_one_function_does_not_take_the_effort_of_another(monkeypatch: pytest.Mo
 
 def test_chains_that_take_the_parser_minutes_are_named() -> None:
     held = "def f(m, xs):\n    acc = []\n    for x in xs:\n        y = m(x)\n        y.backward()\n        acc.append(y)\n"
-    for chain in ("    z = m(xs)" + ".view(1)" * 1_000, *(["    z = " + "m(" * 190 + "xs" + ")" * 190] * 1)):
-        found = check_source(f"import torch\n{held}" + f"{chain}\n" * 12, "/clone/program.py")
+    one, nested = "    z = m(xs)" + ".view(1)" * 1_000, "    z = " + "m(" * 190 + "xs" + ")" * 190
+    for chains in (f"{one}\n", f"{nested}\n" * 12):
+        found = check_source(f"import torch\n{held}{chains}", "/clone/program.py")
         assert [finding.code for finding in found] == ["GPU000"]
         assert "chained too deeply" in found[0].message
 
