@@ -268,7 +268,7 @@ def train(model, loader, optimizer):
 @pytest.mark.slow
 def test_fix_killed_at_any_moment(tmp_path: Path) -> None:
     """Every file is the old or the new one with its mode, and one more run leaves nothing else."""
-    wanted = int(os.environ.get("GPULINT_TEST_KILLS", "30"))
+    wanted = int(os.environ.get("GPULINT_TEST_KILLS", "12"))
     folder = tmp_path / "code"
     modes = {f"train_{number}.py": 0o640 | (number % 2) * 0o111 for number in range(12)}
     command = [

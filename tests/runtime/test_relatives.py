@@ -118,6 +118,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("warm_scripts")
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_a_worker_that_uses_the_gpu_is_named_with_its_line(context, tmp_path):
     script = tmp_path / "train.py"

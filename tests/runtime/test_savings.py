@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ torch = pytest.importorskip("torch")
 from gpulint.runtime.child.inprocess import Watch  # noqa: E402
 from gpulint.runtime.holding import holders, roots  # noqa: E402
 from gpulint.runtime.observing.calls import Calls  # noqa: E402
+from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 
 HERE = str(Path(__file__).parent)
@@ -82,6 +84,18 @@ def test_the_search_without_targets_finds_the_nodes_of_judged_steps():
     assert [(holder.variable, holder.nodes > 0) for holder in found] == [("loss", True)]
     assert holders.find({}, lambda tensor: None, range(end, end + 10), frames) == []
     assert loss.item() == 0.0  # alive until here
+
+
+def test_a_search_for_what_nothing_holds_leaves_no_garbage():
+    """A frame of its own in a cycle would keep what the frames below it have: the input of a step, which would count as alive."""
+    gc.collect()
+    gc.disable()
+    try:
+        target = {0: Block(0, "device", 0, 8, 1)}
+        holders.find(target, lambda tensor: None, range(0), Frames(HERE), leaking={0})
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_modules_of_a_package_that_is_not_the_users_are_not_looked_into(monkeypatch):

@@ -76,6 +76,7 @@ def test_a_leak_on_one_rank_names_the_rank(tmp_path, monkeypatch):  # under DDP 
     assert not any(processes.descendants(mark, 0) for mark in seen)
 
 
+@pytest.mark.usefixtures("warm_scripts")
 def test_an_error_on_one_rank_is_told_with_its_traceback(tmp_path):
     result = start(tmp_path, "if rank == 1 and step == 6: raise ValueError('bad batch')")
     assert result.end.reason == "raised"

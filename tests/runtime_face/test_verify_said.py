@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from scripts import ABREAST, ACCUMULATING, ASKING, BOUNDED, CLEAN, MISSHAPEN, VALIDATING
 from test_verify_cli import verify
+from warm import run_linter
 
 from gpulint.reports.page import page as write_page
 from gpulint.reports.terminal import write as write_text
@@ -146,9 +147,7 @@ def test_a_prompt_that_nobody_saw_is_told(tmp_path: Path) -> None:
     pty = pytest.importorskip("pty")
     primary, secondary = pty.openpty()  # a terminal at which nobody answers: it must not be waited for
     command = [sys.executable, "-m", "gpulint", "verify", "-q", "train.py"]
-    done = subprocess.run(
-        command, cwd=tmp_path, stdin=secondary, capture_output=True, text=True, timeout=100, check=False
-    )
+    done = run_linter(command, cwd=tmp_path, stdin=secondary, capture_output=True, text=True, timeout=100)
     os.close(primary)
     os.close(secondary)
     assert done.returncode == 2
@@ -158,9 +157,7 @@ def test_a_prompt_that_nobody_saw_is_told(tmp_path: Path) -> None:
     )
     assert "--show-output" in done.stderr
     piped = [*command[:-1], "--show-output", "train.py"]
-    done = subprocess.run(
-        piped, cwd=tmp_path, input="yes\n", capture_output=True, text=True, timeout=100, check=False
-    )
+    done = run_linter(piped, cwd=tmp_path, input="yes\n", capture_output=True, text=True, timeout=100)
     assert "Really train? [y/N] answered yes" in done.stdout
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulint.runtime.holding.paths import Root
@@ -18,12 +18,17 @@ from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, modul
 
 
 def running_frames(frames: Frames, extra: tuple[types.FrameType, ...]) -> list[types.FrameType]:
+    return _on_stacks(frames.is_user, extra)
+
+
+def _on_stacks(wanted: Callable[[str], bool], extra: tuple[types.FrameType, ...]) -> list[types.FrameType]:
+    """The frames on the stacks of all threads, and on those that `extra` are on top of, whose files are `wanted`."""
     found: list[types.FrameType] = []
     stacks = [sys._getframe(), *sys._current_frames().values(), *extra]
     for frame in stacks:
         current: types.FrameType | None = frame
         while current is not None:
-            if current not in found and frames.is_user(current.f_code.co_filename):
+            if current not in found and wanted(current.f_code.co_filename):
                 found.append(current)
             current = current.f_back
     del stacks, frame  # they hold this function's own frame: a cycle, which would keep all the others
@@ -86,13 +91,9 @@ def other_roots(frames: Frames) -> Iterator[tuple[Any, Root]]:
 
 def library_frames(frames: Frames) -> Iterator[tuple[Any, Root]]:
     """The locals of running functions that are not the user's: a framework's loop, say, that holds the user's objects."""
-    for running in sys._current_frames().values():
-        frame: types.FrameType | None = running
-        while frame is not None:
-            if not frames.is_user(frame.f_code.co_filename) and not frames.is_ours(frame.f_code.co_filename):
-                for name, value in frame_locals(frame).items():
-                    yield value, Root("local", name, frame)
-            frame = frame.f_back
+    for frame in _on_stacks(lambda file: not frames.is_user(file) and not frames.is_ours(file), ()):
+        for name, value in frame_locals(frame).items():
+            yield value, Root("local", name, frame)
 
 
 def instances(frames: Frames) -> Iterator[tuple[Any, Root]]:
