@@ -185,7 +185,7 @@ def test_where_it_is_not_reached_it_is_not_known_whether_it_fits(tmp_path: Path)
             if step == 10**9 - 1:
                 evaluate()
         """,
-        timeout=8.0,
+        timeout=12.0,
     )
     assert told.fits == "unknown"
     (doubt,) = [one for one in told.doubts if one.code == "unreached"]

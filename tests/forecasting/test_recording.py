@@ -377,7 +377,7 @@ def test_a_loop_that_values_on_the_card_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ForecastError, match=r"the time was up: .*train.py:4 had asked for values on the card"
     ):
-        run(tmp_path, text.replace("(x < 1).all()", "(x < 1).any()"), timeout=8.0)
+        run(tmp_path, text.replace("(x < 1).all()", "(x < 1).any()"), timeout=12.0)
 
 
 def test_masks_under_vmap_and_weights_by_a_generator(tmp_path: Path) -> None:
