@@ -225,6 +225,7 @@ def parsed(raw: bytes) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=4096)
 def project_root(origin: str, top: Top) -> str:
     folder = os.path.dirname(os.path.abspath(origin))
     roots = import_roots(folder, top)

@@ -99,6 +99,7 @@ class Project:
         self._command_lines = {}
         self._tests = {}
         import_roots.cache_clear()
+        project_root.cache_clear()
 
     @property
     def dependencies(self) -> tuple[tuple[str, str], ...]:

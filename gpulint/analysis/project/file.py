@@ -13,6 +13,7 @@ from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import dotted, parameters
 
 _ROW_ENDS = re.compile(r"\r\n|\r|\n")
+_OPENS = re.compile(r"\s*\(")
 _WORDS = re.compile(r"\w+")
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -168,16 +169,22 @@ class File:
                 found = one  # the inner ones come later
         return found
 
-    def rows_with(self, pattern: str) -> list[int]:
-        """The rows where a regular expression matches."""
-        return [bisect_right(self._starts, match.start()) for match in re.finditer(pattern, self.text)]
+    def _rows_calling(self, name: str) -> Iterator[int]:
+        """The rows where a word stands before a bracket."""
+        text = self.text
+        at = text.find(name)
+        while at >= 0:
+            after = at + len(name)
+            if not (text[at - 1 : at].isalnum() or text[at - 1 : at] == "_") and _OPENS.match(text, after):
+                yield bisect_right(self._starts, at)
+            at = text.find(name, after)
 
     def calls_named(self, name: str) -> Iterator[tuple[Function, ast.Call]]:
         """The calls of what has this last name, with the function they stand in; only what may have one is bound."""
         if name not in self.words:
             return
         seen: set[int] = set()
-        for row in self.rows_with(rf"\b{re.escape(name)}\s*\("):
+        for row in self._rows_calling(name):
             for function in self._around(row):
                 if id(function) in seen:
                     continue

@@ -66,6 +66,8 @@ class Program:
         self._stars: dict[tuple[str, str], Named | str | None] = {}
         self._calls: dict[str, tuple[tuple[Function, ast.Call], ...]] = {}
         self._searched: dict[str, tuple[File, ...]] = {}
+        self._tests: dict[str, bool] = {}  # by path: whether a file is one of tests
+        self._lineages: dict[Class, tuple[Class | str, ...]] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
 
     @property
@@ -201,11 +203,13 @@ class Program:
 
     def lineage(self, cls: Class) -> tuple[Class | str, ...]:
         """A class and all that it derives from, the nearest first."""
-        found: list[Class | str] = [cls]
-        for one in found:
-            if isinstance(one, Class) and len(found) < 30:
-                found += [base for base in self.bases(one) if base not in found]
-        return tuple(found)
+        if cls not in self._lineages:
+            found: list[Class | str] = [cls]
+            for one in found:
+                if isinstance(one, Class) and len(found) < 30:
+                    found += [base for base in self.bases(one) if base not in found]
+            self._lineages[cls] = tuple(found)
+        return self._lineages[cls]
 
     def method(self, cls: Class, name: str) -> Function | None:
         """The method that an object of a class has by a name."""
@@ -240,13 +244,18 @@ class Program:
         for path, raw in self.sources.files_with(self.file.path, word) if self.sources is not None else ():
             if path == own or count >= MOST_FOUND:
                 continue
-            assert self.sources is not None
-            if self.sources.is_test_file(self.file.path, path, raw):
+            if self._is_test(path, raw):
                 continue
             file = self.open(path, raw)
             if file is not None and word in file.words:
                 count += 1
                 yield file
+
+    def _is_test(self, path: str, raw: bytes) -> bool:
+        if path not in self._tests:
+            assert self.sources is not None
+            self._tests[path] = self.sources.is_test_file(self.file.path, path, raw)
+        return self._tests[path]
 
     def calls_named(self, name: str) -> tuple[tuple[Function, ast.Call], ...]:
         """All calls of the program of what has this last name."""
