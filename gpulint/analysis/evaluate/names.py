@@ -54,6 +54,7 @@ class Names:
         self._evaluator = evaluator
         self._roles: dict[Any, Value | None] = {}
         self._fields: dict[tuple[Class, str], tuple[tuple[Function, Definition], ...]] = {}
+        self._set_by_others: dict[tuple[Class, str], bool] = {}
 
     # -- names
 
@@ -476,6 +477,9 @@ class Names:
 
     def is_set_by_others(self, cls: Class, name: str) -> bool:
         """Whether code outside of a class sets such an attribute, of whatever object."""
+        return remembered(self._set_by_others, (cls, name), False, lambda: self._sets_another(cls, name))  # type: ignore[no-any-return]
+
+    def _sets_another(self, cls: Class, name: str) -> bool:
         own = [one for one in self._evaluator.program.lineage(cls) if isinstance(one, Class)]
         for file in self._evaluator.program.searched(name):
             for function in (file.body, *file.functions):
