@@ -420,6 +420,17 @@ def test_what_a_lambda_makes_of_each_thing(body: str, graph: Graph) -> None:
     assert seen(within(made)).graph is graph
 
 
+@pytest.mark.parametrize(
+    "made",
+    ["map(lambda *one: one, x)", "map(lambda one, two: two, x)", "map(*x)", "sorted(x, key=lambda one: one)"],
+)
+def test_what_a_lambda_is_given_otherwise_nobody_knows(made: str) -> None:
+    assert (
+        seen(within(f"see({made.replace(': one', ': see(one)').replace(': two', ': see(two)')})")).kind
+        != "tensor"
+    )
+
+
 def test_a_lambda_is_given_each_thing_and_gives_back_what_it_makes() -> None:
     body = "outs = [net(x) for x in x]\nfor one in map(lambda out: out.mean(), outs):\n    print(one.item())"
     assert "reads" in roles_of(within(body))

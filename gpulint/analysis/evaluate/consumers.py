@@ -871,7 +871,7 @@ def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...]
 def _given_by(function: ast.Lambda, position: int, frame: Frame) -> list[Definition]:
     """The definition of what a lambda is given at a position."""
     given = function.args.args[position : position + 1] if position >= 0 else []
-    return [found for one in given for found in frame.flow.definitions[one.arg] if found.node is one]
+    return [found for one in given for found in frame.flow.definitions.get(one.arg, ()) if found.node is one]
 
 
 def _matches(wanted: Any, index: Any) -> bool:

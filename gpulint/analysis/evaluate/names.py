@@ -193,14 +193,15 @@ class Names:
 
     def _mapped(self, node: ast.arg, frame: Frame) -> Value:
         """What a lambda is given by `map`, a thing at a time; of others nobody knows."""
-        function = frame.flow.parents[node]
+        function = frame.flow.parents.get(node)
         call = frame.flow.parents.get(function)
-        if not isinstance(call, ast.Call) or last_name(call.func) != "map":
+        if not isinstance(call, ast.Call) or last_name(call.func) != "map" or call.args[:1] != [function]:
             return UNKNOWN
-        at = [one.arg for one in function.args.args].index(node.arg) + 1
-        if function is not call.args[0] or at >= len(call.args):
-            return UNKNOWN
-        return self._evaluator.element(self._evaluator.value_of(call.args[at], frame))
+        things = dict(zip(function.args.args, call.args[1:], strict=False))  # type: ignore[union-attr]
+        given = things.get(node)
+        return (
+            self._evaluator.element(self._evaluator.value_of(given, frame)) if given is not None else UNKNOWN
+        )
 
     def _by_names(self, definition: Definition, frame: Frame) -> Value:
         """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""
@@ -364,9 +365,8 @@ class Names:
                 if found is not None:
                     return found
         last = key.rpartition(".")[2]
-        is_class = (
-            last[:1].isupper() or "__name__" in asked
-        )  # as names of classes are written, or asked as a class is
+        # as names of classes are written, or asked as a class is
+        is_class = last[:1].isupper() or "__name__" in asked
         guesses = {} if is_class else _NAMES
         calls = [
             above
