@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, copy_matters, fate
 from gpulint.analysis.queries.placed import placed
-from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
 from gpulint.analysis.syntax.nodes import LOOPS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -211,11 +210,14 @@ def _works_between(asked: Asked, copy: Copy, last: int) -> bool:
 
 
 def _may_train(asked: Asked, call: ast.Call, copy: Copy) -> bool:
-    """Whether a call may take a step: any but those of Python itself, of libraries that are described, and of methods that are."""
+    """Whether a call may take a step: any but those of Python itself, of libraries that are described, and of methods that are, as long
+    as they are given nothing to call."""
     table, func = asked.evaluator.table, call.func
+    if any(asked.evaluator.value_of(one, copy.frame).kind == "function" for one in call.args):
+        return True
     target = asked.evaluator.value_of(func, copy.frame)
     if target.kind == "library":
-        return not hasattr(builtins, target.ref) and table.function(target.ref) is None
+        return target.ref.partition(".")[0] not in PYTHONS_OWN and table.function(target.ref) is None
     if not isinstance(func, ast.Attribute):
         return True
     kind = asked.evaluator.value_of(func.value, copy.frame).kind
