@@ -143,7 +143,7 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     if elsewhere is not None:
         yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)
     program = (
-        asked.program.searched("state_dict")
+        asked.program.searched("state_dict", asked.file)
         if matters
         else files_around(asked.evaluator, load.frame.function)
     )

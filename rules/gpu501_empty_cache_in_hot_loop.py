@@ -116,7 +116,7 @@ class EmptyCacheInHotLoop(Rule):
 
 def _events(asked: Asked) -> Iterator[tuple[ast.Call, Frame, list[Repeats]]]:
     """The calls that empty the cache, in the file and in functions of other files that it calls, each with how it repeats."""
-    for file in asked.program.searched("empty_cache"):
+    for file in asked.program.searched("empty_cache", asked.file):
         for function, call in file.calls_named("empty_cache"):
             frame = asked.root(function)
             if file is asked.file:

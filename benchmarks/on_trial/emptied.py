@@ -66,7 +66,7 @@ def _begins_object(evaluator: Evaluator, method: Function) -> bool:
 
 
 def _from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
-    for file in evaluator.program.searched(name):
+    for file in evaluator.program.searched(name, cls.file):
         for function in (file.body, *file.functions):
             if function.cls is cls or name not in function.words:
                 continue

@@ -1,8 +1,10 @@
-"""What a rule asks: one file, and the engine that answers for it. Nothing is worked out before somebody asks."""
+"""What a rule asks: one file, and the engine that answers for its project. Nothing is worked out before somebody asks, and what has been is
+kept for the files that are linted next."""
 
 from __future__ import annotations
 
 import ast
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -32,12 +34,71 @@ class Parsed(Protocol):
 
 
 class Surrounding(Sources, Protocol):
-    """The project around a file."""
+    """The project around a file. `engine` is what files linted before have left for the next."""
 
     parsed: dict[str, tuple[bytes, File | None]]
+    engine: Engine | None
+
+    def root_of(self, filename: str) -> str:
+        """The folder of a file's project."""
+
+    def holds(self, filename: str, text: str) -> bool:
+        """Whether this is the text that the file has for all who ask, and keeps."""
+
+    def rest_on(self, files: dict[str, str], roots: set[str]) -> None:
+        """The current file's findings rest on these files and all of these projects as well, and those to come on what this one does."""
 
     def within(self, filename: str) -> str:
         """A file's path in its project."""
+
+
+class Engine:
+    """What has been worked out of a program, and the queries that work it out. Values and queries name no file that is linted, so
+    whichever comes first finds the same."""
+
+    def __init__(self, file: File, project: Surrounding | None) -> None:
+        self.root = project.root_of(file.path) if project is not None else ""
+        self.rests_on: tuple[dict[str, str], set[str]] = ({}, set())
+        self.program = Program(file, project, project.parsed if project is not None else {})
+        self.evaluator = Evaluator(self.program)
+        self.steps = Steps(self.evaluator)
+        self.multiplicity = Multiplicity(self.evaluator, self.steps)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether nothing in it is unknown for want of budget: another file may have had enough."""
+        return not (self.evaluator.is_limited or self.program.is_full)
+
+    def tree_of(self, filename: str, text: str) -> ast.Module | None:
+        """The tree of a file that has been read; None where the text is another one."""
+        known = self.program.known(filename)
+        return known.tree if known is not None and known.text == text else None
+
+    def release(self) -> None:
+        """Let go of everything: frames and values name each other, and so do environments and the loops that they are of."""
+        self.evaluator.release()
+        for file in self.program.files:
+            for one in (file.body, *file.functions):
+                flow = one.__dict__.pop("flow", None)
+                if flow is not None:
+                    flow.__dict__.clear()
+        self.__dict__.clear()
+
+
+def _engine_for(file: File, project: Surrounding | None) -> tuple[Engine, File]:
+    """The engine for a file, which is that of the files linted before where they are of one project, and the file as it knows it. It is
+    taken from the project meanwhile: where something goes wrong, nobody goes on with it."""
+    left = project.engine if project is not None else None
+    if project is not None and left is not None:
+        known = left.program.adopt(file) if left.root == project.root_of(file.path) else None
+        if known is not None:
+            project.engine = None
+            left.evaluator.begin()
+            return left, known
+        if project.holds(file.path, file.text):  # another project, or the file has been written
+            project.engine = None
+            left.release()
+    return Engine(file, project), file
 
 
 class Asked:
@@ -48,12 +109,11 @@ class Asked:
     ) -> None:
         self._trees, self.filename, self.unread_cell = trees, filename, unread_cell
         self._project = project
-        self.file = File(filename, trees.text, trees.tree)
-        kept = project.parsed if project is not None else {}
-        self.program = Program(self.file, project, kept)
-        self.evaluator = Evaluator(self.program)
-        self.steps = Steps(self.evaluator)
-        self.multiplicity = Multiplicity(self.evaluator, self.steps)
+        self._engine, self.file = _engine_for(
+            File(os.path.abspath(filename), trees.text, trees.tree), project
+        )
+        self.program, self.evaluator = self._engine.program, self._engine.evaluator
+        self.steps, self.multiplicity = self._engine.steps, self._engine.multiplicity
 
     @cached_property
     def is_test(self) -> bool:
@@ -82,8 +142,7 @@ class Asked:
 
     def source(self, node: ast.AST, limit: int = 40) -> str:
         """The code of an expression on one line, shortened for messages."""
-        text = ast.get_source_segment(self.file.text.removeprefix("\ufeff"), node) or ""
-        text = " ".join(text.split())
+        text = " ".join(self.file.source(node).split())
         return text if len(text) <= limit else text[: limit - 1] + "…"
 
     def called(self, call: ast.Call) -> str:
@@ -121,9 +180,13 @@ class Asked:
         return "torch.no_grad", "torch"
 
     def release(self) -> None:
-        """Let go of everything: frames and values name each other, and so do environments and the loops that they are of."""
-        self.evaluator.release()
-        for one in (self.file.body, *self.file.functions):
-            if "flow" in one.__dict__:
-                one.flow.__dict__.clear()
+        """Let go of the file. What has been worked out is left to the next one of its project, unless it is of a text that is not the
+        file's own, or not to its end."""
+        engine, project = self._engine, self._project
+        if project is not None:
+            project.rest_on(*engine.rests_on)
+        if project is not None and engine.may_go_on and project.holds(self.filename, self._trees.text):
+            project.engine = engine
+        else:
+            engine.release()
         self.__dict__.clear()

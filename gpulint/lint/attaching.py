@@ -14,7 +14,7 @@ from typing import Any
 
 import libcst as cst
 
-from gpulint.analysis.code.ir import attach
+from gpulint.analysis.code.ir import attach, detach
 
 Pair = tuple[Any, Any]  # a node of `ast`, the same of libcst
 
@@ -42,6 +42,12 @@ def attach_all(tree: ast.Module, module: cst.Module) -> None:
             continue
         for one in found:
             stack.append(one if len(one) == 4 else (*one, None, statement))
+
+
+def detach_all(tree: ast.Module) -> None:
+    """Take from all of `tree` what it was given."""
+    for one in ast.walk(tree):
+        detach(one)
 
 
 def _give_up(mine: ast.AST, statement: Any) -> None:

@@ -312,6 +312,7 @@ class Checker:
         if failure:
             unwritten = diagnostic(task.path, "unwritable-file", failure)
             return replace(result, findings=(*result.findings, unwritten), outcome=None)
+        self.project.forget_engine()
         digest = content_hash(source.encode(outcome.text)) if self.hashing else ""
         return replace(result, findings=tuple(outcome.remaining), digest=digest)
 

@@ -283,8 +283,9 @@ def _cost(task: Task) -> float:
 
 
 def _chunks(tasks: Iterable[Task], jobs: int) -> list[list[Task]]:
-    """Tasks in groups of like cost, the dearest files first, so that no worker is left with a long one at the end."""
-    ordered = sorted(tasks, key=_cost, reverse=True)
+    """Tasks in groups of like cost, of files that lie together: what one of them rests on, the others do. In their
+    order: the next group is of the project that a worker knows already."""
+    ordered = list(tasks)
     limit = sum(map(_cost, ordered)) / (jobs * _CHUNKS_PER_JOB)
     chunks: list[list[Task]] = []
     filled = limit

@@ -69,7 +69,9 @@ class Text:
         if len(text) > MAX_TEXT:
             size = f"{len(text) / 1e6:.1f} MB, more than {MAX_TEXT / 1e6:g}"
             raise SourceError(f"has {size} of Python: gpulint does not analyse this file")
-        self.trees, self.filename, self.project = Trees(text), filename, project
+        engine = project.engine if project is not None else None
+        known = engine.tree_of(filename, text) if engine is not None else None
+        self.trees, self.filename, self.project = Trees(text, known), filename, project
         self.unread_cell = unread_cell(text)
 
     @cached_property
@@ -100,6 +102,7 @@ class Text:
             self.facts.analysis.release()
         if "asked" in self.__dict__:
             self.asked.release()
+        self.trees.release()
 
 
 @dataclass(frozen=True, slots=True)

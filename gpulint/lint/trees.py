@@ -39,9 +39,10 @@ class SourceError(TextError):
 class Trees:
     """Raises `SourceError` where Python's own parser refuses the text, and `module` where libcst's does."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tree: ast.Module | None = None) -> None:
+        """`tree`: where somebody has parsed the text already."""
         self.text = text
-        self.tree = _python_tree(text)
+        self.tree = tree if tree is not None else _python_tree(text)
 
     @cached_property
     def module(self) -> cst.Module:
@@ -56,6 +57,13 @@ class Trees:
             module = parse(self.text)
         attach_all(self.tree, module)
         return module
+
+    def release(self) -> None:
+        """Let go of libcst's tree, which takes much more room than Python's: that one may stay."""
+        if self.__dict__.pop("module", None) is not None:
+            from gpulint.lint.attaching import detach_all
+
+            detach_all(self.tree)
 
 
 @contextmanager

@@ -30,6 +30,12 @@ def attach(origin: Origin, node: Node, line: Node = None) -> None:
         origin.line_of_libcst = line
 
 
+def detach(origin: Origin) -> None:
+    """Forget both."""
+    origin.__dict__.pop("node_of_libcst", None)
+    origin.__dict__.pop("line_of_libcst", None)
+
+
 class Part:
     """What has a place in the text."""
 

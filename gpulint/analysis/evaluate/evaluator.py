@@ -77,6 +77,10 @@ class Evaluator:
         self._tries: dict[tuple[Any, Frame], int] = {}
         self._below_others: set[tuple[Any, Frame]] = set()  # what is worked out first, for others to rest on
 
+    def begin(self) -> None:
+        """Another file is looked at: it has its own budget."""
+        self.evaluated = self.entered = self.followed = 0
+
     def release(self) -> None:
         """Let go of everything: frames and values name each other."""
         frames = list(self._roots.values())
@@ -90,6 +94,11 @@ class Evaluator:
     def is_spent(self) -> bool:
         """Whether as much of the file was gone through as is: from then on nothing is known."""
         return self.evaluated >= MOST_EVALUATED or self.followed > MOST_FOLLOWED
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether something that was worked out may be unknown for want of budget."""
+        return self.is_spent or self.entered >= MOST_ENTERED
 
     # -- the one question
 
@@ -224,7 +233,7 @@ class Evaluator:
         found = self._calls_of_objects(function)
         if name.startswith("__") and name.endswith("__"):
             return found
-        for caller, call in self.program.calls_named(name):
+        for caller, call in self.program.calls_named(name, function.file):
             if len(found) >= MOST_CALLERS:
                 break
             frame = self.root(caller)
@@ -254,7 +263,7 @@ class Evaluator:
 
     def made(self, cls: Class) -> Iterator[tuple[ast.Call, Frame]]:
         """The calls that make objects of a class, and of no other."""
-        for caller, call in self.program.calls_named(cls.name):
+        for caller, call in self.program.calls_named(cls.name, cls.file):
             if self.value_of(call, self.root(caller)).ref is cls:
                 yield call, self.root(caller)
 

@@ -481,7 +481,7 @@ class Names:
 
     def _sets_another(self, cls: Class, name: str) -> bool:
         own = [one for one in self._evaluator.program.lineage(cls) if isinstance(one, Class)]
-        for file in self._evaluator.program.searched(name):
+        for file in self._evaluator.program.searched(name, cls.file):
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
                     continue

@@ -9,6 +9,7 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import key_of, last_name
 
+_TESTS = frozenset(("is_tensor", "isinstance", "hasattr", "type"))
 _OF_TENSORS = ("Tensor", "Variable", "FloatTensor")
 _ASKED = ("item", "detach", "cpu", "backward", "grad_fn", "requires_grad")
 
@@ -25,6 +26,8 @@ def without_graph(value: Value) -> Value:
 
 def is_no_tensor(node: ast.Name, definition: Definition, flow: Flow) -> bool:
     """Whether what a definition gave is no tensor where a use reads it, by the tests of its type on the way."""
+    if flow.calls.keys().isdisjoint(_TESTS):
+        return False
     below = node
     for above in flow.ancestors(node):
         if isinstance(above, ast.IfExp) and below is not above.test:

@@ -58,6 +58,7 @@ class Project:
     def __init__(self, buffers: Mapping[str, bytes] | None = None, top: Top = UNKNOWN_TOP) -> None:
         self._top = top
         self.parsed: dict[str, tuple[bytes, Any]] = {}  # files that the engine has read, with their bytes
+        self.engine: Any = None  # of the files that were linted last, for the next
         self._buffers = {} if buffers is None else buffers
         self._importing = Importing(top, self._raw)
         self.effort = Effort()
@@ -90,6 +91,7 @@ class Project:
 
     def forget_files(self) -> None:
         """Files may have been written: list and read those that may call a function anew."""
+        self.forget_engine()
         self._trees = {}
         self._tree_hashes = {}
         self._calls = {}
@@ -101,12 +103,19 @@ class Project:
         import_roots.cache_clear()
         project_root.cache_clear()
 
+    def forget_engine(self) -> None:
+        """A file has been written, of which the engine may know what it was."""
+        if self.engine is not None:
+            self.engine.release()
+            self.engine = None
+
     @property
     def dependencies(self) -> tuple[tuple[str, str], ...]:
         """The files that the current file's findings rest on, as (absolute path, hash of its bytes); for all files of a
         project `every_file(root)` and their hash."""
-        trees = ((every_file(root), self._tree_hash(root)) for root in self._asked)
-        return tuple(sorted((*self._used.items(), *trees)))
+        trees = [(every_file(root), self._tree_hash(root)) for root in self._asked]
+        covered = {path for root in self._asked for path, _ in self._trees.get(root, ())}
+        return tuple(sorted((*(one for one in self._used.items() if one[0] not in covered), *trees)))
 
     def _tree_hash(self, root: str) -> str:
         self.neighbours(root)
@@ -499,6 +508,22 @@ class Project:
             return None
         self._used[path] = content_hash(raw)
         return raw
+
+    def root_of(self, filename: str) -> str:
+        """The folder of a file's project."""
+        return project_root(filename, self._top)
+
+    def holds(self, filename: str, text: str) -> bool:
+        """Whether this is the text that the file has for all who ask, and keeps."""
+        raw = None if self._buffers else self._raw(Path(filename))
+        return raw is not None and for_parser(raw).decode("utf-8-sig", "replace") == text
+
+    def rest_on(self, files: dict[str, str], roots: set[str]) -> None:
+        """The current file's findings rest on these files and all of these projects as well, and those to come on what this one does."""
+        files.update(self._used)
+        roots.update(self._asked)
+        self._used.update(files)
+        self._asked.update(roots)
 
     def files_with(self, origin: str, word: str) -> list[tuple[str, bytes]]:
         """The Python files of a file's project whose text has a word: on all of them its findings then depend."""

@@ -162,12 +162,22 @@ class File:
 
     def function_at(self, row: int) -> Function:
         """The innermost function of a row; the module's statements where there is none."""
-        found = self.body
-        for one in self.functions:
-            start = min([one.node.lineno, *(item.lineno for item in one._decorator_nodes)])
-            if start <= row <= (one.node.end_lineno or row) and row >= one.node.lineno:
-                found = one  # the inner ones come later
+        return self._by_row.get(row, self.body)
+
+    @cached_property
+    def _by_row(self) -> dict[int, Function]:
+        found: dict[int, Function] = {}
+        for one in self.functions:  # the inner ones come later
+            found.update(
+                dict.fromkeys(range(one.node.lineno, (one.node.end_lineno or one.node.lineno) + 1), one)
+            )
         return found
+
+    def source(self, node: Any) -> str:
+        """The text of an expression or a statement."""
+        rows = self.rows(node.lineno, node.end_lineno).encode()
+        last = self.rows(node.end_lineno, node.end_lineno).encode()
+        return rows[node.col_offset : len(rows) - len(last) + node.end_col_offset].decode(errors="replace")
 
     def _rows_calling(self, name: str) -> Iterator[int]:
         """The rows where a word stands before a bracket."""

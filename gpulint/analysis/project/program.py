@@ -15,7 +15,7 @@ from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import dotted
 from gpulint.source.files import for_parser
 
-MOST_FILES = 40  # read for one file
+MOST_FILES = 400  # read for one program
 MOST_FOUND = 12  # files asked who calls a function
 
 
@@ -53,19 +53,18 @@ Named = File | Function | Class | Bound
 
 
 class Program:
-    """What is known of the program around one file. `kept` are files read before, by path, with their bytes."""
+    """What is known of the program that a file is of. `kept` are files read before, by path, with their bytes."""
 
     def __init__(
         self, file: File, sources: Sources | None, kept: dict[str, tuple[bytes, File | None]]
     ) -> None:
-        self.file = file
         self.sources = sources
         self._kept = kept
         self._files: dict[str, File | None] = {os.path.abspath(file.path): file}
         self._named: dict[tuple[str, str], Named | str] = {}
         self._stars: dict[tuple[str, str], Named | str | None] = {}
-        self._calls: dict[str, tuple[tuple[Function, ast.Call], ...]] = {}
-        self._searched: dict[str, tuple[File, ...]] = {}
+        self._calls: dict[tuple[str, File], tuple[tuple[Function, ast.Call], ...]] = {}
+        self._searched: dict[tuple[str, File], tuple[File, ...]] = {}
         self._tests: dict[str, bool] = {}  # by path: whether a file is one of tests
         self._lineages: dict[Class, tuple[Class | str, ...]] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
@@ -75,21 +74,37 @@ class Program:
         """The files read so far."""
         return (file for file in self._files.values() if file is not None)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as many files were read as are: of others nothing is known."""
+        return len(self._files) >= MOST_FILES
+
+    def known(self, filename: str) -> File | None:
+        """A file, where it has been read."""
+        return self._files.get(os.path.abspath(filename))
+
+    def adopt(self, file: File) -> File | None:
+        """The program's own of a file that somebody has read; None where it has it with another tree."""
+        path = os.path.abspath(file.path)
+        if self._files.get(path) is None:
+            self._files[path] = file
+        found = self._files[path]
+        return found if found is not None and found.tree is file.tree else None
+
     def open(self, path: str, raw: bytes | None = None) -> File | None:
         """A file of the project; None where it cannot be read, or enough have been."""
         path = os.path.abspath(path)
         if path not in self._files:
             if raw is None and self.sources is not None:
                 raw = self.sources.read(path)
-            full = len(self._files) >= MOST_FILES
-            self._files[path] = None if raw is None or full else self._parsed(path, raw)
+            self._files[path] = None if raw is None or self.is_full else self._parsed(path, raw)
         return self._files[path]
 
     def _parsed(self, path: str, raw: bytes) -> File | None:
         kept = self._kept.get(path)
         if kept is None or kept[0] != raw:
             try:
-                text = for_parser(raw).decode("utf-8", "replace")
+                text = for_parser(raw).decode("utf-8-sig", "replace")
                 found: File | None = File(path, text, ast.parse(for_parser(raw)))
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 found = None
@@ -221,10 +236,9 @@ class Program:
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes of the files around that derive from a class, in any number of steps."""
         if cls not in self._subclasses:
-            files = [cls.file, *(file for file in self.searched(cls.name) if file is not cls.file)]
             self._subclasses[cls] = tuple(
                 other
-                for file in files
+                for file in self.searched(cls.name, cls.file)
                 for other in file.classes
                 if other is not cls and other.node.bases and cls in self.lineage(other)
             )
@@ -232,36 +246,42 @@ class Program:
 
     # -- callers
 
-    def searched(self, word: str) -> Iterator[File]:
-        """The files of the project whose text has a word, tests left out."""
-        yield self.file
-        if word not in self._searched:
-            self._searched[word] = tuple(self._others_with(word))
-        yield from self._searched[word]
+    def searched(self, word: str, home: File) -> tuple[File, ...]:
+        """The files of the project whose text has a word, tests left out: first the one that asks, then those that name it, which may
+        import it."""
+        key = (word, home)
+        if key not in self._searched:
+            self._searched[key] = (home, *self._others_with(word, home))
+        return self._searched[key]
 
-    def _others_with(self, word: str) -> Iterator[File]:
-        count, own = 0, os.path.abspath(self.file.path)
-        for path, raw in self.sources.files_with(self.file.path, word) if self.sources is not None else ():
-            if path == own or count >= MOST_FOUND:
-                continue
-            if self._is_test(path, raw):
+    def _others_with(self, word: str, home: File) -> Iterator[File]:
+        count, own = 0, os.path.abspath(home.path)
+        found = self.sources.files_with(home.path, word) if self.sources is not None else ()
+        stem = Path(own).stem.encode()
+        for path, raw in sorted(found, key=lambda one: stem not in one[1]):
+            if count >= MOST_FOUND:
+                return
+            if path == own or self._is_test(path, raw, home):
                 continue
             file = self.open(path, raw)
             if file is not None and word in file.words:
                 count += 1
                 yield file
 
-    def _is_test(self, path: str, raw: bytes) -> bool:
+    def _is_test(self, path: str, raw: bytes, home: File) -> bool:
         if path not in self._tests:
             assert self.sources is not None
-            self._tests[path] = self.sources.is_test_file(self.file.path, path, raw)
+            self._tests[path] = self.sources.is_test_file(home.path, path, raw)
         return self._tests[path]
 
-    def calls_named(self, name: str) -> tuple[tuple[Function, ast.Call], ...]:
-        """All calls of the program of what has this last name."""
-        if name not in self._calls:
-            self._calls[name] = tuple(call for file in self.searched(name) for call in file.calls_named(name))
-        return self._calls[name]
+    def calls_named(self, name: str, home: File) -> tuple[tuple[Function, ast.Call], ...]:
+        """All calls of the program of what has this last name, and of it those first that stand in the file that asks."""
+        key = (name, home)
+        if key not in self._calls:
+            self._calls[key] = tuple(
+                call for file in self.searched(name, home) for call in file.calls_named(name)
+            )
+        return self._calls[key]
 
 
 def _has(module: str, name: str) -> bool:

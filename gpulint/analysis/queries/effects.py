@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
@@ -46,11 +46,12 @@ def place_of(evaluator: Evaluator, node: Any, frame: Frame) -> Place:
 def effects_before(evaluator: Evaluator, place: Place, does: frozenset[str]) -> Iterator[Effect]:
     """Such effects in the place's own function, the last first."""
     flow = place.frame.flow
-    names = [(name, row) for name, row in evaluator.table.knows("module").items() if row.does in does]
+    rows = evaluator.table.knows("module")
     found = [
-        Effect(call, place.frame, row)
-        for name, row in names
-        for call in flow.calls.get(name, ())
+        Effect(call, place.frame, rows[name])
+        for name, calls in flow.calls.items()
+        if name in rows and rows[name].does in does
+        for call in calls
         if isinstance(call.func, ast.Attribute) and _is_before(call, place)
     ]
     found.sort(key=lambda one: flow.order[flow.statement_of(one.call)], reverse=True)
@@ -116,6 +117,10 @@ def may_be_before(evaluator: Evaluator, use: Use, place: Place) -> bool:
 
 def _ways(evaluator: Evaluator, node: Any, frame: Frame) -> dict[Function, list[Any]]:
     """The functions that lead to a node, the nearest first, each with the places in it that do."""
+    return remembered(frame.memo, ("ways", node), {}, lambda: _ways_to(evaluator, node, frame))  # type: ignore[no-any-return]
+
+
+def _ways_to(evaluator: Evaluator, node: Any, frame: Frame) -> dict[Function, list[Any]]:
     found: dict[Function, list[Any]] = {}
     queue = [(node, frame)]
     for at, inside in queue:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, refuted
@@ -46,7 +46,7 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
     sources = evaluator.program.sources
     if sources is None or not sources.is_bounded(function.file.path):
         return
-    if not _has_programs(evaluator):
+    if not _has_programs(evaluator, function.file):
         return  # a library: who calls it is elsewhere
     outermost = function
     while outermost.parent is not None:
@@ -55,9 +55,9 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
         yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
 
 
-def _has_programs(evaluator: Evaluator) -> bool:
+def _has_programs(evaluator: Evaluator, home: File) -> bool:
     """Whether a file of the project is run by itself."""
-    return any(_PROGRAM.search(file.text) for file in evaluator.program.searched("__name__"))
+    return any(_PROGRAM.search(file.text) for file in evaluator.program.searched("__name__", home))
 
 
 def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> bool:
@@ -94,7 +94,7 @@ def handed_on(evaluator: Evaluator, function: Function) -> bool:
 def _named(evaluator: Evaluator, function: Function) -> Iterator[tuple[Any, Function]]:
     """The uses of a function's name that are no calls of it, each with the function that it stands in."""
     name = function.name
-    for file in evaluator.program.searched(name):
+    for file in evaluator.program.searched(name, function.file):
         for one in (file.body, *(cls.body for cls in file.classes), *file.functions):
             if name not in one.words:
                 continue
@@ -116,7 +116,7 @@ def _is_exported(evaluator: Evaluator, function: Function) -> bool:
     name = function.cls.name if outer and function.cls is not None else function.name
     return any(
         found.kind == "import" and found.key == name and not one.flow.calls.get(name)
-        for file in evaluator.program.searched(name)
+        for file in evaluator.program.searched(name, function.file)
         if file is not function.file and file.path.endswith("__init__.py")
         for one in (file.body, *(cls.body for cls in file.classes), *file.functions)
         if name in one.words

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.forwards import forward_of
 
 _DEEPEST: Final = 3
@@ -104,7 +104,7 @@ def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
     if cls is None and run.named is not func and isinstance(func, ast.Attribute):
         return {
             mode
-            for method in _methods_named(evaluator, func.attr)
+            for method in _methods_named(evaluator, func.attr, run.where.function.file)
             for mode in _modes(evaluator, evaluator.root(method), _DEEPEST)
         }
     forward = evaluator.method(cls, "forward") if isinstance(cls, Class) else None
@@ -112,11 +112,11 @@ def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
     return set(_modes(evaluator, inner, _DEEPEST)) if inner is not None else set()
 
 
-def _methods_named(evaluator: Evaluator, name: str) -> list[Function]:
+def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function]:
     """The methods of networks of the project by a name."""
     return [
         cls.methods[name]
-        for file in evaluator.program.searched(name)
+        for file in evaluator.program.searched(name, home)
         for cls in file.classes
         if name in cls.methods and is_of_module(evaluator, cls.methods[name])
     ]

@@ -151,6 +151,7 @@ class Flow:
         self.order: dict[Any, int] = {}
         self._reach: dict[Any, Reaching] = {}
         self._resolved: dict[Any, tuple[Definition, ...]] = {}
+        self._conditions: dict[Any, tuple[tuple[Any, bool], ...]] = {}
         self._uses_of: dict[Definition, list[Any]] | None = None
         self.falls_through = _Binder(self).run()
 
@@ -194,11 +195,17 @@ class Flow:
             found.append(statement)
         return found + [block.owner for block in self.around(node) if block.is_rounds]
 
-    def conditions(self, node: Any) -> Iterator[tuple[Any, bool]]:
+    def conditions(self, node: Any) -> tuple[tuple[Any, bool], ...]:
         """The tests that must hold, or not, for a statement to run, innermost first: of the `if`s around it, and of those before it
         that leave its block."""
         statement = self.statement_of(node)
-        for block in self.around(node):
+        found = self._conditions.get(statement)
+        if found is None:
+            found = self._conditions[statement] = tuple(self._conditions_of(statement))
+        return found
+
+    def _conditions_of(self, statement: Any) -> Iterator[tuple[Any, bool]]:
+        for block in self.around(statement):
             for before in block.exits:
                 if self.order.get(before, 0) >= self.order.get(statement, 0):
                     break
