@@ -113,9 +113,8 @@ class Project:
     def dependencies(self) -> tuple[tuple[str, str], ...]:
         """The files that the current file's findings rest on, as (absolute path, hash of its bytes); for all files of a
         project `every_file(root)` and their hash."""
-        trees = [(every_file(root), self._tree_hash(root)) for root in self._asked]
-        covered = {path for root in self._asked for path, _ in self._trees.get(root, ())}
-        return tuple(sorted((*(one for one in self._used.items() if one[0] not in covered), *trees)))
+        trees = ((every_file(root), self._tree_hash(root)) for root in self._asked)
+        return tuple(sorted((*self._used.items(), *trees)))
 
     def _tree_hash(self, root: str) -> str:
         self.neighbours(root)
@@ -519,11 +518,13 @@ class Project:
         return raw is not None and for_parser(raw).decode("utf-8-sig", "replace") == text
 
     def rest_on(self, files: dict[str, str], roots: set[str]) -> None:
-        """The current file's findings rest on these files and all of these projects as well, and those to come on what this one does."""
-        files.update(self._used)
+        """The current file's findings rest on these files and all of these projects as well, and those to come on what this one does:
+        what a project's hash covers need not be named again."""
         roots.update(self._asked)
-        self._used.update(files)
         self._asked.update(roots)
+        covered = {path for root in roots for path, _ in self._trees.get(root, ())}
+        files.update(one for one in self._used.items() if one[0] not in covered)
+        self._used.update(files)
 
     def files_with(self, origin: str, word: str) -> list[tuple[str, bytes]]:
         """The Python files of a file's project whose text has a word: on all of them its findings then depend."""
