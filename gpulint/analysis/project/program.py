@@ -16,7 +16,7 @@ from gpulint.analysis.syntax.nodes import dotted
 from gpulint.source.files import for_parser
 
 MOST_FILES = 400  # read for one program
-MOST_FOUND = 12  # files asked who calls a function
+MOST_FOUND = 8  # files asked who calls a function
 
 
 class Sources(Protocol):
