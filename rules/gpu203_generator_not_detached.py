@@ -1,20 +1,37 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._no_grad import no_grad
-from gpulint.rules.detect.undetached import Undetached
-
-from gpulint.answers import Considered
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
+from gpulint.analysis.queries.forwards import Forward, forward_of, forwards
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.raises import old_torch
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.trained import (
+    Update,
+    first_updates,
+    frozen,
+    made_at,
+    optimizers_of,
+    updates_after,
+)
+from gpulint.analysis.syntax.nodes import dotted
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Change, Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import AddImport, Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
 
 if TYPE_CHECKING:
-    from gpulint.rules.detect.unseen.returned_losses import ReturnedLoss
-
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.evaluate.frames import Frame
 
 _COST = Cost(
     "a backward through all of the generator, for gradients that nothing uses",
@@ -112,64 +129,208 @@ class GeneratorNotDetached(Rule):
         (b"zero_grad", b"loss"),
     )
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.unseen.returned_losses import ReturnedLosses
+    asks = True
 
-        for one in facts.ask(ReturnedLosses).found:
-            yield Considered(one.call, facts.source(one.given), one.answers)
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.undetached import undetached
-        from gpulint.rules.detect.unseen.returned_losses import ReturnedLosses
-
-        for one in facts.ask(ReturnedLosses).found:
-            if one.holds:
-                yield _given_back(facts, one)
-        for found in facts.ask(undetached):
-            generator, what = found.generator.module.path, facts.source(found.argument)
-            if found.wanted:
-                advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"
-            elif found.made is not None:
-                advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
-            elif found.nested:
-                advice = f"`.detach()` saves the time, and the memory of `{generator}`'s activations during the rest of the step"
-            else:
-                advice = f"`.detach()` saves the time; not the memory, which another use of `{generator}`'s graph needs"
-            yield Report(
-                found.discriminator.call,
-                f"`{what}` carries `{generator}`'s graph into a step of `{found.optimizer}`: its gradients are thrown away",
-                f"`{generator}`'s gradients are zeroed before its optimizer steps; {advice}",
-                _COST,
-                repair=lambda found=found: _repair(facts, found),  # type: ignore[misc]
-                subject=facts.source(found.argument, limit=200),
-                related=(RelatedNode(f"this backward goes through `{generator}`", found.backward.call),),
-            )
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in (asked.file.body, *asked.file.functions):
+            for made in forwards(asked.evaluator, function):
+                for judged in _judged(asked, made):
+                    answers = until_refuted(_answers(asked, judged))
+                    what = asked.source(judged.given, 200)
+                    yield Claimed(judged.call, what, answers, partial(_report, asked, judged))
 
 
-def _given_back(facts: FileFacts, one: ReturnedLoss) -> Report:
-    generator = facts.called(one.maker)
-    return Report(
-        one.call,
-        f"`{facts.source(one.given)}` carries `{generator}`'s graph into a loss that a discriminator's step goes back through",
-        f"`{generator}`'s gradients are zeroed before its optimizer steps; make what is judged here under `no_grad`",
-        _COST,
-        unless_guarded=(one.function,),
-        doubts=one.doubts,
-        subject=facts.source(one.given, limit=200),
-        related=(RelatedNode("it is made here", one.maker),),
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A network's output `made` that another network, called at `call`, is `given`, and a backward through what that gives."""
+
+    made: Forward
+    call: ast.Call
+    frame: Frame
+    given: Any
+    backward: Use
+
+
+def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
+    evaluator = asked.evaluator
+    own = _graph_of(evaluator.value_of(made.call, made.frame))
+    if not own:
+        return
+    backwards = {use.node for use in outcome(evaluator, made.call, made.frame).wanted}
+    for fed in consumers(evaluator, made.call, made.frame, "graph") if backwards else ():
+        forward = forward_of(evaluator, fed.node, fed.frame) if fed.role == "fed" else None
+        if forward is None or not asked.is_here(fed.frame) or _is_same(asked, forward.network, made.network):
+            continue
+        given = [
+            one
+            for one in (*fed.node.args, *(named.value for named in fed.node.keywords))
+            if _graph_of(evaluator.value_of(one, fed.frame)) & own
+        ]
+        for use in outcome(evaluator, fed.node, fed.frame).wanted if given else ():
+            if use.node in backwards:
+                yield _Judged(made, fed.node, fed.frame, given[0], use)
+
+
+def _graph_of(value: Value) -> frozenset[Any]:
+    """The forwards whose graph a value has, itself or in a part."""
+    own = value.origins if value.graph is not Graph.NONE and value.kind == "tensor" else frozenset()
+    return own.union(*(_graph_of(one) for one in value.parts or () if isinstance(one, Value)))
+
+
+def _is_same(asked: Asked, one: Value, other: Value) -> bool:
+    return bool(made_at(asked.evaluator, one) & made_at(asked.evaluator, other))
+
+
+def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
+    """On what the claim stands that the gradients of what made the sample are thrown away."""
+    evaluator, made, backward = asked.evaluator, judged.made, judged.backward
+    place = place_of(evaluator, made.expression, made.frame)
+    by = frozen(evaluator, made.network, place)
+    if by is not None:
+        yield refuted(Question.GRAPH, f"`{_name(made)}` is frozen")
+    inputs = (*made.call.args, *(one.value for one in made.call.keywords))
+    if any(evaluator.value_of(one, made.frame).graph is not Graph.NONE for one in inputs):
+        yield refuted(Question.GRAPH, f"what `{_name(made)}` is given may want its gradient")
+    if backward.name.rpartition(".")[2] == "grad":
+        yield refuted(Question.BACKWARD, "it asks for gradients by name")
+    yield proven(Question.BACKWARD, f"this backward goes through `{_name(made)}`", _here(asked, backward))
+    judge = forward_of(evaluator, judged.call, judged.frame)
+    theirs = optimizers_of(evaluator, made.network)
+    own = optimizers_of(evaluator, judge.network) if judge is not None else frozenset()
+    if not theirs or not own or own & theirs:
+        yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
+    after = updates_after(evaluator, backward.node, backward.frame)
+    stepped = _stepped(after)
+    if not any(one.of & own for one in stepped):
+        yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
+    if any(one.of & theirs or not one.of for one in stepped):
+        yield refuted(Question.TRAINED, f"`{_name(made)}` is stepped after this backward, as far as is seen")
+    if not _thrown_away(asked, after, made.network, theirs):
+        yield refuted(Question.TRAINED, f"the gradients of `{_name(made)}` are not seen to be cleared")
+    yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
+    for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):
+        yield from (left_open(Question.TENSOR, each.clause) for each in one)
+    yield from reached(evaluator, judged.frame.function, judged.call)
+
+
+def _stepped(after: list[Update]) -> list[Update]:
+    """The steps before the next backward."""
+    until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
+    return [one for one in after[:until] if one.kind == "step"]
+
+
+def _thrown_away(asked: Asked, after: list[Update], network: Value, optimizers: frozenset[Any]) -> bool:
+    """Whether gradients are cleared before they are used: further down, or where it is out of sight what comes next, wherever a
+    function steps that network."""
+    evaluator = asked.evaluator
+    concerned = made_at(evaluator, network) | optimizers
+    for one in after:
+        if one.kind != "backward" and one.of & concerned:
+            return one.kind == "clear"
+    several = [
+        [one for one in first_updates(evaluator, function) if one.of & concerned]
+        for function in asked.file.functions
+    ]
+    kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
+    return kinds == {"clear"}
+
+
+def _name(made: Forward) -> str:
+    return dotted(made.expression) or "the network"
+
+
+def _here(asked: Asked, use: Use) -> Any:
+    return use.node if asked.is_here(use.frame) else None
+
+
+def _is_shared(asked: Asked, judged: _Judged) -> bool:
+    """Whether something else than this backward goes through what the network that judges gives."""
+    wanted = outcome(asked.evaluator, judged.call, judged.frame).wanted
+    return any(use.node is not judged.backward.node for use in wanted)
+
+
+def _made_for_this(asked: Asked, judged: _Judged) -> Any:
+    """The statement that makes the sample, where nothing but this backward goes through it; None else."""
+    made = judged.made
+    statement = made.frame.flow.statement_of(made.call)
+    what = outcome(asked.evaluator, made.call, made.frame)
+    beside = made.frame.flow.blocks
+    shares_rows = any(
+        one is not statement
+        and block is beside[statement]
+        and one.lineno <= statement.end_lineno
+        and statement.lineno <= one.end_lineno
+        for one, block in beside.items()
+    )
+    alone = not (what.unseen or what.returned or what.stored) and all(
+        use.node is judged.backward.node for use in what.wanted
+    )
+    plain = isinstance(statement, ast.Assign) and statement.value is made.call
+    old = old_torch(asked.evaluator, asked.file)  # has no `no_grad`
+    return (
+        statement
+        if alone and plain and not shares_rows and old is None and asked.is_here(made.frame)
+        else None
     )
 
 
-def _repair(facts: FileFacts, found: Undetached) -> Repair | None:
+def _report(asked: Asked, judged: _Judged) -> Report:
+    generator, what = _name(judged.made), asked.source(judged.given)
+    if _is_shared(asked, judged):
+        advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"
+    elif _made_for_this(asked, judged) is not None:
+        advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
+    elif judged.made.call is judged.given:
+        advice = f"`.detach()` saves the time, and the memory of `{generator}`'s activations during the rest of the step"
+    else:
+        advice = f"`.detach()` saves the time; not the memory, as `{generator}`'s graph has another use"
+    related = RelatedNode(f"this backward goes through `{generator}`", _here(asked, judged.backward))
+    return Report(
+        judged.call,
+        f"`{what}` carries `{generator}`'s graph into a step of another network: its gradients are thrown away",
+        f"`{generator}`'s gradients are zeroed before its optimizer steps; {advice}",
+        _COST,
+        repair=lambda: _repair(asked, judged),
+        subject=asked.source(judged.given, 200),
+        related=(related,) if related.at is not None else (),
+    )
+
+
+def _repair(asked: Asked, judged: _Judged) -> Repair | None:
     from gpulint.fix.nodes import call_method, no_grad_with
 
-    if found.wanted:
+    if _is_shared(asked, judged):
         return None
+    doubt = _doubt(asked, judged)
+    statement = _made_for_this(asked, judged)
+    if statement is None:
+        node: Any = asked.node(judged.given)
+        change = Replace(node, call_method(node, "detach"))
+        return Repair.unless(doubt, "detach what the discriminator is given", (change,))
+    name, missing = asked.no_grad()
+    imports = (AddImport(missing),) if missing else ()
+    changes = (Wrap((asked.line(statement),), no_grad_with(name)), *imports)
+    return Repair.unless(doubt, f"make it under `{name}()`", changes)
 
-    spelled = no_grad(facts) if found.made is not None else None
-    if found.made is None or spelled is None:
-        change = Replace(found.argument.node, call_method(found.argument.node, "detach"))
-        return Repair.unless(found.doubt, "detach what the discriminator is given", (change,))
-    name, imports = spelled
-    changes: tuple[Change, ...] = (Wrap((found.made.node,), no_grad_with(name)), *imports)
-    return Repair.unless(found.doubt, f"make it under `{name}()`", changes)
+
+def _doubt(asked: Asked, judged: _Judged) -> str:
+    """Why a cut is not proven to change nothing."""
+    evaluator, made = asked.evaluator, judged.made
+    unseen = outcome(evaluator, judged.call, judged.frame).unseen
+    if unseen:
+        return f"`{unseen[0].name or 'a call'}` may differentiate what it is given"
+    uses = [
+        one for origin in origins_of(evaluator, made.network) for one in uses_since_made(evaluator, origin)
+    ]
+    read = [
+        one
+        for one in uses
+        if one.path[:1] == (PARAMETERS,) and (one.name == "grad" or "clip_grad" in one.name)
+    ]
+    if read:
+        return f"the gradients of `{_name(made)}` are read before they are zeroed"
+    seen = isinstance(made.network.ref, Class) or evaluator.calling.made_by(made.network) is not None
+    is_tensor = evaluator.value_of(judged.given, judged.frame).kind == "tensor"
+    if _made_for_this(asked, judged) is None and not (seen and is_tensor):
+        return f"`{_name(made)}` may give something else than a tensor"
+    return ""

@@ -113,12 +113,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 2_000,
     f"{ANALYSIS}.project": 2_400,
     f"{ANALYSIS}.domain": 1_000,
-    f"{ANALYSIS}.evaluate": 3_600,
+    f"{ANALYSIS}.evaluate": 3_450,
     f"{ANALYSIS}.models": 300,
-    f"{ANALYSIS}.queries": 2_700,
+    f"{ANALYSIS}.queries": 2_850,
 }
-MOVED = ("gpu201", "gpu204", "gpu403", "gpu404", "gpu501")  # the rules that ask the engine
-MOST_OF_MOVED = 1_500
+MOVED = ("gpu201", "gpu203", "gpu204", "gpu403", "gpu404", "gpu501")  # the rules that ask the engine
+MOST_OF_MOVED = 1_650
 OLD_ENGINE = 30_087  # lines of code of the rooms that the engine takes the place of
 
 

@@ -59,11 +59,11 @@ from gpulint.analysis.evaluate.names import goes_backward as flows_backward
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
 from gpulint.analysis.queries.forwards import forward_of
-from gpulint.analysis.queries.frozen import frozen
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.runs import modes_within, runs_of
+from gpulint.analysis.queries.trained import frozen
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.rule import Claimed

@@ -96,7 +96,11 @@ class Calling:
                 return UNKNOWN.assuming(Assumption(f"`{function.name}` calls itself", node))
         found = self._evaluator.returned(inner)
         if not found.graph and found.kind in ("tensor", "unknown"):
-            if goes_backward(frame.flow, node, parts=False):  # then what it is made of has one
+            # what a tensor in sight is given to may have a graph of its own
+            known = found.kind == "tensor" and not found.assumptions
+            if goes_backward(
+                frame.flow, node, parts=False, given=not known
+            ):  # then what it is made of has one
                 return found.but(kind="tensor", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         return found
 
@@ -494,7 +498,13 @@ class Calling:
                 origins=frozenset({(node, frame)}),
                 parts=named or None,
             )
-        value = self._evaluator.value_of(node.args[0], frame)
+        return self._with_all_of(node.args[0], node, frame)
+
+    def _gives_filtered(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return self._with_all_of(node.args[1], node, frame) if len(node.args) == 2 else UNKNOWN
+
+    def _with_all_of(self, things: Any, node: ast.Call, frame: Frame) -> Value:
+        value = self._evaluator.value_of(things, frame)
         if value.kind in ("loader", "unknown", "modules", "parameters", "dict", "module"):
             return value
         element = self._evaluator.element(value)
@@ -764,6 +774,7 @@ _GIVES: dict[str, Any] = {
     "arguments": Calling._gives_arguments,
     "copy": Calling._gives_copy,
     "container": Calling._gives_container,
+    "filtered": Calling._gives_filtered,
     "empty dict": Calling._gives_empty_dict,
     "empty list": Calling._gives_empty_list,
     "sum": Calling._gives_sum,

@@ -668,6 +668,7 @@ class _Worklist:
             self.use("given", call, frame, path, "load_state_dict", row=row)
         elif row.gives in (
             "container",
+            "filtered",
             "enumerate",
             "zip",
             "elements",

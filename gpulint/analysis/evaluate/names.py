@@ -542,8 +542,9 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
     return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
 
 
-def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> bool:
-    """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows."""
+def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True, given: bool = True) -> bool:
+    """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows; `given`: also where it
+    goes through what another call makes of it."""
     node = call
     while True:
         above = flow.parents.get(node)
@@ -553,6 +554,8 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> 
             return True
         if isinstance(above, ast.Call) and node in above.args and _goes_through(above, node):
             return True
+        if isinstance(above, ast.Call) and node in above.args and not given:
+            return False
         if isinstance(above, ast.Attribute) and above.attr in (
             "detach",
             "item",
@@ -572,7 +575,7 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True) -> 
     if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
         return False
     return any(
-        goes_backward(flow, use, depth - 1, parts)
+        goes_backward(flow, use, depth - 1, parts, given)
         for definition in flow.given.get(above.value, ())
         if parts or not definition.path
         for use in flow.uses_of(definition)

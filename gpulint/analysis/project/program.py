@@ -257,7 +257,7 @@ class Program:
     def _others_with(self, word: str, home: File) -> Iterator[File]:
         count, own = 0, os.path.abspath(home.path)
         found = self.sources.files_with(home.path, word) if self.sources is not None else ()
-        stem = Path(own).stem.encode()
+        stem = os.fsencode(Path(own).stem)
         for path, raw in sorted(found, key=lambda one: stem not in one[1]):
             if count >= MOST_FOUND:
                 return

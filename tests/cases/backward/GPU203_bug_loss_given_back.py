@@ -19,7 +19,7 @@ class Pair(nn.Module):
     def dis_loss(self, x, real):
         made = self.gen(x)[:, :, : real.shape[-1]]
         made = made.clamp(-1, 1)
-        on_real, on_made = self.dis(real), self.dis(made)  # low: GPU203
+        on_real, on_made = self.dis(real), self.dis(made)  # expect: GPU203
         return F.softplus(on_made).mean(), F.softplus(-on_real).mean()
 
 

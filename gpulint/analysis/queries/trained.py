@@ -1,0 +1,236 @@
+"""Whether a network trains: whether its weights want gradients, which optimizers have them, and what is done with gradients after a
+backward."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.effects import Place, may_be_before, origins_of, uses_since_made
+from gpulint.analysis.syntax.flow import Block, Flow
+from gpulint.analysis.syntax.nodes import argument
+
+_DEEPEST: Final = 3  # calls that are gone into
+_MOST_CALLERS: Final = 4  # one out of the other
+
+
+def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> Any:
+    """The node that takes the weights of a network out of autograd, all of them and for good, anywhere or before a place; None where
+    nothing does."""
+    last = last_switch(evaluator, value, before) if before is not None else None
+    if last is not None:
+        return last[0] if last[1] else None
+    by = None
+    for origin in origins_of(evaluator, value):
+        uses = uses_since_made(evaluator, origin)
+        if before is not None:
+            uses = [one for one in uses if one.path or one.row]
+            uses = [one for one in uses if may_be_before(evaluator, one, before)]
+        found = _frozen_since(evaluator, uses, origin)
+        if found is None and not isinstance(origin[0], ast.arg):
+            return None  # what nobody is seen to give says nothing
+        by = by or found
+    return by
+
+
+def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, bool] | None:
+    """What last switches, in the function of a place and in any case before it, whether a network's weights want gradients: the node, and
+    whether off."""
+    flow = place.frame.flow
+    around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
+    found: list[tuple[int, Any, bool]] = []
+    for origin in origins_of(evaluator, value):
+        for use in uses_since_made(evaluator, origin):
+            off = None if _is_of_part(evaluator, use, origin) else switches_weights(evaluator, use)
+            node = _in_function(use, place.frame.function) if off is not None else None
+            if node is not None and off is not None:
+                statement = flow.statement_of(node)
+                blocks = [
+                    one for one in flow.around(statement) if not _goes_through_parts(evaluator, one, place)
+                ]
+                if flow.order[statement] < at and all(one in around for one in blocks):
+                    found.append((flow.order[statement], node, off))
+    last = max(found, key=lambda one: one[0], default=None)
+    return last[1:] if last is not None else None
+
+
+def _in_function(use: Use, function: Function) -> Any:
+    """The node in a function that a use is at, or is below; None where it is elsewhere."""
+    node, frame = use.node, use.frame
+    while frame.function is not function and frame.caller is not None:
+        node, frame = frame.call, frame.caller
+    return node if frame.function is function else None
+
+
+def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
+    """Whether a block is the loop through a network's weights, or through several networks, in which they are switched."""
+    owner = block.owner
+    if not block.is_rounds or not isinstance(owner, ast.For):
+        return False
+    things = evaluator.element(evaluator.value_of(owner.iter, place.frame))
+    return things.kind in ("parameter", "module")
+
+
+def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any) -> Any:
+    by = None
+    for use in uses:
+        if _is_of_part(evaluator, use, origin):
+            continue
+        off = switches_weights(evaluator, use)
+        if off is False:
+            return None  # and another switches them on again
+        by = use.node if off and by is None else by
+    return by
+
+
+def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
+    """Whether a call is one of a part of the network: `net.backbone.requires_grad_(False)`, also under another name."""
+    base = (
+        use.node.func.value
+        if isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
+        else None
+    )
+    if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+        base = base.func.value  # `net.backbone.parameters()`
+    if isinstance(base, ast.Name) and use.frame.caller is not None:
+        made = evaluator.value_of(base, use.frame).origins
+        return bool(made) and origin not in made
+    if not isinstance(base, ast.Attribute) or base.attr == "module":
+        return False
+    row = evaluator.table.own("module.attributes", base.attr)
+    return (
+        row is not None
+        and row.gives == "module"
+        and evaluator.value_of(base.value, use.frame).kind == "module"
+    )
+
+
+def switches_weights(evaluator: Evaluator, use: Use) -> bool | None:
+    """Whether a use of a network switches off (True) or on (False) that its weights want gradients: `net.requires_grad_(False)`, or
+    `p.requires_grad = False` in a loop through its parameters."""
+    if use.row is not None and use.row.does in ("freezes", "unfreezes"):
+        return use.row.does == "freezes"
+    if (use.row is not None and use.row.does == "requires grad") or (
+        use.path[:1] == (PARAMETERS,) and use.name == "parameters.requires_grad_"
+    ):
+        given = argument(use.node, 0, "requires_grad")
+        return given is not None and evaluator.value_of(given, use.frame).const is False
+    if use.path[:1] != (PARAMETERS,) or use.role != "set" or use.name != "requires_grad":
+        return None
+    flow = use.frame.flow
+    statement = flow.statement_of(use.node)
+    whole = flow.blocks[statement].is_rounds
+    const = evaluator.value_of(getattr(statement, "value", use.node), use.frame).const
+    return (const is False) if whole else None
+
+
+def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
+    """Whether a network is made by what is not seen, which may have frozen it."""
+    made = evaluator.calling.made_by(network)
+    calls = [node for node, _ in network.origins if isinstance(node, ast.Call)]
+    return bool(calls) and made is None and network.ref is None
+
+
+# -- updates
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A backward, or the step or the clearing of what was made at the nodes `of`, optimizers or networks: none where that is not seen."""
+
+    kind: Literal["backward", "step", "clear"]
+    of: frozenset[Any] = frozenset()
+
+
+def made_at(evaluator: Evaluator, value: Value) -> frozenset[Any]:
+    """The nodes where a thing was made, or given to a function."""
+    return frozenset(node for node, _ in origins_of(evaluator, value))
+
+
+def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
+    """The calls that make optimizers with weights of a network."""
+    return frozenset(
+        use.node
+        for origin in origins_of(evaluator, network)
+        for use in uses_since_made(evaluator, origin)
+        if use.role == "optimized"
+    )
+
+
+def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]:
+    """What is done after a call, in order: further down in its function, in the next round of its loops, and then by whoever calls that
+    function, as long as that is one."""
+    found: list[Update] = []
+    for _ in range(_MOST_CALLERS):
+        flow = frame.flow
+        updates = list(_updates(evaluator, frame, _DEEPEST))
+        at, loops = _position(flow, call), flow.loops(call)
+        found += [one for other, one in updates if _position(flow, other) > at]
+        if loops:
+            found += [
+                one
+                for other, one in updates
+                if _position(flow, other) <= at and loops[-1] in flow.loops(other)
+            ]
+        if frame.caller is not None:
+            call, frame = frame.call, frame.caller
+            continue
+        sites = evaluator.callers(frame.function)
+        if len(sites) != 1:
+            break
+        call, frame = sites[0].call, sites[0].frame
+    return found
+
+
+def first_updates(evaluator: Evaluator, function: Function) -> list[Update]:
+    """What a function does first and last of all, in order."""
+    return [one for _, one in _updates(evaluator, evaluator.root(function), _DEEPEST)]
+
+
+def _position(flow: Flow, call: Any) -> tuple[int, int, int]:
+    return flow.order[flow.statement_of(call)], call.end_lineno, call.end_col_offset
+
+
+def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[Any, Update]]:
+    """The updates of a function, each with the call in it that does it, itself or below."""
+    flow = frame.flow
+    calls = [call for several in flow.calls.values() for call in several]
+    for call in sorted(calls, key=lambda one: _position(flow, one)):
+        if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
+            continue
+        own = _own(evaluator, call, frame)
+        if own is not None:
+            yield call, own
+        elif depth:
+            target = evaluator.value_of(call.func, frame)
+            if target.kind == "function" and isinstance(target.ref, Function):
+                inner = evaluator.enter(target.ref, call, frame, target.receiver)
+                below = _updates(evaluator, inner, depth - 1) if inner is not None else ()
+                yield from ((call, one) for _, one in below)
+
+
+def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return None
+    base = evaluator.value_of(func.value, frame)
+    row = evaluator.table.own(base.kind, func.attr)
+    does = row.does if row is not None else ""
+    if does == "backward" or (func.attr == "backward" and base.kind in ("tensor", "unknown", "number")):
+        return Update("backward")
+    given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
+    stepped = [one for one in given if one.kind == "optimizer"]
+    if func.attr == "step" and (
+        base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)
+    ):
+        return Update("step", made_at(evaluator, stepped[0] if stepped else base))
+    if func.attr == "zero_grad" and base.kind in ("optimizer", "module"):
+        return Update("clear", made_at(evaluator, base))
+    return None
