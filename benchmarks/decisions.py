@@ -12,7 +12,7 @@ Nothing is written for that: the modules are compiled with a switch at each deci
 is turned, notes by which programs a decision could matter at all, and only these are run with it spoilt. What comes of
 it is one of
 
-- `answers`: a claim, an answer, a text or an edit changes, all of which `tests/answers` holds;
+- `answers`: a finding changes, its doubts, its severity or its edits, of which the labels of the cases hold the most;
 - `crash`, `hang`: the analysis breaks, or takes ten times as long;
 - `types`: no program notices, but mypy refuses the spoilt module, as `make types` would: the condition tells types apart;
 - `silent`: some programs come by where it decides, and give the same answers;
@@ -74,13 +74,12 @@ Program = Callable[[], Told]
 
 def programs() -> dict[str, Program]:
     """What the quick tests ask of the analysis, by name: the cases and fixtures, and the pages of the rules."""
-    import test_answers
+    import test_cases
     from gpulint.rules import all_rules
 
     found: dict[str, Program] = {}
-    for of in test_answers.programs().values():
-        for name, case in of.items():
-            found[name] = lambda case=case: tuple(test_answers.told(case))  # type: ignore[misc]
+    for case in test_cases.due(test_cases.implemented()):
+        found[case.name] = lambda case=case: tuple(test_cases.findings(case))  # type: ignore[misc]
     for rule in all_rules():
         found[rule.code] = lambda rule=rule: _page(rule)  # type: ignore[misc]
     return found
@@ -118,11 +117,11 @@ def ask(program: Program, spoilt: int | None, seconds: float) -> Told:
     """What a program tells with a decision spoilt; `crash` or `hang` alone where it tells nothing."""
     import test_cases
 
-    from gpulint.analysis.file import project, runners
+    from gpulint.source.importing import import_roots, project_root
 
     test_cases.FOUND.clear()
-    project._roots.cache_clear()
-    runners._scripts.cache_clear()
+    import_roots.cache_clear()
+    project_root.cache_clear()
     SWITCHES.active = spoilt
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:

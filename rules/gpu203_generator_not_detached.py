@@ -45,8 +45,9 @@ class GeneratorNotDetached(Rule):
     Finds discriminator steps whose loss goes back into the generator, where the generator's gradients are zeroed
     before its own optimizer steps.
 
-    Confidence is low where a function gives the loss back and a caller goes backward through it: which optimizer steps
-    which network only names say there.
+    Which optimizers have which network is followed from where both are made, into other functions and files; what steps and what
+    clears gradients after the backward, further down, in the next round of a loop, in methods that are called and in the caller. Where
+    any of it is out of sight, nothing is told.
 
     ## Why is this bad
     The backward runs through the whole generator for gradients that are thrown away. `fake.detach()` stops it there,
@@ -167,8 +168,16 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
             if _graph_of(evaluator.value_of(one, fed.frame)) & own
         ]
         for use in outcome(evaluator, fed.node, fed.frame).wanted if given else ():
-            if use.node in backwards:
+            if use.node in backwards and not _is_of_next_round(use, fed):
                 yield _Judged(made, fed.node, fed.frame, given[0], use)
+
+
+def _is_of_next_round(backward: Use, fed: Use) -> bool:
+    """Whether a backward stands before what it goes through, whose graph its own round has freed."""
+    if backward.frame is not fed.frame:
+        return False
+    flow = fed.frame.flow
+    return flow.order[flow.statement_of(backward.node)] < flow.order[flow.statement_of(fed.node)]
 
 
 def _graph_of(value: Value) -> frozenset[Any]:
@@ -249,6 +258,12 @@ def _is_shared(asked: Asked, judged: _Judged) -> bool:
     return any(use.node is not judged.backward.node for use in wanted)
 
 
+def _is_differentiated(asked: Asked, judged: _Judged) -> bool:
+    """Whether what the network that judges gives is differentiated by what it was given: `grad(score, sample)`."""
+    wanted = outcome(asked.evaluator, judged.call, judged.frame).wanted
+    return any(use.row is not None and use.row.does == "differentiates" for use in wanted)
+
+
 def _made_for_this(asked: Asked, judged: _Judged) -> Any:
     """The statement that makes the sample, where nothing but this backward goes through it; None else."""
     made = judged.made
@@ -276,7 +291,9 @@ def _made_for_this(asked: Asked, judged: _Judged) -> Any:
 
 def _report(asked: Asked, judged: _Judged) -> Report:
     generator, what = _name(judged.made), asked.source(judged.given)
-    if _is_shared(asked, judged):
+    if _is_differentiated(asked, judged):
+        advice = f"let `{what}` be made of a detached sample, with `requires_grad_()`: what is differentiated by it needs no more"
+    elif _is_shared(asked, judged):
         advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"
     elif _made_for_this(asked, judged) is not None:
         advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"

@@ -21,7 +21,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The first measures times.
 LONGEST = (
     "test_fixtures_run.py",
-    "test_answers.py",
     "test_safe_fixes.py",
     "test_workers_tried.py",
     "test_site.py",
@@ -72,8 +71,8 @@ LONGEST = (
     "test_fixing_properties.py",
     "test_planted.py",
 )
-# The cases of a question are looked into once, by one worker: for their answers, then for their findings and fixes.
-OF_A_QUESTION = re.compile(r"(?:test_(?:answers|cases|selection_alone)\.py::|::test_programs_)\w+\[(\w+)")
+# The cases of a question are looked into once, by one worker: for their findings and fixes.
+OF_A_QUESTION = re.compile(r"(?:test_(?:cases|selection_alone)\.py::|::test_programs_)\w+\[(\w+)")
 
 
 # What the command remembers of the programs of tests is nothing for the cache of whoever runs them.

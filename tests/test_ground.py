@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.project.program import Program
+from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.placed import placed
 from gpulint.analysis.queries.reached import reached
@@ -239,6 +240,26 @@ def test_whether_weights_are_frozen(body: str, expected: bool) -> None:
     assert (frozen(evaluator, evaluator.value_of(call.args[0], frame)) is not None) is expected
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("for p in net.parameters():\n            p.requires_grad = False", True),
+        ("if late:\n            net.requires_grad_(False)", False),
+        ("net.requires_grad_(False)\n        net.requires_grad_(True)", False),
+        ("switch([net], False)", True),
+    ],
+)
+def test_weights_are_frozen_where_they_were_switched_last(before: str, expected: bool) -> None:
+    file, evaluator = engine(
+        "def switch(nets, on):\n    for net in nets:\n        for p in net.parameters():\n            p.requires_grad = on\n\n\n"
+        f"def f(loader, late):\n    net = nn.Linear(2, 2)\n    for x in loader:\n        {before}\n        use(net)\n"
+        "        for p in net.parameters():\n            p.requires_grad = True\n"
+    )
+    call, frame = call_of(file, evaluator, "use")
+    place = place_of(evaluator, call.args[0], frame)
+    assert (frozen(evaluator, place.value, place) is not None) is expected
+
+
 # --- graphs
 
 
@@ -253,6 +274,7 @@ TRAINED = "def f(task, batch, fit):\n    out = {made}\n    {through}.backward()\
         ("task.build(batch)", "out(batch)", "module", Graph.NONE),  # what is called is no tensor
         ("task.step(batch)", "fit", "unknown", Graph.NONE),
         ("given(task)", "out", "tensor", Graph.LIVE),  # also of a function in sight
+        ("given(task)", "fit(out)", "tensor", Graph.NONE),  # what it is given to may have its own
     ],
 )
 def test_what_a_backward_goes_through_has_a_graph(made: str, through: str, kind: str, graph: Graph) -> None:

@@ -119,7 +119,7 @@ BUDGETS = {
 }
 MOVED = ("gpu201", "gpu203", "gpu204", "gpu403", "gpu404", "gpu501")  # the rules that ask the engine
 MOST_OF_MOVED = 1_650
-OLD_ENGINE = 30_087  # lines of code of the rooms that the engine takes the place of
+OLD_ENGINE = 29_606  # lines of code of the rooms that the engine takes the place of
 
 
 @cache

@@ -655,7 +655,7 @@ class _Worklist:
             self.use("reads", call, frame, path, name)
         elif does in ("backward", "differentiates", "step"):
             # a step is given a closure, or a loss that it goes back through
-            self.use("backward", call, frame, path, name)
+            self.use("backward", call, frame, path, name, row=row)
             if does == "differentiates":
                 self.push(call, frame, (ANY,))
         elif does == "optimizes":
