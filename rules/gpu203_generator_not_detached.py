@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.syntax.flow import Flow
 
 _COST = Cost(
     "a backward through all of the generator, for gradients that nothing uses",
@@ -269,23 +270,23 @@ def _made_for_this(asked: Asked, judged: _Judged) -> Any:
     made = judged.made
     statement = made.frame.flow.statement_of(made.call)
     what = outcome(asked.evaluator, made.call, made.frame)
-    beside = made.frame.flow.blocks
-    shares_rows = any(
-        one is not statement
-        and block is beside[statement]
-        and one.lineno <= statement.end_lineno
-        and statement.lineno <= one.end_lineno
-        for one, block in beside.items()
-    )
     alone = not (what.unseen or what.returned or what.stored) and all(
         use.node is judged.backward.node for use in what.wanted
     )
     plain = isinstance(statement, ast.Assign) and statement.value is made.call
     old = old_torch(asked.evaluator, asked.file)  # has no `no_grad`
-    return (
-        statement
-        if alone and plain and not shares_rows and old is None and asked.is_here(made.frame)
-        else None
+    wrapped = (
+        plain and old is None and asked.is_here(made.frame) and not _shares_rows(made.frame.flow, statement)
+    )
+    return statement if alone and wrapped else None
+
+
+def _shares_rows(flow: Flow, statement: Any) -> bool:
+    """Whether another statement of the block stands on a row of one."""
+    return any(
+        one.lineno <= statement.end_lineno and statement.lineno <= one.end_lineno
+        for one, block in flow.blocks.items()
+        if one is not statement and one is not flow.node and block is flow.blocks[statement]
     )
 
 
