@@ -16,11 +16,11 @@ from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.trained import (
     Update,
-    first_updates,
     frozen,
     made_at,
     optimizers_of,
     updates_after,
+    updates_in,
 )
 from gpulint.analysis.syntax.nodes import dotted
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
@@ -238,7 +238,7 @@ def _thrown_away(asked: Asked, after: list[Update], network: Value, optimizers: 
         if one.kind != "backward" and one.of & concerned:
             return one.kind == "clear"
     several = [
-        [one for one in first_updates(evaluator, function) if one.of & concerned]
+        [one for one in updates_in(evaluator, function) if one.of & concerned]
         for function in asked.file.functions
     ]
     kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}

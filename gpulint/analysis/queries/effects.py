@@ -24,7 +24,6 @@ class Effect:
     """A call of a network's own method, by its row of the table."""
 
     call: ast.Call
-    frame: Frame
     row: Row
 
 
@@ -48,7 +47,7 @@ def effects_before(evaluator: Evaluator, place: Place, does: frozenset[str]) -> 
     flow = place.frame.flow
     rows = evaluator.table.knows("module")
     found = [
-        Effect(call, place.frame, rows[name])
+        Effect(call, rows[name])
         for name, calls in flow.calls.items()
         if name in rows and rows[name].does in does
         for call in calls

@@ -72,9 +72,17 @@ def _made_below(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[
     if value.kind in ("object", "module", "optimizer"):
         return
     for one in _parts(evaluator, value):
-        for node, where in one.origins if one.graph is not Graph.NONE and one.kind != "module" else ():
+        if one.graph is Graph.NONE or one.kind == "module":
+            continue
+        for node, where in sorted(one.origins, key=_written_at):
             if where is not None and any(outer is call and at is frame for outer, at in where.chain()):
                 yield node, where
+
+
+def _written_at(origin: Any) -> tuple[str, int, int]:
+    node, where = origin
+    path = where.function.file.path if where is not None else ""
+    return path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def _parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:

@@ -189,13 +189,13 @@ def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]
     return found
 
 
-def first_updates(evaluator: Evaluator, function: Function) -> list[Update]:
-    """What a function does first and last of all, in order."""
+def updates_in(evaluator: Evaluator, function: Function) -> list[Update]:
+    """What a function does with gradients, in order."""
     return [one for _, one in _updates(evaluator, evaluator.root(function), _DEEPEST)]
 
 
 def _position(flow: Flow, call: Any) -> tuple[int, int, int]:
-    return flow.order[flow.statement_of(call)], call.end_lineno, call.end_col_offset
+    return flow.order.get(flow.statement_of(call), 0), call.end_lineno, call.end_col_offset
 
 
 def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[Any, Update]]:
