@@ -48,7 +48,7 @@ class GeneratorNotDetached(Rule):
 
     Which optimizers have which network is followed from where both are made, into other functions and files; what steps and what
     clears gradients after the backward, further down, in the next round of a loop, in methods that are called and in the caller. Where
-    any of it is out of sight, nothing is told.
+    any of it is out of sight, or what the discriminator is given carries the graph of another network as well, nothing is told.
 
     ## Why is this bad
     The backward runs through the whole generator for gradients that are thrown away. `fake.detach()` stops it there,
@@ -166,7 +166,8 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
         given = [
             one
             for one in (*fed.node.args, *(named.value for named in fed.node.keywords))
-            if _graph_of(evaluator.value_of(one, fed.frame)) & own
+            if (graph := _graph_of(evaluator.value_of(one, fed.frame)))
+            and graph <= own  # and no other's, which is wanted
         ]
         for use in outcome(evaluator, fed.node, fed.frame).wanted if given else ():
             if use.node in backwards and not _is_of_next_round(use, fed):
