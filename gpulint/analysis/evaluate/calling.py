@@ -247,12 +247,10 @@ class Calling:
             return NONE if row.gives == "none" else Value("handle")
         if row.does == "requires grad":
             off = node.args and self._evaluator.value_of(node.args[0], frame).const is False
-            return base.but(
-                graph=Graph.NONE
-                if off
-                else max(base.graph, Graph.LIVE if name == "requires_grad_" else Graph.NONE),
-                kind="tensor",
-            )
+            if off or name != "requires_grad_":
+                return base.but(graph=Graph.NONE if off else base.graph, kind="tensor")
+            made = base.origins or frozenset({(node, frame)})
+            return base.but(graph=Graph.LIVE, kind="tensor", origins=made)
         return self._transferred(row, base, node, frame)
 
     def _transferred(
@@ -498,7 +496,11 @@ class Calling:
                 origins=frozenset({(node, frame)}),
                 parts=named or None,
             )
-        return self._with_all_of(node.args[0], node, frame)
+        return join(
+            self._with_all_of(one, node, frame)
+            for one in node.args
+            if one is node.args[0] or self._evaluator.value_of(one, frame).kind != "number"
+        )
 
     def _gives_filtered(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return self._with_all_of(node.args[1], node, frame) if len(node.args) == 2 else UNKNOWN

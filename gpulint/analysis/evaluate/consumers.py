@@ -275,7 +275,8 @@ class _Worklist:
             return
         if path and isinstance(self.evaluator.value_of(node, frame).ref, Class):
             self.use("given", above, frame, path)  # its class says what an operator does with what it holds
-        if self.track != "graph" and (not path or path[0] == PARAMETERS):
+        joined = path[:1] == (PARAMETERS,) and self.evaluator.value_of(above, frame).kind == "parameters"
+        if self.track != "graph" and (not path or path[0] == PARAMETERS) and not joined:
             self.use("computed", node, frame, path)
         elif not isinstance(above, ast.BinOp) or self.evaluator.value_of(above, frame).kind not in (
             "text",
@@ -560,6 +561,8 @@ class _Worklist:
         self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
     ) -> None:
         name = key_of(call.func) or ""
+        if name == "super":
+            return  # it finds a method, which is called then
         if target.kind == "function" and target.ref is not None:
             self.into_function(target.ref, node, call, frame, path, target.receiver)
         elif target.kind == "class" and isinstance(target.ref, Class):

@@ -536,7 +536,7 @@ class Evaluator:
             return other.but(const=UNSET)
         if left.kind == right.kind == "tuple" and left.parts is not None and right.parts is not None:
             return left.but(parts=(*left.parts, *right.parts), graph=max(left.graph, right.graph))
-        for kind in ("list", "tuple", "dict", "set", "state"):
+        for kind in ("parameters", "list", "tuple", "dict", "set", "state"):
             if kind in (left.kind, right.kind):
                 return join((left, right)) if left.kind == right.kind == kind else left
         if left.kind == right.kind == "number":

@@ -401,8 +401,8 @@ class Names:
         return False
 
     def _as_argument(self, node: Any, function: Function, depth: int) -> Value | None:
-        """The role that what is called gives an argument."""
-        above = function.flow.parents.get(node)
+        """The role that what is called gives an argument, the same thing moved."""
+        node, above = _moved(function.flow, node)
         if isinstance(above, ast.Assign) and function.cls is not None and function.takes_self:
             own, _, name = (key_of(above.targets[0]) or "").partition(".")
             found = (
@@ -527,11 +527,27 @@ def _asked(flow: Flow, node: Any) -> Iterator[str]:
     """What a thing is asked for at one use, and what the same thing is asked for by what moves it: `net.cuda().eval()`."""
     above = flow.parents.get(node)
     while isinstance(above, ast.Attribute) and above.value is node:
-        yield above.attr
         call = flow.parents.get(above)
+        on = (
+            above.attr == "requires_grad_"
+            and not getattr(call, "args", ())
+            and not getattr(call, "keywords", ())
+        )
+        yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
         if above.attr not in _SAME or not isinstance(call, ast.Call) or call.func is not above:
             return
         node, above = call, flow.parents.get(call)
+
+
+def _moved(flow: Flow, node: Any) -> tuple[Any, Any]:
+    """A thing where it has been moved, `net.to(device)`, and what that is in."""
+    above = flow.parents.get(node)
+    while isinstance(above, ast.Attribute) and above.attr in _SAME:
+        call = flow.parents.get(above)
+        if not isinstance(call, ast.Call) or call.func is not above:
+            break
+        node, above = call, flow.parents.get(call)
+    return node, above
 
 
 def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:

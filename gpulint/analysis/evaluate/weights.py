@@ -61,6 +61,8 @@ def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int)
     row = row or evaluator.table.function(made.ref)
     if row is None:
         return Weight(0, False)
+    if row.gives == "copy" and node.args:
+        return _of_value(evaluator, node.args[0], frame, depth)
     if row.weights == "large":
         return Weight(LARGE, True, True)
     if row.weights == "none":

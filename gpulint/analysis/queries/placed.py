@@ -87,6 +87,14 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
         assert use.row is not None
         return Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node)
     if isinstance(node, ast.Call) and where is not None:
+        made = evaluator.value_of(node.func, where)
+        row = (
+            evaluator.table.function(made.ref)
+            if made.kind == "library" and isinstance(made.ref, str)
+            else None
+        )
+        if row is not None and row.gives == "copy" and node.args:
+            return placed(evaluator, node.args[0], where)
         device = keyword(node, "device")
         if device is not None:
             return Placed(evaluator.calling.device_of(device, where), "moved", node)

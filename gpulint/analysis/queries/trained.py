@@ -143,10 +143,15 @@ def of_unseen_package(evaluator: Evaluator, network: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A backward, or the step or the clearing of what was made at the nodes `of`, optimizers or networks: none where that is not seen."""
+    """A backward, or the step or the clearing of optimizers or networks: `origins` are where those were made, none where that is not seen."""
 
     kind: Literal["backward", "step", "clear"]
-    of: frozenset[Any] = frozenset()
+    origins: frozenset[Any] = frozenset()
+
+    @property
+    def of(self) -> frozenset[Any]:
+        """The nodes where they were made."""
+        return frozenset(node for node, _ in self.origins)
 
 
 def made_at(evaluator: Evaluator, value: Value) -> frozenset[Any]:
@@ -230,7 +235,7 @@ def _own(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Update | None:
     if func.attr == "step" and (
         base.kind == "optimizer" or stepped or (base.kind == "unknown" and not given)
     ):
-        return Update("step", made_at(evaluator, stepped[0] if stepped else base))
+        return Update("step", origins_of(evaluator, stepped[0] if stepped else base))
     if func.attr == "zero_grad" and base.kind in ("optimizer", "module"):
-        return Update("clear", made_at(evaluator, base))
+        return Update("clear", origins_of(evaluator, base))
     return None
