@@ -382,7 +382,7 @@ def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> Trained:
     nodes = frozenset(one and one[0] for one in made)
     has = bool(optimizers_of(evaluator, network)) or bool(made_at(evaluator, network) & nodes)
     within = any(
-        _is_part(evaluator, part, whole)
+        _is_part(evaluator, part, whole) or _is_part(evaluator, whole, part)
         for part in origins_of(evaluator, network)
         for whole in made
         if whole is not None
