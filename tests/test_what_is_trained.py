@@ -50,7 +50,7 @@ def test_an_optimizer_has_all_that_is_gathered_for_it(given: str) -> None:
 
 def test_chained_parameters_are_those_of_each_network_and_a_count_is_none() -> None:
     text = "a, b = nn.Linear(8, 8), nn.Linear(8, 9)\n"
-    text += "see(itertools.chain(a.parameters(), b.parameters()), itertools.islice(a.parameters(), 3))\n"
+    text += "see(itertools.chain(a.parameters(), b.parameters()), itertools.islice(a.parameters(), many))\n"
     evaluator, frame, (both, some) = asked(text)
     assert len(evaluator.value_of(both, frame).origins) == 2
     assert evaluator.value_of(some, frame).kind == "parameters"
@@ -93,3 +93,11 @@ def test_what_is_made_to_want_a_gradient_is_a_tensor_that_the_graph_begins_with(
     found = evaluator.value_of(moved, frame)
     assert found.graph is Graph.LIVE
     assert [ast.unparse(node) for node, _ in found.origins] == ["torch.zeros_like(past).requires_grad_()"]
+
+
+def test_a_copy_of_itself_lies_nobody_knows_where() -> None:
+    text = "class Agent:\n    def __init__(self, make):\n        self.net = make()\n    def renew(self):\n        self.net = copy.deepcopy(self.net)\n"
+    evaluator, frame, (net,) = asked(
+        text + "    def act(self, x):\n        see(self.net)\n        self.net.eval()\n"
+    )
+    assert placed(evaluator, net, frame).device == "?"

@@ -496,11 +496,10 @@ class Calling:
                 origins=frozenset({(node, frame)}),
                 parts=named or None,
             )
-        return join(
-            self._with_all_of(one, node, frame)
-            for one in node.args
-            if one is node.args[0] or self._evaluator.value_of(one, frame).kind != "number"
-        )
+        return self._with_all_of(node.args[0], node, frame)
+
+    def _gives_chained(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return join(self._with_all_of(one, node, frame) for one in node.args) if node.args else UNKNOWN
 
     def _gives_filtered(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return self._with_all_of(node.args[1], node, frame) if len(node.args) == 2 else UNKNOWN
@@ -776,6 +775,7 @@ _GIVES: dict[str, Any] = {
     "arguments": Calling._gives_arguments,
     "copy": Calling._gives_copy,
     "container": Calling._gives_container,
+    "chained": Calling._gives_chained,
     "filtered": Calling._gives_filtered,
     "empty dict": Calling._gives_empty_dict,
     "empty list": Calling._gives_empty_list,

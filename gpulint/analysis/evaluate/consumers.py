@@ -671,6 +671,7 @@ class _Worklist:
             self.use("given", call, frame, path, "load_state_dict", row=row)
         elif row.gives in (
             "container",
+            "chained",
             "filtered",
             "enumerate",
             "zip",

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Device
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.queries.effects import effects_before, origins_of, place_of, since_made
 from gpulint.analysis.syntax.nodes import keyword
@@ -94,7 +94,9 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
             else None
         )
         if row is not None and row.gives == "copy" and node.args:
-            return placed(evaluator, node.args[0], where)
+            source = node.args[0]
+            found = remembered(where.memo, ("copied", node), None, lambda: placed(evaluator, source, where))
+            return found or Placed("?", "given")  # a copy of itself
         device = keyword(node, "device")
         if device is not None:
             return Placed(evaluator.calling.device_of(device, where), "moved", node)
