@@ -11,7 +11,7 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import place_of
-from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.grad_mode import GradMode, grad_mode
 from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
@@ -170,18 +170,14 @@ def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     return found
 
 
-def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
-    """On what the claim stands that a forward needs no grad."""
+def _builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
+    """What says that a run, where grad is in this mode, builds a graph, or that it builds none."""
     evaluator = asked.evaluator
-    flow = run.frame.flow
-    grad = grad_mode(evaluator, run.inner, run.where)
     if grad.mode not in ("on", "mixed"):
         clause = _GRAD[grad.mode]
         if grad.mode == "off" and evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
             clause = "whoever is seen to call it switches grad off"
         yield refuted(Question.GRAD, clause, grad.by if asked.is_here(run.where) else None)
-    if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
-        yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
         yield refuted(Question.MEANT, "grad is switched on for it")
     if grad.mode == "on":
@@ -201,6 +197,16 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.GRAPH, "the network is frozen")
     if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
         yield refuted(Question.TENSOR, "it is given no tensor")
+
+
+def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
+    """On what the claim stands that a forward needs no grad."""
+    evaluator = asked.evaluator
+    flow = run.frame.flow
+    grad = grad_mode(evaluator, run.inner, run.where)
+    yield from _builds_graph(asked, run, grad)
+    if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
+        yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if run.frame.function.is_module and not flow.loops(run.call):
         yield refuted(Question.MEANT, "a script tries its network out")
     if is_tried_out(evaluator, run):
@@ -248,7 +254,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
-    if within != {"on"} and _is_unseen_method(evaluator, run):
+    if modes_within(evaluator, run) != {"on"} and _is_unseen_method(evaluator, run):
         yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)

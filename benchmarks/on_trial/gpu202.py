@@ -17,23 +17,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.rules.gpu201_eval_with_grad import _GRAD, _builds_graph, _is_within, _trains_beside
 from gpulint.rules.gpu202_frozen_forward_with_grad import FrozenForwardWithGrad
+from gpulint.rules.gpu203_generator_not_detached import _stepped
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.amounts import NARROW, TOY, _of_device, is_tried_out
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
-from gpulint.analysis.queries.grad_mode import GradMode, grad_mode
-from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.module_mode import module_mode
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.runs import Run, is_of_module, modes_within, runs
+from gpulint.analysis.queries.runs import Run, is_of_module, runs
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.queries.trained import (
     Update,
@@ -43,7 +44,7 @@ from gpulint.analysis.queries.trained import (
     optimizers_of,
     updates_after,
 )
-from gpulint.analysis.syntax.nodes import argument, dotted, last_name
+from gpulint.analysis.syntax.nodes import argument, dotted
 from gpulint.answers import (
     Answer,
     Question,
@@ -94,9 +95,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     """On what the claim stands that a step builds a graph through a network that nobody uses, or gradients of its weights."""
     evaluator = asked.evaluator
     grad = grad_mode(evaluator, run.inner, run.where)
-    yield from builds_graph(evaluator, run, grad)
+    yield from _builds_graph(asked, run, grad)
     if grad.mode == "mixed":
-        yield left_open(Question.GRAD, OF_MODE[grad.mode], grad.by)
+        yield left_open(Question.GRAD, _GRAD[grad.mode], grad.by)
     if is_tried_out(evaluator, run):
         yield refuted(Question.MEANT, "it is tried out on made-up input")
     yield from raises_before(evaluator, run.call, run.frame)
@@ -127,7 +128,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     if not what.is_read_only or what.stored:
         yield refuted(Question.READS, "its result goes on with its graph, or where that is not seen")
     if is_of_module(evaluator, run.frame.function) and not all(
-        is_within(use.frame, run.frame) for use in what.read
+        _is_within(use.frame, run.frame) for use in what.read
     ):
         yield refuted(Question.REACHED, "it is told where the network is called")
     if not is_in_step(asked.steps, evaluator, run):
@@ -135,7 +136,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     if what.read and all(use.name in _SHAPE for use in what.read):
         yield refuted(Question.READS, "nothing is read but its shape")
     mode = module_mode(evaluator, run.named, run.where)
-    if mode.mode == "eval" and not trains_beside(asked.steps, run, mode):
+    if mode.mode == "eval" and not _trains_beside(asked, run, mode):
         yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
@@ -269,84 +270,6 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))
 
 
-OF_MODE: Final = {
-    "off": "grad is off",
-    "open": "something around it may switch grad off",
-    "mixed": "some of those who call it switch grad off",
-}
-
-
-def builds_graph(evaluator: Evaluator, run: Run, grad: GradMode) -> Iterator[Answer]:
-    """What says that a run, where grad is in this mode, builds a graph, or that it builds none."""
-    if grad.mode not in ("on", "mixed"):
-        clause = OF_MODE[grad.mode]
-        if grad.mode == "off" and evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
-            clause = "whoever is seen to call it switches grad off"
-        same_file = run.where.function.file is run.frame.function.file
-        yield refuted(Question.GRAD, clause, grad.by if same_file else None)
-    if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
-        yield refuted(Question.MEANT, "grad is switched on for it")
-    if grad.mode == "on":
-        begins = "" if grad.by is not None else f" where `{run.frame.function.name}` begins"
-        yield proven(Question.GRAD, f"grad is on{begins}")
-    if evaluator.is_dead(run.call, run.frame):
-        yield refuted(Question.REACHED, "what is asked before it never holds")
-    value = evaluator.value_of(run.inner, run.where)
-    within = modes_within(evaluator, run)
-    if within == {"off"}:
-        yield refuted(Question.GRAD, "the network switches grad off itself")
-    seen = value.kind in ("tensor", "array", "number", "text", "none") and value.graph is Graph.NONE
-    if seen and "on" not in within:
-        yield refuted(Question.GRAPH, "it makes no graph")
-    if _frozen_at(evaluator, run.named, run.where) is not None:
-        yield refuted(Question.GRAPH, "the network is frozen")
-    if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
-        yield refuted(Question.TENSOR, "it is given no tensor")
-
-
-def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
-    """What freezes the network that an expression gives: a part is frozen where the whole is."""
-    place = place_of(evaluator, node, frame)
-    found = frozen(evaluator, place.value, place) if place.value.kind == "module" else None
-    if found is None and isinstance(node, ast.Attribute):
-        return _frozen_at(evaluator, node.value, frame)
-    return found
-
-
-def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
-    """Whether anything that a forward is given may be a tensor."""
-    given = [one.value for one in run.inner.keywords] + list(run.inner.args)
-    return any(
-        isinstance(one, ast.Starred)
-        or evaluator.value_of(one, run.where).kind not in ("text", "number", "none")
-        for one in given
-    )
-
-
-def is_within(frame: Frame, outer: Frame) -> bool:
-    """Whether a frame is of the same function, or of a call below it."""
-    return frame.function is outer.function or any(one is outer for _, one in frame.chain())
-
-
-def trains_beside(steps: Steps, run: Run, mode: ModuleMode) -> bool:
-    """Whether a step of training runs in the innermost loop around a forward, or beside it where none is, and nothing ends it in
-    between by putting the network into eval mode."""
-    flow = run.frame.flow
-    loops = flow.loops(run.call)
-    events = [one for one in steps.of(run.frame.function) if one.work == "train"]
-    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
-    now_and_then = {
-        test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)
-    }
-    if beside and not any(now_and_then <= {test for test, _ in flow.conditions(one.node)} for one in beside):
-        return False
-    if not beside or mode.mode != "eval" or mode.by not in flow.parents:
-        return bool(beside)
-    at = flow.order[flow.statement_of(mode.by)]
-    inside = not loops or loops[0] in flow.loops(mode.by)
-    return not (inside and all(flow.order[flow.statement_of(one.node)] < at for one in beside))
-
-
 def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
     """Whether a run is made as often as a backward or an optimizer's step: in the innermost loop of one, in its function where no loop
     is around, or in a function that such a place calls."""
@@ -377,7 +300,7 @@ class Trained:
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> Trained:
     """What is stepped between a backward and the next one, and whether a network is in it."""
     made: set[Any] = set()
-    for one in stepped_after(evaluator, backward):
+    for one in _stepped(updates_after(evaluator, backward.node, backward.frame)):
         made |= _had(evaluator, one)
     nodes = frozenset(one and one[0] for one in made)
     has = bool(optimizers_of(evaluator, network)) or bool(made_at(evaluator, network) & nodes)
@@ -421,10 +344,3 @@ def _tensors_in(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
     if value.kind in ("list", "tuple", "dict") and depth:
         return _tensors_in(evaluator, evaluator.element(value), depth - 1)
     return {None}
-
-
-def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
-    """The steps after a backward, before the next one."""
-    after = updates_after(evaluator, backward.node, backward.frame)
-    until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
-    return [one for one in after[:until] if one.kind == "step"]
