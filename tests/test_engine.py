@@ -127,6 +127,19 @@ def test_who_uses_a_value_through_containers_calls_and_attributes() -> None:
     assert not {"given", "returned"} & {one.role for one in found}
 
 
+def test_a_way_that_values_share_is_gone_once() -> None:
+    """Each of thirty values goes into the same long sum: what has been found for the first serves the others."""
+    sums = "".join(f"    total = total * 2 + x{i}\n" for i in range(30))
+    given = "".join(f"    x{i} = net(xs[{i}])\n" for i in range(30))
+    file, evaluator = engine(f"def f(net, xs):\n{given}    total = 0\n{sums}    total.backward()\n")
+    (function,) = file.functions
+    frame = evaluator.root(function)
+    calls = function.flow.calls["net"]
+    ways = [{one.role for one in consumers(evaluator, call, frame, "graph")} for call in calls]
+    assert ways == [{"backward"}] * 30
+    assert evaluator.followed < 400
+
+
 @pytest.mark.parametrize(
     ("under", "rate"),
     [

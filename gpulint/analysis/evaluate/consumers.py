@@ -75,21 +75,42 @@ def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
     return any(row is not None and row.does == "backward" for row in rows)
 
 
+_Place = tuple[Any, Frame, tuple[Any, ...]]
+_Stepped = tuple[list[_Place], list[Use]]
+
+
 class _Worklist:
     def __init__(self, evaluator: Evaluating, track: Track) -> None:
         self.evaluator, self.track = evaluator, track
         self.found: list[Use] = []
-        self.queue: list[tuple[Any, Frame, tuple[Any, ...]]] = []
+        self.queue: list[_Place] = []
         self.seen: set[Any] = set()
 
     def run(self) -> list[Use]:
-        for at in self.queue:  # grows while it is gone through
-            if len(self.seen) > MOST_STEPS or self.evaluator.followed > MOST_FOLLOWED:
-                self.use("too much", *at)
-                break
-            self.step(*at)
-        self.evaluator.followed += len(self.seen)
-        return self.found
+        found, queue, seen = self.found, self.queue, set(self.queue)
+        for at in queue:  # grows while it is gone through
+            if len(seen) > MOST_STEPS or self.evaluator.followed > MOST_FOLLOWED:
+                return [*found, Use("too much", at[0], at[1], "", at[2])]
+            onwards, uses = self.stepped(*at)
+            found += uses
+            for one in onwards:
+                if one not in seen:
+                    seen.add(one)
+                    queue.append(one)
+        return found
+
+    def stepped(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> _Stepped:
+        """Where a value goes on from a place, and how it is used there: whatever it is that comes along, so found once."""
+        key = (self.track, node, path)
+        known: _Stepped | None = frame.memo.get(key)
+        if known is None:
+            self.queue, self.found, self.seen = [], [], set()
+            self.step(node, frame, path)
+            self.evaluator.followed += 1 + len(self.seen)
+            known = self.queue, self.found
+            if not self.evaluator.is_running:
+                frame.memo[key] = known
+        return known
 
     def push(self, node: Any, frame: Frame, path: tuple[Any, ...]) -> None:
         at = (node, frame, path)

@@ -91,6 +91,11 @@ class Evaluator:
         self.__dict__.clear()
 
     @property
+    def is_running(self) -> bool:
+        """Whether something is being worked out, so that what is asked for meanwhile may rest on what is unfinished."""
+        return bool(self._running)
+
+    @property
     def is_spent(self) -> bool:
         """Whether as much of the file was gone through as is: from then on nothing is known."""
         return self.evaluated >= MOST_EVALUATED or self.followed > MOST_FOLLOWED

@@ -75,6 +75,10 @@ class Evaluating(Protocol):
     table: Table
     followed: int  # places that values were followed to, to their uses
 
+    @property
+    def is_running(self) -> bool:
+        """Whether something is being worked out, so that what is asked for meanwhile may rest on what is unfinished."""
+
     def value_of(self, node: Any, frame: Frame) -> Value:
         """What an expression gives."""
 
