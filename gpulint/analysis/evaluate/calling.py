@@ -639,25 +639,29 @@ class Calling:
     # -- containers
 
     def contents(self, value: Value, index: Any) -> Value:
-        """What is in a list or dict: what its displays name, and what is stored in it, by whatever method of its class."""
-        return join(self._stored_in(origin) for origin in value.origins) if value.origins else UNKNOWN
+        """What is in a list or dict: what its displays name, and what is stored in it, by whatever method of its class. Under a text for
+        a key what goes by another one is not."""
+        key = index if isinstance(index, str) else None
+        return join(self._stored_in(origin, key) for origin in value.origins) if value.origins else UNKNOWN
 
-    def _stored_in(self, origin: Any) -> Value:
+    def _stored_in(self, origin: Any, key: str | None) -> Value:
         def joined() -> Value:
-            found = self.items(*origin)
+            node, frame = origin
+            found = self.items(node, frame, key)
             return join(found) if found else UNKNOWN
 
-        return remembered(self._contents, origin, BOTTOM, joined)  # type: ignore[no-any-return]
+        return remembered(self._contents, (origin, key), BOTTOM, joined)  # type: ignore[no-any-return]
 
-    def items(self, node: Any, frame: Frame | None) -> list[Value]:
-        """What is put into the list or dict that a node makes, each by itself."""
+    def items(self, node: Any, frame: Frame | None, wanted: str | None = None) -> list[Value]:
+        """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key."""
         if frame is None:
             return []
         found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
         if isinstance(node, ast.Dict):
-            found += [self._evaluator.value_of(one, frame) for one in node.values]
+            entries = zip(node.keys, node.values, strict=True)
+            found += [self._evaluator.value_of(one, frame) for key, one in entries if _may_be(key, wanted)]
         for key, where in self._keys_of(node, frame):
-            found += self._put_in(key, where)
+            found += self._put_in(key, where, wanted)
         return found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
@@ -682,10 +686,10 @@ class Calling:
                         if name in method.words and method is not function and method.takes_self:
                             yield f"{method.self_name}.{name}", self._evaluator.root(method)
 
-    def _put_in(self, key: str, frame: Frame) -> Iterator[Value]:
+    def _put_in(self, key: str, frame: Frame, wanted: str | None) -> Iterator[Value]:
         flow = frame.flow
         for store in flow.stores:
-            if key_of(store.target.value) == key:
+            if key_of(store.target.value) == key and _may_be(store.target.slice, wanted):
                 yield self._evaluator.value_of(store.value, frame)
         for use in flow.uses.get(key, ()):
             above = flow.parents.get(use)
@@ -709,6 +713,12 @@ class Calling:
         if value.kind == "context":
             return value.receiver if isinstance(value.receiver, Value) else UNKNOWN
         return value
+
+
+def _may_be(key: ast.expr | None, wanted: str | None) -> bool:
+    """Whether a key may be the one that is asked for: all but another text."""
+    known = key.value if isinstance(key, ast.Constant) else None
+    return wanted is None or not isinstance(known, str) or known == wanted
 
 
 def _arguments(node: ast.Call) -> Iterator[Any]:
