@@ -56,6 +56,14 @@ def rows(flow: Flow, key: str) -> list[list[int]]:
         ("x.a = 1\n x = f()\n x.a", "x.a", [[0]]),
         ("x[0].detach_()\n x[0]", "x[0]", [[0], [2]]),
         ("a = [a for a in x]\n a", "a", [[2], [2]]),
+        ("a = 1\n if x: a = 2\n if not x: a\n a", "a", [[2], [2, 3]]),
+        ("for b in c:\n  if x == 'u': a = 1\n  else: a = 2\n if x != 'u': a", "a", [[0, 4]]),
+        ("a = 1\n if x and y: a = 2\n if not x: a\n if not y: a", "a", [[2], [2]]),
+        ("a = 1\n if x: a = 2\n if not x: return\n a", "a", [[2, 3]]),
+        ("a = 1\n if not x: a = 2\n if not x: return\n a", "a", [[2]]),
+        ("for b in c:\n  if b: a = 1\n  if not b: a", "a", [[0, 3]]),
+        ("if x: a = 1\n x = 2\n if not x: a", "a", [[0, 2]]),
+        ("if self.x: a = 1\n f()\n if not self.x: a", "a", [[0, 2]]),
     ],
 )
 def test_what_reaches_a_use(body: str, key: str, expected: list[list[int]]) -> None:

@@ -356,7 +356,7 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
     made = [frame for one in _values(asked, store) for _, frame in one.origins if frame is not None]
-    if made and asked.evaluator.callers(function) and all(frame.function is not function for frame in made):
+    if made and asked.evaluator.callers(function) and all(_is_of_caller(one, store.frame) for one in made):
         yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
     beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
@@ -730,12 +730,31 @@ def _of_state(
         return
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
-    over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
-    if store.way != "averaged" and not over_data and not _evaluates(asked, owner, origins):
+    in_sight = store.way == "averaged" or any(_are_steps(asked, one, origins) for one in owner.rounds)
+    if owner.rounds and not in_sight and not _evaluates(asked, owner, origins):
         yield left_open(Question.REPEATS, "whether its rounds are batches is not shown")
     if state.unseen and not _evaluates(asked, owner, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
+
+
+def _are_steps(asked: Asked, one: Round, origins: set[Any]) -> bool:
+    """Whether a loop's rounds are batches, or steps in time: what a network is given in one is what the one before has left."""
+    if asked.steps.is_over_data(one.loop, one.frame.function):
+        return True
+    flow, stack, seen = one.frame.flow, [], set()
+    stack += [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
+    while stack:
+        node = stack.pop()
+        for name in ast.walk(node):
+            for found in flow.reaching(name) if isinstance(name, ast.Name) and name in flow.parents else ():
+                if found in seen or found.kind != "assign" or one.loop not in flow.loops(found.statement):
+                    continue
+                if found.statement.lineno > node.lineno:
+                    return True
+                seen.add(found)
+                stack.append(found.value)
+    return False
 
 
 def _calls_of(held: tuple[Value, ...]) -> set[Any]:

@@ -231,9 +231,47 @@ def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None
     """The frame of a function of the project that a call gives something with a graph to."""
     given = [*call.args, *(one.value for one in call.keywords)]
     target, receiver = called(evaluator, call, frame) if given else (None, None)
-    if target is None or not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
+    if target is None or not _keeps(evaluator, target, _DEEPEST):
+        return None
+    if not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
         return None
     return evaluator.enter(target, call, frame, receiver)
+
+
+def _keeps(evaluator: Evaluator, function: Function, depth: int) -> bool:
+    """Whether a function stores anything where others find it, itself or by what it calls: worked out once, whoever calls it."""
+    memo = evaluator.root(function).memo
+    if _keeps not in memo:
+        memo[_keeps] = False  # as long as it is asked about itself
+        memo[_keeps] = _keeps_itself(evaluator, function) or (
+            depth > 0 and any(_keeps(evaluator, one, depth - 1) for one in _callees(evaluator, function))
+        )
+    return bool(memo[_keeps])
+
+
+def _keeps_itself(evaluator: Evaluator, function: Function) -> bool:
+    flow = function.flow
+    if flow.stores or not _IN_PLACE.isdisjoint(flow.calls):
+        return True
+    known = [evaluator.table.knows(kind) for kind in ("list", "dict", "set")]
+    if any(one[name].does.startswith("stores") for one in known for name in flow.calls if name in one):
+        return True
+    given = {one.arg for one in function.parameters}
+    return any(
+        one.kind == "augmented" or (one.kind == "assign" and "." in key)
+        for key, found in flow.definitions.items()
+        if "." in key or key in given
+        for one in found
+    )
+
+
+def _callees(evaluator: Evaluator, function: Function) -> Iterator[Function]:
+    frame = evaluator.root(function)
+    for calls in function.flow.calls.values():
+        for call in calls:
+            target, _ = called(evaluator, call, frame) if call.args or call.keywords else (None, None)
+            if target is not None:
+                yield target
 
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:

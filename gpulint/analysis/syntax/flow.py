@@ -18,6 +18,9 @@ Kind = Literal[
 ]  # fmt: skip
 
 
+Fact = tuple[str, bool]  # a condition, and whether it holds
+
+
 class Definition:
     """Where a key gets a value. `path` leads into `value` where it is unpacked; `statement` is where it happens."""
 
@@ -52,7 +55,16 @@ class Merge:
         self.loop, self.key = loop, key
 
 
-Reaching = tuple[Definition | Merge, ...]
+class Known:
+    """A key where conditions are known to hold, or not: it stands for nothing that it is given only where they are otherwise."""
+
+    __slots__ = ("facts", "reaching")
+
+    def __init__(self, reaching: Reaching, facts: frozenset[Fact]) -> None:
+        self.reaching, self.facts = reaching, facts
+
+
+Reaching = tuple[Definition | Merge | Known, ...]
 _AT_ENTRY: Reaching = (ENTRY,)
 
 
@@ -128,6 +140,7 @@ class Store:
         self.target, self.value, self.statement, self.path = target, value, statement, path
 
 
+_NOTHING: frozenset[Fact] = frozenset()
 _LEAVING = (ast.Continue, ast.Return, ast.Break, ast.Raise)
 
 
@@ -225,18 +238,45 @@ class Flow:
 
     def _resolve(self, reaching: Reaching) -> tuple[Definition, ...]:
         found: dict[Definition, None] = {}
-        seen: set[Merge] = set()
-        stack = list(reversed(reaching))
+        seen: set[tuple[Merge, frozenset[Fact]]] = set()
+        stack = [(one, _NOTHING) for one in reversed(reaching)]
         while stack:
-            one = stack.pop()
+            one, facts = stack.pop()
             if isinstance(one, Definition):
-                found[one] = None
-            elif one not in seen:
-                seen.add(one)
+                if not facts or not self._is_otherwise(one, facts):
+                    found[one] = None
+            elif isinstance(one, Known):
+                stack += [(each, facts | one.facts) for each in one.reaching]
+            elif (one, facts) not in seen:
+                seen.add((one, facts))
                 for end in one.loop.ends:
-                    stack.extend(end.get(one.key))
-                stack.extend(one.loop.entry.get(one.key))
+                    stack += [(each, facts) for each in end.get(one.key)]
+                stack += [(each, facts) for each in one.loop.entry.get(one.key)]
         return tuple(found)
+
+    def _is_otherwise(self, definition: Definition, facts: frozenset[Fact]) -> bool:
+        """Whether a definition is one only where a condition, which does not change in between, is not as it is known to be."""
+        if definition.statement not in self.blocks:
+            return False
+        return any(
+            (text, not wanted) in facts and self._is_steady(test)
+            for test, held in self.conditions(definition.statement)
+            for text, wanted in facts_of(test, held)
+        )
+
+    def _is_steady(self, test: Any) -> bool:
+        """Whether all that a condition names is given once: as a parameter, outside, or before any loop. What an object of its own
+        class says may be something else after any call."""
+        for node in ast.walk(test):
+            key = key_of(node)
+            if key is None or (isinstance(node, ast.Name) and node.id in ("True", "False")):
+                continue
+            several = self.definitions.get(key, [])
+            if key.partition(".")[0] in ("self", "cls") or len(several) > 1:
+                return False
+            if any(one.kind not in ("parameter", "assign") or self.loops(one.statement) for one in several):
+                return False
+        return True
 
     def holds_at(self, definition: Definition, statement: Any) -> bool:
         """Whether a key may still stand for a definition when a statement below it runs: what binds it anew in between, or deletes
@@ -268,6 +308,23 @@ class Flow:
         return self._uses_of.get(definition, [])
 
 
+def facts_of(test: Any, held: bool) -> list[Fact]:
+    """What is known where a test holds, or does not: of names and attributes, each by itself or beside a constant."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return facts_of(test.operand, not held)
+    if isinstance(test, ast.BoolOp):
+        whole = isinstance(test.op, ast.And) is held  # of `a and b` that failed nobody knows which
+        return [fact for one in test.values for fact in facts_of(one, held)] if whole else []
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
+        key, operator = key_of(test.left), test.ops[0]
+        if key is None or not isinstance(operator, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+            return []
+        same = isinstance(operator, (ast.Is, ast.Eq))
+        return [(f"{key} == {test.comparators[0].value!r}", held is same)]
+    key = key_of(test)
+    return [(key, held)] if key is not None else []
+
+
 def are_exclusive(around: list[Block], other: list[Block]) -> bool:
     """Whether of the blocks around two places two are arms of one `if`: only one of the places is gotten to."""
     arms: dict[ast.AST, str] = {block.owner: block.arm for block in other if isinstance(block.owner, ast.If)}
@@ -292,6 +349,8 @@ class _Binder:
         self.env: Environment | None = Environment({}, None)
         self.loops: list[tuple[Region, list[Environment]]] = []  # with what leaves each by `break`
         self.derived: dict[str, set[str]] = {}
+        self.facts: list[Fact] = []  # of the `if`s around
+        self.given_under: dict[Fact, set[str]] = {}
 
     def run(self) -> bool:
         """Whether the end of the function is reached."""
@@ -341,6 +400,8 @@ class _Binder:
         for other in self.derived.get(key, ()):
             self.env.keys[other] = _AT_ENTRY
         self.env.keys[key] = (found,)
+        for fact in self.facts:
+            self.given_under.setdefault(fact, set()).add(key)
         end = len(key)
         while (end := max(key.rfind(".", 0, end), key.rfind("[", 0, end))) > 0:
             self.derived.setdefault(key[:end], set()).add(key)
@@ -405,10 +466,21 @@ class _Binder:
     def conditional(self, node: ast.If) -> None:
         self.part(node.test, node)
         before = self.env.copy() if self.env is not None else None
-        self.arm(node, "body", node.body)
+        self.under(node, "body", node.body, facts_of(node.test, True))
         after, self.env = self.env, before
-        self.arm(node, "orelse", node.orelse)
+        self.under(node, "orelse", node.orelse, facts_of(node.test, False))
         self.env = _joined(self.env, after)
+
+    def under(self, owner: Any, name: str, statements: list[ast.stmt], facts: list[Fact]) -> None:
+        """An arm in which conditions are known."""
+        for fact in facts if self.env is not None else ():
+            text, wanted = fact
+            for key in self.given_under.get((text, not wanted), ()):
+                self.env.keys[key] = (Known(self.env.get(key), frozenset((fact,))),)  # type: ignore[union-attr]
+        known = len(self.facts)
+        self.facts += facts
+        self.arm(owner, name, statements)
+        del self.facts[known:]
 
     def loop(self, node: Any) -> None:
         self.part(node.iter, node)
