@@ -10,8 +10,10 @@ Of other people's defects they tell fewer than the old rules. What they get wron
 - One of several outputs, which may have no graph. A loss of one layer is weighed whatever made it.
 - Rounds that are no batches: environments, prompts, seeds of whole runs, what stands in one tensor. Nothing says of a loop what its rounds are.
 
-On 300,000 lines that nobody had read it costs 4.6 times what the old rules cost (`benchmarks/results/asked-rules-second-reading-2026-11-27.json`): each
-call that is given a graph is entered, three deep, for each function anew. What a function stores of what it is given is to be summed up once.
+On 300,000 lines that nobody had read it cost 4.6 times what the old rules cost (`benchmarks/results/asked-rules-second-reading-2026-11-27.json`).
+Since ways that values share are followed once, and only functions that store something are entered, it costs as much as they do (80 and
+81 s of CPU for 333,000 lines). On those lines, which nobody had read either, it told 7 at high, all false, of three causes that are mended in
+the engine since; the old rules told none (`benchmarks/results/gpu101-trial-2026-11-28.json`).
 """
 
 from __future__ import annotations
@@ -323,10 +325,12 @@ def _of_fed(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
     if own and emptied(asked.evaluator, asked.multiplicity, owner) is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants")
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
-    if any(one.role in ("backward", "returned", "fed") for one in uses):
+    if any(one.role in ("backward", "fed") for one in uses):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it")
     if asked.evaluator.grad_is_off(store.value, store.frame):
         yield refuted(Question.GRAD, "grad is off there")
+    if any(one.role == "returned" for one in uses):
+        yield left_open(Question.BACKWARD, "who gets it may go backward through it")
     yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
     yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call")
     yield from reached(asked.evaluator, function)

@@ -258,10 +258,13 @@ class _Worklist:
             return
         if self.track == "graph" and goes_backward_by(self.evaluator, frame.function):
             self.use("backward", node, frame, path, frame.function.name)
-        sites = self.evaluator.callers(frame.function)
+        function = frame.function
+        sites = self.evaluator.callers(function)
         for site in sites:
             self.push(site.call, site.frame, path)
-        if not sites or not all(site.certain for site in sites):
+        # a network that only its own class calls is there for others
+        own = function.name == "forward" and all(site.frame.function.cls is function.cls for site in sites)
+        if own or not sites or not all(site.certain for site in sites):
             self.use("returned", node, frame, path)
 
     def statement(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
