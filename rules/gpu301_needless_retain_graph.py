@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import doubts_of
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.amounts import amounts
+from gpulint.analysis.queries.backwards import Backward, again, backwards, older_than_round
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.runs import runs_of
+from gpulint.analysis.syntax.nodes import keyword
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Remove, Repair, Report, Rule
+from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import Backward, FunctionFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.consumers import Use
 
 
 class NeedlessRetainGraph(Rule):
@@ -79,88 +87,117 @@ class NeedlessRetainGraph(Rule):
     triggers = ((b"retain_graph",), (b"backward",))
     doubts = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
-        from gpulint.rules.detect.lifetimes.suspicion import considered
+    asks = True
 
-        yield from considered(facts.ask(last_backwards))
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.averages.gathering import averages
-        from gpulint.rules.detect.lifetimes.last_backwards import last_backwards
-        from gpulint.rules.detect.lifetimes.suspicion import told
-
-        from gpulint.analysis.questions.repeats.once import runs_once
-        from gpulint.analysis.questions.size.forwards import ForwardSizes
-
-        rows: set[int] = set()
-        states = facts.ask(averages)
-        explained = {id(item.backward) for function in facts.functions for item in function.carried}
-        for function in facts.functions:
-            for backward in function.backwards:
-                if id(backward) in explained:
-                    rows.add(backward.call.row)
-                elif _needless(backward) and _stays(function, backward):
-                    rows.add(backward.call.row)
-                    doubts = (
-                        *_let_go(function, backward),
-                        *((_NEXT,) if states else ()),
-                        *doubts_of(runs_once(backward.function, bool(backward.loops))),
-                        *doubts_of(facts.ask(ForwardSizes).of_graph(function.forwards)),
-                    )
-                    yield _report(facts, backward, doubts)
-        yield from told(facts.ask(last_backwards), rows)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in (asked.file.body, *asked.file.functions):
+            for one in backwards(asked.evaluator, function):
+                if one.says(asked.evaluator, "retain_graph") and keyword(one.call, "create_graph") is None:
+                    answers = until_refuted(_answers(asked, one))
+                    yield Claimed(one.call, asked.called(one.call), answers, partial(_report, asked, one))
 
 
-_NEXT = "something here is updated with its graph, and the next backward may go through that"
+def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
+    evaluator, function = asked.evaluator, one.frame.function
+    given = not one.origins
+    other = again(evaluator, one)
+    if other is not None:
+        here = other.node if asked.is_here(other.frame) else None
+        yield refuted(Question.BACKWARD, "another backward goes through the same graph", here)
+    older = older_than_round(evaluator, one)
+    if older is not None:
+        yield refuted(Question.BACKWARD, "each round of the loop goes through a graph older than it", older)
+    ways = [outcome(evaluator, node, frame) for node, frame in one.origins]
+    unseen = next((use for way in ways for use in way.unseen), None)
+    if given:
+        clause = "whether a caller goes backward through what it has given is not shown"
+        yield left_open(Question.BACKWARD, clause)
+    elif unseen is not None:
+        yield left_open(Question.BACKWARD, f"whether `{unseen.name}` goes backward through it is not shown")
+    elif any(_is_of_round(one, use) for way in ways for use in way.returned):
+        clause = "whether a caller goes backward through what is returned is not shown"
+        yield left_open(Question.BACKWARD, clause)
+    else:
+        yield proven(Question.BACKWARD, "no second backward goes through it")
+    yield _outlives(asked, one, any(way.returned or way.stored for way in ways))
+    yield from _size(asked, one)
+    yield from reached(evaluator, function, one.call)
 
 
-def _needless(backward: Backward) -> bool:
-    return (
-        backward.retain
-        and backward.retain_argument
-        and not backward.create_graph
-        and not backward.again
-        and not backward.autograd_grad
-        and backward.retain_is_constant
-    )
+def _size(asked: Asked, one: Backward) -> Iterator[Answer]:
+    for node, frame in sorted(one.origins, key=lambda each: each[0].lineno):
+        for run in runs_of(asked.evaluator, node, frame):
+            yield from amounts(asked.evaluator, run)
+            return
+    yield unweighed(Question.SIZE, "how much the graph has saved is not seen")
 
 
-def _stays(function: FunctionFacts, backward: Backward) -> bool:
-    """Whether the graph is there for some more: until a next iteration, in an attribute, beside an optimizer's step."""
-    return bool(backward.loops) or function.steps > 0 or (backward.path or "").startswith("self.")
+def _is_of_round(one: Backward, use: Use) -> bool:
+    """Whether what is returned goes to a caller from the rounds that go backward: what comes out after them all has been gone through."""
+    loops = one.frame.flow.loops(one.call)
+    apart = use.frame.function is not one.frame.function
+    return not loops or apart or loops[0] in use.frame.flow.loops(use.node)
 
 
-def _let_go(function: FunctionFacts, backward: Backward) -> tuple[str, ...]:
-    """The doubt whether that matters: the peak was before the backward, and where the function makes no other graph after
-    it and ends, the next one is made when this is gone."""
-    if backward.loops or (backward.path or "").startswith("self."):
-        return ()
-    rows = [forward.call.row for forward in function.forwards] + [
-        other.call.row for other in function.backwards
-    ]
-    if any(row > backward.call.row for row in rows):
-        return ()
-    return (f"the graph is let go of where `{function.function.name}` ends, before another is made",)
+def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
+    """Whether the graph is there for some more: until the next round has made its own, or where somebody has it."""
+    flow, function = one.frame.flow, one.frame.function
+    loops = flow.loops(one.call)
+    if loops:
+        return proven(Question.OUTLIVES, "it stays until the next round has made its own", loops[0])
+    if kept or isinstance(one.through, ast.Attribute) or function.is_module:
+        return proven(Question.OUTLIVES, "it stays where it is kept")
+    elsewhere = [(node, where) for node, where in one.origins if where.function is not function]
+    for node, where in elsewhere:
+        if isinstance(where.flow.statement_of(node), ast.Assign) and where.flow.loops(node):
+            return proven(Question.OUTLIVES, f"`{where.function.name}` has it until its next round")
+    if elsewhere or not one.origins:
+        return left_open(Question.OUTLIVES, "how long a caller keeps what it has given is not shown")
+    at = flow.order[flow.statement_of(one.call)]
+    later = [each for each in asked.steps.of(function) if flow.order[flow.statement_of(each.node)] > at]
+    if any(each.work == "forward" for each in later):
+        return proven(Question.OUTLIVES, "it stays while another forward runs", later[0].node)
+    if later:
+        clause = f"the graph is let go of where `{function.name}` ends, before another is made"
+        return left_open(Question.OUTLIVES, clause)
+    return refuted(Question.OUTLIVES, "the function ends, and the graph with it")
 
 
-def _report(facts: FileFacts, backward: Backward, doubts: tuple[str, ...]) -> Report:
+def _report(asked: Asked, one: Backward) -> Report:
     return Report(
-        backward.call,
-        f"`{facts.source(backward.call)}` keeps the whole graph, and no second backward goes through it",
+        one.call,
+        f"`{asked.source(one.call)}` keeps the whole graph, and no second backward goes through it",
         "the saved tensors stay until the loss is rebound, usually during the next forward",
         Cost(
             "all that the graph has saved, after the backward as before it",
             "1.58 GiB against 698 MiB allocated after the backward of a 4-layer language model; H200, torch 2.11",
         ),
-        repair=lambda: _repair(backward),
-        doubts=doubts,
-        subject=facts.called(backward.call),
+        repair=lambda: _repair(asked, one),
+        subject=asked.called(one.call),
     )
 
 
-def _repair(backward: Backward) -> Repair | None:
-    node = backward.retain_node
-    if node is None:
+def _repair(asked: Asked, one: Backward) -> Repair | None:
+    call: Any = asked.node(one.call)
+    named = (each for each in call.args if each.keyword is not None)
+    argument = next((each for each in named if each.keyword.value == "retain_graph"), None)
+    if argument is None:
         return None
-    return Repair.unless(backward.may_come_again, "remove `retain_graph=True`", (Remove(node),))
+    return Repair.unless(_may_come_again(asked, one), "remove `retain_graph=True`", (Remove(argument),))
+
+
+def _may_come_again(asked: Asked, one: Backward) -> str:
+    """In a clause, who else may go through the graph."""
+    evaluator = asked.evaluator
+    for node, frame in one.origins:
+        for run in runs_of(evaluator, node, frame):
+            if not isinstance(run.network.ref, Class) and evaluator.calling.made_by(run.network) is None:
+                return "a model that is not seen may keep what the next backward goes through"
+        way = outcome(evaluator, node, frame)
+        if way.handed:
+            return "code that is not seen is given a value of the graph, and may go through it again"
+        if way.returned:
+            return "a value of the graph is returned, and the caller may go through it again"
+        if any(isinstance(use.owner, tuple) for use in way.stored):
+            return "an attribute keeps a value of the graph, and another method may go through it again"
+    return "" if one.origins else "a caller may go through what it has given again"

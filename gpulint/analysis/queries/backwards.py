@@ -1,0 +1,179 @@
+"""The backwards of a function: what each goes through, and what else goes through that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.consumers import Use
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.forwards import forward_of, forwards
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.syntax.flow import Flow, are_exclusive
+from gpulint.analysis.syntax.nodes import key_of, keyword
+
+_NAMES: Final = ("backward", "manual_backward")
+_MOST_BEHIND: Final = 24  # calls behind a graph
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """A call that goes backward through what the expression `through` gives. `origins` are the calls that made its graph, each with the
+    frame that it stands in."""
+
+    call: ast.Call
+    frame: Frame
+    through: ast.expr
+    origins: frozenset[tuple[Any, Frame]]
+
+    def says(self, evaluator: Evaluator, name: str) -> bool:
+        """Whether an argument is given, and true, whatever is chosen elsewhere."""
+        given = keyword(self.call, name)
+        return given is not None and evaluator.value_of(given, self.frame).const is True
+
+
+def backwards(evaluator: Evaluator, function: Function) -> Iterator[Backward]:
+    """Those of a function, in the order of the text."""
+    frame, flow = evaluator.root(function), function.flow
+    calls = [
+        one for name in _NAMES for one in flow.calls.get(name, ()) if isinstance(one.func, ast.Attribute)
+    ]
+    for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
+        if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
+            continue
+        through = _through(evaluator, call, frame)
+        value = evaluator.value_of(through, frame)
+        made = [(node, where) for node, where in value.origins if where is not None]
+        made = [one for one in made if not _is_of_given(*one)]
+        runs = [
+            one for one in made if isinstance(one[0], ast.Call) and forward_of(evaluator, *one) is not None
+        ]
+        yield Backward(call, frame, through, frozenset(runs or made))
+
+
+def _is_of_given(node: Any, frame: Frame) -> bool:
+    """Whether a graph is that of what the function was given, or is begun by nothing but an operation on that."""
+    while isinstance(node, (ast.Call, ast.Subscript, ast.Attribute)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, ast.Name):
+            called = isinstance(frame.flow.parents.get(node), ast.Call)
+            given = any(one.kind == "parameter" for one in frame.flow.reaching(node))
+            return given and not called and node.id != frame.function.self_name
+    return isinstance(node, ast.arg)
+
+
+def _through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr:
+    """What a call goes backward through: the tensor that it is called on, or what it is given."""
+    base = call.func.value  # type: ignore[attr-defined]
+    if not call.args or evaluator.value_of(base, frame).kind == "tensor":
+        return base  # type: ignore[no-any-return]
+    return base if evaluator.value_of(base, frame).graph is not Graph.NONE else call.args[0]
+
+
+def again(evaluator: Evaluator, backward: Backward) -> Use | None:
+    """What goes backward through a part of the same graph once more, at the same time or later; None where nothing is seen to."""
+    own = backward.frame.function
+    for node, where in backward.origins:
+        outer = next((frame for _, frame in _outwards(node, where) if frame.function is own), where)
+        flow, mine = outer.flow, _places_in(evaluator, backward, outer.function)
+        for use in outcome(evaluator, node, where).wanted:
+            if use.node is backward.call or (use.row is not None and use.row.does == "step"):
+                continue  # a step that is given a closure goes backward by it
+            ways = _outwards(use.node, use.frame)
+            at = next((one for one, frame in ways if frame.function is outer.function), None)
+            if at is None or not mine or not all(_is_apart(flow, at, one) for one in mine):
+                return use
+    return None
+
+
+def _places_in(evaluator: Evaluator, backward: Backward, function: Function) -> list[Any]:
+    """Where a function runs a backward: itself, or by the calls that lead to it."""
+    if backward.frame.function is function:
+        return [backward.call]
+    sites = evaluator.callers(backward.frame.function)
+    return [one.call for one in sites if one.frame.function is function]
+
+
+def _outwards(node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    yield node, frame
+    yield from frame.chain()
+
+
+def _is_apart(flow: Flow, one: Any, backward: Any) -> bool:
+    """Whether a place is passed before a backward comes, in rounds that make the graph anew, or where it does not come at all."""
+    if are_exclusive(list(flow.around(one)), list(flow.around(backward))):
+        return True
+    before = flow.order[flow.statement_of(one)] < flow.order[flow.statement_of(backward)]
+    return before and flow.loops(one) == flow.loops(backward)
+
+
+def older_than_round(evaluator: Evaluator, backward: Backward) -> Any:
+    """The loop around a backward whose rounds all go through a graph that was there before, or that each hands to the next; None where
+    each makes its own."""
+    flow, function = backward.frame.flow, backward.frame.function
+    through = backward.through
+    bound = flow.reaching(through) if through in flow.parents and key_of(through) is not None else ()
+    handed = not backward.origins and any(one.kind in ("parameter", "loop") for one in bound)
+    callers = {site.frame.function for site in evaluator.callers(function)}
+    for loop in flow.loops(backward.call):
+        if handed:
+            return loop
+        for node, where in backward.origins:
+            at = next((one for one, frame in _outwards(node, where) if frame.function is function), None)
+            inside = at is not None and loop in flow.loops(at)
+            if not inside and (at is not None or where.function in callers):
+                return loop
+            if inside and carries(evaluator, at, backward.frame, loop):
+                return loop
+    return None
+
+
+def carries(evaluator: Evaluator, call: Any, frame: Frame, loop: Any) -> bool:
+    """Whether what a call is given has the graph of what it has made itself in the round before: it comes back to it in a circle of the
+    loop's own statements, or stays in an attribute of the network."""
+    behind: dict[Any, set[Any]] = {}
+    queue = [(call, frame)]
+    for node, where in queue:  # grows while it is gone through
+        own = where is frame and frame.flow.loops(node)[:1] == [loop]
+        if not own or node in behind or len(behind) >= _MOST_BEHIND or not isinstance(node, ast.Call):
+            continue
+        if _keeps_state(evaluator, node, where):
+            return True
+        origins = [origin for one in _given(node) for origin in graph_of(evaluator.value_of(one, where))]
+        behind[node] = {one for one, _ in origins}
+        queue += [(one, outer) for one, outer in origins if outer is not None]
+    return any(_leads_to(node, node, behind, set()) for node in behind)
+
+
+def _given(call: ast.Call) -> list[Any]:
+    given = (*call.args, *(one.value for one in call.keywords))
+    return [one for one in given if not isinstance(one, ast.Starred)]
+
+
+def _keeps_state(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether a network's forward gives a layer what an attribute has kept with its graph."""
+    network = evaluator.value_of(call.func, frame)
+    forward = evaluator.method(network.ref, "forward") if isinstance(network.ref, Class) else None
+    return forward is not None and any(
+        isinstance(given, ast.Attribute)
+        and (value := evaluator.value_of(given, one.frame)).kind == "tensor"
+        and value.graph is Graph.LIVE
+        for one in forwards(evaluator, forward)
+        for given in _given(one.call)
+    )
+
+
+def graph_of(value: Value) -> frozenset[Any]:
+    """The calls, with their frames, whose graph a value has, itself or in a part."""
+    own = value.origins if value.graph is not Graph.NONE else frozenset()
+    return own.union(*(graph_of(one) for one in value.parts or () if isinstance(one, Value)))
+
+
+def _leads_to(node: Any, wanted: Any, behind: dict[Any, set[Any]], seen: set[Any]) -> bool:
+    further = behind.get(node, set()) - seen
+    return wanted in further or any(_leads_to(one, wanted, behind, seen | further) for one in further)
