@@ -1,19 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._settings import reports
-from gpulint.rules.detect.alloc_conf import option_names
+from gpulint.rules._settings import setting_claims
 
-from gpulint.analysis.torch.allocator import split_size
+from gpulint.analysis.project.requirements import newest_torch
+from gpulint.analysis.torch.allocator import option_names, split_size
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Report, Rule, SettingProblem
+from gpulint.rule import Claimed, Cost, Rule, SettingProblem
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
 
 _EXPANDABLE_SINCE = (2, 1)
 
@@ -75,15 +74,13 @@ class SplitSizeLimit(Rule):
     costs_when_run = False
     runtime_claim = Claim("setting", device_only=True, fragments=True)
     reads_settings = True
+    asks = True
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.analysis.project.requirements import newest_torch
-
-        for report in reports(self, facts, options):
-            newest = newest_torch(facts.analysis.project, facts.analysis.filename)
-            too_old = newest is not None and newest < _EXPANDABLE_SINCE
-            yield replace(report, repair=None) if too_old else report
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        newest = newest_torch(asked.program.sources, asked.filename)
+        mends = newest is None or newest >= _EXPANDABLE_SINCE
+        yield from setting_claims(self, asked, options, mends)
 
     def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
         found = split_size(text)

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.alloc_conf import VISIBLE, option_names
-from gpulint.rules.detect.environment import LateSetting
-
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.settings import VISIBLE, Setting, processes_from, settings, started_before
+from gpulint.analysis.torch.allocator import option_names
+from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, RelatedNode, Report, Rule
+from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
 
 
 class LateAllocConf(Rule):
@@ -66,41 +69,64 @@ class LateAllocConf(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("setting", device_only=True)
     triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
+    asks = True
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.environment import late_settings
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for setting in settings(asked.evaluator, asked.file):
+            if setting.own:
+                since = started_before(asked.evaluator, setting.statement, setting.frame, setting.read_by)
+                answers = until_refuted(_answers(asked, setting, since))
+                yield Claimed(
+                    setting.statement, setting.variable, answers, partial(_report, asked, setting, since)
+                )
 
-        for late in facts.ask(late_settings):
-            yield _report(facts, late)
+
+def _answers(asked: Asked, setting: Setting, since: ast.Call | None) -> Iterator[Answer]:
+    backend = setting.variable != VISIBLE and "backend:cudaMallocAsync" in setting.text
+    if since is not None:
+        yield proven(Question.READS, "the variable has been read", since, asked.path_of(since))
+    elif backend and _imports_torch(setting):
+        yield proven(Question.READS, "the backend has been read")
+    else:
+        yield refuted(Question.READS, "nothing is seen to have read the variable by then")
+    others = processes_from(asked.evaluator, asked.file)
+    if others is not None:
+        yield refuted(Question.MEANT, "it may be for the processes that are started", others)
+    yield from reached(asked.evaluator, setting.frame.function, setting.statement)
 
 
-def _report(facts: FileFacts, late: LateSetting) -> Report:
-    name = late.setting.variable
-    claim = replace(LateAllocConf.runtime_claim, options=option_names(late.setting.text))
-    if late.since is None:
+def _imports_torch(setting: Setting) -> bool:
+    function = setting.frame.function
+    return any(
+        one.kind == "import"
+        and one.value.partition(".")[0] == "torch"
+        and (not function.is_module or one.node.lineno < setting.statement.lineno)
+        for several in function.file.body.flow.definitions.values()
+        for one in several
+    )
+
+
+def _report(asked: Asked, setting: Setting, since: ast.Call | None) -> Report:
+    name = setting.variable
+    claim = replace(LateAllocConf.runtime_claim, options=option_names(setting.text))
+    if since is None:
         return Report(
-            late.setting.stmt,
+            setting.statement,
             f"the backend in `{name}` is read when torch is imported, which has happened by now",
             "torch compares it with the one in use when CUDA starts, and stops",
             "an internal assertion when the first tensor goes to the GPU (torch 2.11)",
             subject=name,
             claim=claim,
         )
-    who = "the driver" if name == VISIBLE else "torch"
-    cost = (
-        Cost("all devices stay visible")
-        if name == VISIBLE
-        else Cost(
-            "all that the setting was to save",
-            "22.4 GiB reserved where `expandable_segments:True` takes 6.4 GiB; H200, torch 2.11",
-        )
-    )
+    saved = "22.4 GiB reserved where `expandable_segments:True` takes 6.4 GiB; H200, torch 2.11"
+    sees = name == VISIBLE
+    path = asked.path_of(since)
     return Report(
-        late.setting.stmt,
-        f"`{name}` has no effect any more: `{facts.source(late.since)}` has started CUDA",
-        f"{who} reads the variable once, at the start",
-        cost,
+        setting.statement,
+        f"`{name}` has no effect any more: `{ast.unparse(since)}` has started CUDA",
+        f"{'the driver' if sees else 'torch'} reads the variable once, at the start",
+        Cost("all devices stay visible") if sees else Cost("all that the setting was to save", saved),
         subject=name,
         claim=claim,
-        related=(RelatedNode("CUDA is started here", late.since),),
+        related=(RelatedNode("CUDA is started here", None if path else since, path or None, since.lineno),),
     )

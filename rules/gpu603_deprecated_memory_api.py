@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.alloc_conf import target_version
 from gpulint.rules.detect.memory_api import OldCall
 
 from gpulint.claims import Claim
@@ -78,18 +77,18 @@ class DeprecatedMemoryApi(Rule):
     def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
         from gpulint.rules.detect.memory_api import old_calls
 
-        from gpulint.analysis.project.requirements import newest_torch, oldest_torch
+        from gpulint.analysis.project.requirements import newest_torch, oldest_torch, version_of
 
         calls = facts.ask(old_calls)
         if not calls:
             return
         around = (facts.analysis.project, facts.analysis.filename)
-        chosen = target_version(options.get("target-torch"))
+        chosen = version_of(options.get("target-torch"))
         target = chosen or oldest_torch(*around)
         newest = None if chosen else newest_torch(*around)
         for old in calls:
-            needed = target_version(old.renamed.known_since)
-            since = target_version(old.renamed.since)
+            needed = version_of(old.renamed.known_since)
+            since = version_of(old.renamed.since)
             if newest is not None and since is not None and newest < since:
                 continue  # the name is not deprecated yet
             if target is None or needed is None or target >= needed:

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._settings import reports
-from gpulint.rules.detect.alloc_conf import option_names, target_version
+from gpulint.rules._settings import setting_claims
 
-from gpulint.analysis.torch.allocator import BadOption, bad_options
+from gpulint.analysis.project.requirements import version_of
+from gpulint.analysis.torch.allocator import BadOption, bad_options, option_names
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Option, Report, Rule, SettingProblem
+from gpulint.rule import Claimed, Option, Rule, SettingProblem
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
 
 
 class UnknownAllocOption(Rule):
@@ -62,14 +62,15 @@ class UnknownAllocOption(Rule):
     costs_when_run = False
     runtime_claim = Claim("setting", device_only=True)
     reads_settings = True
+    asks = True
     triggers = ((b"ALLOC_CONF", b"llocator_settings", b"llocatorSettings"),)
     options = (Option("target-torch", "", (), "the oldest version of torch that must take the setting"),)
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        yield from reports(self, facts, options)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        yield from setting_claims(self, asked, options)
 
     def setting_problems(self, text: str, options: Mapping[str, Any]) -> Iterator[SettingProblem]:
-        for problem in bad_options(text, target_version(options.get("target-torch"))):
+        for problem in bad_options(text, version_of(options.get("target-torch"))):
             yield replace(_said(problem), options=option_names(text))
 
 

@@ -169,15 +169,17 @@ class Asked:
         quote = "'" if self.file.text.count("'") > self.file.text.count('"') else '"'
         return f"{quote}{text}{quote}"
 
+    def torch_name(self, name: str) -> str | None:
+        """How the file can spell `torch.<name>`; None where it cannot."""
+        definitions = self.file.body.flow.definitions.items()
+        imports = {key: one.value for key, several in definitions for one in several if one.kind == "import"}
+        own = next((key for key, full in imports.items() if full == f"torch.{name}"), None)
+        return own or next((f"{key}.{name}" for key, full in imports.items() if full == "torch"), None)
+
     def no_grad(self) -> tuple[str, str]:
         """What the file calls `torch.no_grad`, and the module that it has to import for it; empty where it does already."""
-        for key, definitions in self.file.body.flow.definitions.items():
-            for one in definitions:
-                if one.kind == "import" and one.value == "torch.no_grad":
-                    return key, ""
-                if one.kind == "import" and one.value == "torch":
-                    return f"{key}.no_grad", ""
-        return "torch.no_grad", "torch"
+        name = self.torch_name("no_grad")
+        return (name, "") if name is not None else ("torch.no_grad", "torch")
 
     def release(self) -> None:
         """Let go of the file. What has been worked out is left to the next one of its project, unless it is of a text that is not the

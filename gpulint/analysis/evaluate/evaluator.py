@@ -28,7 +28,7 @@ from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
 from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, remembered
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
-from gpulint.analysis.models.table import table
+from gpulint.analysis.models.table import Row, table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
@@ -192,6 +192,11 @@ class Evaluator:
         self._resting[since:] = left
         if not self._resting:
             self._tries.clear()
+
+    def row_of(self, call: ast.Call, frame: Frame) -> Row | None:
+        """What the table says of the library's function or class that a call names."""
+        target = self.value_of(call.func, frame)
+        return self.table.function(target.ref) if isinstance(target.ref, str) else None
 
     # -- frames
 
@@ -471,9 +476,12 @@ class Evaluator:
         return Value("number", device="host", size="scalar", const=value)
 
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
-        first = node.values[0] if node.values else None
-        starts = str(first.value) if isinstance(first, ast.Constant) else ""
-        return TEXT.but(device="cuda") if starts.startswith("cuda") else TEXT  # a place: `f"cuda:{rank}"`
+        found = Value("text", const="")
+        for one in node.values:
+            plain = isinstance(one, ast.FormattedValue) and one.conversion < 0 and one.format_spec is None
+            given = self.value_of(one.value if plain else one, frame)  # type: ignore[attr-defined]
+            found = _appended(found, given)
+        return found
 
     def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
         if any(isinstance(one, ast.Starred) for one in node.elts):
@@ -527,7 +535,7 @@ class Evaluator:
         left, right = self.value_of(node.left, frame), self.value_of(node.right, frame)
         if left.kind == right.kind == "number":
             return NUMBER.but(const=_computed(node.op, left.const, right.const))
-        if isinstance(node.op, ast.Mod) and left.kind == "text":
+        if left.kind == "text" and not isinstance(node.op, ast.Add):
             return TEXT
         found = self.combined(left, right)
         if found.graph and found.kind == "tensor" and self.grad_is_off(node, frame):
@@ -552,8 +560,10 @@ class Evaluator:
             if one.kind in ("tensor", "parameter") or one.graph
         ]
         if not tensors:
-            if left.kind in ("array", "text") or right.kind in ("array", "text"):
-                return left if left.kind in ("array", "text") else right
+            if left.kind == "text":
+                return _appended(left, right)
+            if left.kind == "array" or right.kind in ("array", "text"):
+                return left if left.kind == "array" else right.but(const=UNSET)
             return UNKNOWN.assuming(*left.assumptions, *right.assumptions)
         size = "batch" if any(one.size == "batch" for one in tensors) else tensors[0].size
         found = join(tensors)
@@ -813,6 +823,18 @@ def _entry(value: Value, node: Any) -> Value:
 
 def _given_back(evaluator: Evaluator, key: Frame, frame: Frame) -> Value:
     return evaluator.given_back(frame)
+
+
+def _appended(left: Value, right: Value) -> Value:
+    """A text with something behind it: where that is not known, what it begins with may name a place, as `f"cuda:{rank}"` does."""
+    if (
+        isinstance(left.const, str)
+        and isinstance(right.const, (str, int))
+        and right.kind in ("text", "number")
+    ):
+        return Value("text", const=f"{left.const}{right.const}")
+    begins = left.device == "cuda" or (isinstance(left.const, str) and left.const.startswith("cuda"))
+    return TEXT.but(device="cuda") if begins else TEXT
 
 
 def _computed(op: Any, left: Any, right: Any) -> Any:

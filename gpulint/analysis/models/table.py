@@ -13,7 +13,8 @@ result, `receiver` where it is the same object, `argument` where it is the first
 `reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result; `does`: the event that it is, `takes form` where the argument
 gives no more than its shape or type, `encodes` of a constructor where the methods of what it makes give arrays without a graph;
 `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `mode` of a context: what it does to grad, and of a
-method of `hooks.CLASS`, which a framework calls: what grad is by then; `why`: a word for people who read the table.
+method of `hooks.CLASS`, which a framework calls: what grad is by then; `starts`: what runs from then on, `cuda`, its `driver` alone, or
+other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `why`: a word for people who read the table.
 """
 
 from __future__ import annotations
@@ -21,12 +22,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 LIBRARIES = ("torch", "networks", "python", "numpy", "frameworks")
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The newer name, the version of torch `since` which the old one is deprecated, and the one that `brought` the newer name, where that
+    was earlier. `first` is what that is told first; `order` are the old one's parameters, where the newer one has them in another."""
+
+    name: str
+    since: str
+    brought: str = ""
+    first: str = ""
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,8 @@ class Row:
     does: str = ""
     weights: str = ""
     mode: str = ""
+    starts: str = ""
+    now: Renamed | None = None
     why: str = ""
 
 
@@ -72,6 +87,13 @@ class Table:
             module = module.rpartition(".")[0]
         return None
 
+    @cached_property
+    def renamed(self) -> frozenset[str]:
+        """The last names of what has a newer one."""
+        return frozenset(
+            name for rows in self._rows.values() for name, row in rows.items() if row.now is not None
+        )
+
     def knows(self, of: str) -> Mapping[str, Row]:
         """Every row of one kind, by name."""
         return self._rows.get(of, {})
@@ -91,7 +113,8 @@ def table() -> Table:
 
 def _add(found: dict[str, dict[str, Row]], entry: dict[str, Any]) -> None:
     kinds, names = entry.pop("of").split(), entry.pop("names").split()
-    row = Row(**entry)
+    now = entry.pop("now", None)
+    row = Row(**entry, now=Renamed(**now) if now is not None else None)
     for kind in kinds:
         rows = found.setdefault(kind, {})
         for name in names:

@@ -38,6 +38,12 @@ _UPPER: Final = re.compile(r"(===?|<=?|~=|\^|~)[ \t]*v?(\d+)(?:\.(\d+))?(?:\.(\d
 _LAST: Final = 99  # no minor version is higher
 
 
+def version_of(text: object) -> tuple[int, int] | None:
+    """(2, 4) of "2.4"; None where none is given."""
+    found = re.match(r"(\d+)\.(\d+)", str(text or ""))
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
 def oldest_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     """The oldest version that the project around a file asks for; None where it names none."""
     bounds = [bound for wanted in _requirements(project, filename) if (bound := _lowest(wanted)) is not None]

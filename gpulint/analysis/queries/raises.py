@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.requirements import newest_torch, told_torch
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import constant_index, key_of
+from gpulint.analysis.syntax.nodes import at_once, constant_index, key_of
 from gpulint.answers import Answer, Question, left_open, refuted
 
 # What Python puts into every module, and who runs files among names of his own besides.
@@ -43,9 +43,11 @@ def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.
     for before in block.statements[: block.statements.index(statement)]:
         if isinstance(before, (ast.Assert, ast.Raise, ast.Try)):
             continue  # an assertion's message is seldom read, and what a `try` holds is caught
-        for name in _read_at_once(before):
+        for name in at_once(before):
             if (
-                name in flow.parents
+                isinstance(name, ast.Name)
+                and isinstance(name.ctx, ast.Load)
+                and name in flow.parents
                 and flow.reaching(name) == (ENTRY,)
                 and not _is_bound(evaluator, name.id, function)
             ):
@@ -69,26 +71,6 @@ def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
         for one in file.functions
         if name in one.words
     )
-
-
-def _read_at_once(statement: ast.stmt) -> Iterator[ast.Name]:
-    """The names that a statement reads for certain before anything in its blocks runs."""
-    stack: list[Any] = [
-        one
-        for one in ast.iter_child_nodes(statement)
-        if isinstance(one, (ast.expr, ast.withitem)) and not isinstance(getattr(one, "ctx", None), ast.Store)
-    ]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, ast.Name):
-            if isinstance(part.ctx, ast.Load):
-                yield part
-        elif isinstance(part, ast.BoolOp):
-            stack.append(part.values[0])
-        elif isinstance(part, ast.IfExp):
-            stack.append(part.test)
-        elif not isinstance(part, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            stack += ast.iter_child_nodes(part)
 
 
 def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:

@@ -112,3 +112,22 @@ def default_of(node: ast.AST, name: str) -> ast.expr | None:
         if one.arg == name:
             return named
     return None
+
+
+def at_once(statement: ast.AST) -> Iterator[Any]:
+    """The expressions that a statement works out for certain before anything in its blocks runs."""
+    stack: list[Any] = [
+        one
+        for one in ast.iter_child_nodes(statement)
+        if isinstance(one, (ast.expr, ast.withitem)) and not isinstance(getattr(one, "ctx", None), ast.Store)
+    ]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ast.expr):
+            yield part
+        if isinstance(part, ast.BoolOp):
+            stack.append(part.values[0])
+        elif isinstance(part, ast.IfExp):
+            stack.append(part.test)
+        elif not isinstance(part, (ast.Lambda, *COMPREHENSIONS)):
+            stack += ast.iter_child_nodes(part)

@@ -67,6 +67,11 @@ def bad_options(text: str, target: tuple[int, int] | None = None) -> list[BadOpt
     return found
 
 
+def option_names(text: str) -> tuple[str, ...]:
+    """The names of the options in a setting, as far as they are known."""
+    return tuple(part.partition(":")[0].strip() for part in parts(text) if ":" in part)
+
+
 def _bad_option(part: str, target: tuple[int, int] | None) -> BadOption | None:
     key, colon, value = (piece.strip() for piece in part.partition(":"))
     if "{}" in key or part.strip() == "{}":

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.alloc_conf import VISIBLE
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.lookup import called, qualified, template
+from gpulint.analysis.queries.settings import VISIBLE
 from gpulint.analysis.questions.reached.processes import by_one_process
 from gpulint.analysis.torch.contexts import CHOOSES, CHOOSES_BY_ITSELF, CHOOSES_WITHIN, MAKES_CONTEXT
 from gpulint.analysis.torch.ranks import OF_SEVERAL

@@ -1,0 +1,166 @@
+"""Where a program sets the allocator's environment variables, or which devices it sees, and to what; and what has started by then."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import File
+from gpulint.analysis.syntax.nodes import at_once, last_name
+
+ALLOCATOR: Final = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
+VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
+_SETTERS: Final = frozenset({"setdefault", "putenv", "setenv", "__setitem__"})
+_DEEPEST: Final = 3
+_ON_GPU: Final = ("tensor", "parameter", "module", "unknown")
+
+Started = Literal["cuda", "driver"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A variable that is given a value. `text` has `{}` for what only a run can tell; `spelled` is what holds it as it is. `own` says that
+    this process's own environment is meant."""
+
+    variable: str
+    value: Any
+    frame: Frame
+    own: bool
+    text: str
+    spelled: Any
+
+    @property
+    def statement(self) -> Any:
+        """The statement that sets it."""
+        return self.frame.flow.statement_of(self.value)
+
+    @property
+    def read_by(self) -> Started:
+        """What has read it once it has started."""
+        return "driver" if self.variable == VISIBLE else "cuda"
+
+
+def settings(evaluator: Evaluator, file: File) -> Iterator[Setting]:
+    """Every place of a file where one of the variables is set, in whatever environment."""
+    for function in (file.body, *(cls.body for cls in file.classes), *file.functions):
+        frame = evaluator.root(function)
+        for key, value, environment in _given(evaluator, frame):
+            name = key if isinstance(key, str) else evaluator.value_of(key, frame).const
+            if name == VISIBLE or name in ALLOCATOR:
+                target = evaluator.value_of(environment, frame).ref if environment is not None else None
+                text, spelled = text_of(evaluator, value, frame)
+                yield Setting(name, value, frame, target in ("os.environ", "os.putenv"), text, spelled)
+
+
+def _given(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[Any, Any, Any]]:
+    """What is given to what by name: the key, or its text, the value, and what is changed by it."""
+    flow = frame.flow
+    for store in flow.stores:
+        if isinstance(store.statement, ast.Assign) and not store.path:
+            yield store.target.slice, store.value, store.target.value
+    for call in (one for several in flow.calls.values() for one in several):
+        of = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if last_name(call.func) in _SETTERS and len(call.args) == 2:
+            yield call.args[0], call.args[1], call.func if last_name(call.func) == "putenv" else of
+        for named in call.keywords:
+            yield named.arg, named.value, of if last_name(call.func) == "update" else None
+        row = evaluator.row_of(call, frame) if call.args else None
+        if row is not None and row.does == "sets allocator":
+            yield ALLOCATOR[0], call.args[0], None
+    for node in [one for one in flow.parents if isinstance(one, ast.Dict)]:
+        above: Any = flow.parents[node]
+        updates = isinstance(above, ast.Call) and last_name(above.func) == "update"
+        changed = above.func.value if updates and isinstance(above.func, ast.Attribute) else None
+        for key, value in zip(node.keys, node.values, strict=True):
+            yield key, value, above.target if isinstance(above, ast.AugAssign) else changed
+
+
+def text_of(evaluator: Evaluator, node: Any, frame: Frame) -> tuple[str, Any]:
+    """The text that an expression gives, `{}` for what only a run can tell, and what spells it where one constant does."""
+    if isinstance(node, ast.Name):
+        reaching = frame.flow.reaching(node)
+        if len(reaching) == 1 and reaching[0].kind == "assign" and not reaching[0].path:
+            return text_of(evaluator, reaching[0].value, frame)
+    known = evaluator.value_of(node, frame).const
+    if isinstance(known, str):
+        return known, node if isinstance(node, ast.Constant) else None
+    separator, parts = "", []
+    if isinstance(node, ast.JoinedStr):
+        parts = [
+            getattr(one, "value", None) if isinstance(one, ast.FormattedValue) else one for one in node.values
+        ]
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = [node.left, node.right]
+    elif (
+        isinstance(node, ast.Call) and last_name(node.func) == "join" and isinstance(node.func, ast.Attribute)
+    ):
+        separator = text_of(evaluator, node.func.value, frame)[0]
+        parts = getattr(node.args[0], "elts", []) if node.args else []
+    return separator.join(text_of(evaluator, one, frame)[0] for one in parts) if parts else "{}", None
+
+
+def started_before(
+    evaluator: Evaluator, node: Any, frame: Frame, what: Started, depth: int = _DEEPEST
+) -> ast.Call | None:
+    """The call that has certainly started CUDA, or its driver by whatever means, when a node runs: before it in its function, or in all
+    who call that, or in its module. None where none is seen."""
+    found = _first(evaluator, _before(frame, node), frame, what)
+    function = frame.function
+    if found is not None or function.is_module or not depth:
+        return found
+    sites = evaluator.callers(function)
+    started = [started_before(evaluator, one.call, one.frame, what, depth - 1) for one in sites]
+    if started and None not in started:
+        return started[0]
+    body = function.file.body
+    if any(one.frame.function is body for one in sites):
+        return None  # the module itself calls it, before it has run to its end
+    return _first(evaluator, _certain(function.file.tree.body), evaluator.root(body), what)
+
+
+def _first(evaluator: Evaluator, nodes: Iterator[Any], frame: Frame, what: Started) -> ast.Call | None:
+    calls = [one for one in nodes if isinstance(one, ast.Call)]
+    calls.sort(key=lambda one: (one.lineno, one.col_offset))
+    return next((one for one in calls if _starts(evaluator, one, frame, what)), None)
+
+
+def _starts(evaluator: Evaluator, call: ast.Call, frame: Frame, what: Started) -> bool:
+    row = evaluator.row_of(call, frame)
+    if row is not None and row.starts:
+        return row.starts in ("cuda", what)
+    made = evaluator.value_of(call, frame)
+    return made.device == "cuda" and made.kind in _ON_GPU
+
+
+def _before(frame: Frame, node: Any) -> Iterator[Any]:
+    """The expressions that are worked out for certain before a node is got to, in its own function."""
+    flow = frame.flow
+    statement = flow.statement_of(node)
+    for block in flow.around(statement):
+        yield from _certain(block.statements[: block.statements.index(statement)])
+        if block.parent is not None:
+            yield from at_once(block.owner)
+        statement = flow.statement_of(block.owner)
+
+
+def _certain(statements: Sequence[ast.stmt]) -> Iterator[Any]:
+    """The expressions that are worked out for certain where statements run."""
+    for statement in statements:
+        yield from at_once(statement)
+        if isinstance(statement, (ast.With, ast.Try)):
+            yield from _certain(statement.body)
+
+
+def processes_from(evaluator: Evaluator, file: File) -> ast.Call | None:
+    """A call of a file that starts other processes."""
+    for function in (file.body, *file.functions):
+        frame = evaluator.root(function)
+        for call in (one for several in function.flow.calls.values() for one in several):
+            row = evaluator.row_of(call, frame)
+            if row is not None and row.starts == "processes":
+                return call
+    return None
