@@ -1,22 +1,30 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules.detect.memory_api import OldCall
-
+from gpulint.analysis.models.table import Renamed
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.requirements import newest_torch, oldest_torch, version_of
+from gpulint.analysis.syntax.nodes import dotted, last_name
+from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Option, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Option, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
-    import libcst as cst
-
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.syntax.flow import Definition, Flow
 
 
 # A torch older than this is not asked about.
-_EVERYWHERE = (1, 10)
+_EVERYWHERE: Final = (1, 10)
+# What is caught where a name may be missing.
+_FALLBACKS: Final = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError"})
+_SETS_AUTOCAST: Final = ("set_autocast", "autocast_increment")
 
 
 class DeprecatedMemoryApi(Rule):
@@ -73,93 +81,127 @@ class DeprecatedMemoryApi(Rule):
         (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"),
     )
     options = (Option("target-torch", "", (), "the oldest version of torch that the program must run with"),)
+    asks = True
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.memory_api import old_calls
-
-        from gpulint.analysis.project.requirements import newest_torch, oldest_torch, version_of
-
-        calls = facts.ask(old_calls)
-        if not calls:
-            return
-        around = (facts.analysis.project, facts.analysis.filename)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        around = (asked.program.sources, asked.filename)
         chosen = version_of(options.get("target-torch"))
         target = chosen or oldest_torch(*around)
         newest = None if chosen else newest_torch(*around)
-        for old in calls:
-            needed = version_of(old.renamed.known_since)
-            since = version_of(old.renamed.since)
-            if newest is not None and since is not None and newest < since:
-                continue  # the name is not deprecated yet
-            if target is None or needed is None or target >= needed:
-                known = target is not None or needed is None or needed < _EVERYWHERE
-                yield _report(facts, old, _why_unsafe(facts, old, known))
+        for node, frame, now, old in _old_names(asked):
+            needed = version_of(now.brought or now.since) or _EVERYWHERE
+            since = version_of(now.since) or _EVERYWHERE
+            if (newest is None or newest >= since) and (target is None or target >= needed):
+                known = target is not None or needed < _EVERYWHERE
+                answers = until_refuted(_answers(asked, node, frame, now, old))
+                yield Claimed(node, old, answers, partial(_report, asked, node, now, old, known))
 
 
-def _why_unsafe(facts: FileFacts, old: OldCall, known: bool) -> str:
+def _old_names(asked: Asked) -> Iterator[tuple[Any, Frame, Renamed, str]]:
+    """The calls, and the decorators without one, by a deprecated name: with the newer one, and the full old one."""
+    for function in asked.file.parts:
+        frame = asked.root(function)
+        for key, uses in frame.flow.uses.items():
+            bound = _bound(asked, function, key)[1]
+            if bound and not any(one.kind == "import" and one.value.startswith("torch") for one in bound):
+                continue
+            for use in uses:
+                above: Any = frame.flow.parents.get(use)
+                called = getattr(above, "func", None) is use
+                if called or use in getattr(above, "decorator_list", ()):
+                    ref = asked.evaluator.value_of(use, frame).ref
+                    row = asked.evaluator.table.function(ref) if isinstance(ref, str) else None
+                    if row is not None and row.now is not None:
+                        yield above if called else use, frame, row.now, ref
+
+
+def _bound(asked: Asked, function: Function, key: str) -> tuple[Function, list[Definition]]:
+    """What the first name of a key is bound to, and where."""
+    name = key.partition(".")[0]
+    home = function if name in function.flow.definitions else asked.file.body
+    return home, home.flow.definitions.get(name, [])
+
+
+def _answers(asked: Asked, node: Any, frame: Frame, now: Renamed, old: str) -> Iterator[Answer]:
+    if frame.function.name == old.rpartition(".")[2]:
+        yield refuted(Question.MEANT, "the old name is what the function offers")
+    if _may_be_missing(frame.flow, node) or _has_newer(asked, node, frame, now):
+        yield refuted(Question.MEANT, "the version of torch decides which name is used")
+    home, bound = _bound(asked, frame.function, dotted(getattr(node, "func", node)) or "")
+    if len({one.value for one in bound}) > 1 or any(
+        one.value != "torch" and _may_be_missing(home.flow, one.statement) for one in bound
+    ):
+        yield refuted(Question.MEANT, "where the name comes from is decided by what there is to import")
+    yield proven(Question.READS, "the old name warns at every call")
+
+
+def _may_be_missing(flow: Flow, node: Any) -> bool:
+    """Whether a node is in a `try` that expects a name to be missing."""
+    owners: list[Any] = [block.owner for block in flow.around(node)]
+    handlers = [one for owner in owners for one in getattr(owner, "handlers", (owner,))]
+    caught = [one.type for one in handlers if getattr(one, "type", None) is not None]
+    return any(last_name(one) in _FALLBACKS for kinds in caught for one in ast.walk(kinds))
+
+
+def _has_newer(asked: Asked, node: Any, frame: Frame, now: Renamed) -> bool:
+    """Whether a function that comes to a node under a condition uses the newer name as well."""
+    flow = frame.flow
+    if not flow.conditions(node) and not any(isinstance(one, ast.IfExp) for one in flow.ancestors(node)):
+        return False
+    last = now.name.rpartition(".")[2]
+    for use in (
+        one for key, several in flow.uses.items() if key.rpartition(".")[2] == last for one in several
+    ):
+        first = getattr(flow.parents.get(use), "args", [])[:1]
+        other = any(isinstance(one, ast.Constant) and one.value != now.first.strip('"') for one in first)
+        if not other and asked.evaluator.value_of(use, frame).ref == now.name:
+            return True
+    return False
+
+
+def _report(asked: Asked, node: Any, now: Renamed, old: str, known: bool) -> Report:
+    new = now.name + (f"({now.first}, …)" if now.first else "")
+    return Report(
+        node,
+        f"`{old}` is deprecated: since torch {now.since} it is `{new}`",
+        "the old name warns at every call",
+        "no memory; a FutureWarning",
+        repair=lambda: _repair(asked, node, now, _why_unsafe(asked, now, old, known)),
+        subject=old,
+    )
+
+
+def _why_unsafe(asked: Asked, now: Renamed, old: str, known: bool) -> str:
     """In a clause, what the newer name may do otherwise in this file."""
-    from gpulint.rules.detect.memory_api import asks_for_type, sets_autocast
-
     if not known:
-        return f"`{old.renamed.new}` needs torch {old.renamed.known_since}, and nothing says which one the program runs with"
-    if asks_for_type(facts.analysis, old.name):
-        return f"the program asks whether something is a `{old.name}`, which the newer one makes no more"
-    if old.name.endswith("autocast") and facts.ask(sets_autocast):
+        return f"`{now.name}` needs torch {now.brought or now.since}, and nothing says which one the program runs with"
+    for function, call in (*asked.file.calls_named("isinstance"), *asked.file.calls_named("issubclass")):
+        kinds = (one for one in ast.walk(call.args[-1]) if isinstance(one, (ast.Name, ast.Attribute)))
+        if any(asked.evaluator.value_of(one, asked.root(function)).ref == old for one in kinds):
+            return f"the program asks whether something is a `{old}`, which the newer one makes no more"
+    if now.order and any(word.startswith(_SETS_AUTOCAST) for word in asked.file.words):
         return "the newer one takes over the dtype and the cache that the program has set for autocast"
     return ""
 
 
-def _report(facts: FileFacts, old: OldCall, why_unsafe: str) -> Report:
-    told = "device_type=" if old.renamed.decorator else ""
-    new = old.renamed.new + (f'({told}"{old.renamed.device}", …)' if old.renamed.device else "")
-    return Report(
-        old.call or old.func,
-        f"`{old.name}` is deprecated: since torch {old.renamed.since} it is `{new}`",
-        "the old name warns at every call",
-        "no memory; a FutureWarning",
-        repair=lambda: _repair(facts, old, why_unsafe),
-        subject=old.name,
-    )
-
-
-def _repair(facts: FileFacts, old: OldCall, why_unsafe: str) -> Repair | None:
-    from gpulint.fix.nodes import expression
-
-    name = facts.torch_name(old.renamed.new.removeprefix("torch."))
-    call = None if old.call is None else _new_call(facts, old)
-    if name is None or call is None:
-        return None
-    new = call.with_changes(func=expression(name))
-    return Repair.unless(why_unsafe, f"use `{old.renamed.new}`", (Replace(call_node(old), new),))
-
-
-def call_node(old: OldCall) -> cst.CSTNode:
-    assert old.call is not None
-    node: cst.CSTNode = old.call.node
-    return node
-
-
-def _new_call(facts: FileFacts, old: OldCall) -> cst.Call | None:
-    """The old call with the arguments of the newer name; None where they cannot be told."""
+def _repair(asked: Asked, node: Any, now: Renamed, why_unsafe: str) -> Repair | None:
+    """The call by the newer name; nothing where its arguments cannot be told."""
     import libcst as cst
 
-    node = call_node(old)
-    assert isinstance(node, cst.Call)
-    renamed = old.renamed
-    if renamed.device is None:
-        return node
-    if renamed.decorator:
+    from gpulint.fix.nodes import expression
+
+    name = asked.torch_name(now.name.removeprefix("torch."))
+    if name is None or not isinstance(node, ast.Call) or "=" in now.first:
         return None
-    args = list(node.args)
-    if any(arg.star for arg in args):
-        return None
-    if renamed.order is not None:
-        for position, arg in enumerate(args):
-            if arg.keyword is None:
-                keyword = cst.Name(renamed.order[position])
-                equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-                args[position] = arg.with_changes(keyword=keyword, equal=equal)
-    device = cst.Arg(cst.SimpleString(facts.quoted(renamed.device)))
-    if args:
-        device = device.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-    return node.with_changes(args=[device, *args])
+    call = cst.ensure_type(asked.node(node), cst.Call)
+    args = list(call.args)
+    if now.first:
+        if any(one.star for one in args):
+            return None
+        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        for position, keyword in enumerate(now.order.split()[: len(node.args)]):
+            args[position] = args[position].with_changes(keyword=cst.Name(keyword), equal=equal)
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if args else cst.MaybeSentinel.DEFAULT
+        args.insert(0, cst.Arg(cst.SimpleString(asked.quoted(now.first.strip('"'))), comma=comma))
+    new = call.with_changes(func=expression(name), args=args)
+    return Repair.unless(why_unsafe, f"use `{now.name}`", (Replace(call, new),))

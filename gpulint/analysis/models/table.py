@@ -22,7 +22,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ LIBRARIES = ("torch", "networks", "python", "numpy", "frameworks")
 @dataclass(frozen=True, slots=True)
 class Renamed:
     """The newer name, the version of torch `since` which the old one is deprecated, and the one that `brought` the newer name, where that
-    was earlier. `first` is what that is told first; `order` are the old one's parameters, where the newer one has them in another."""
+    was earlier. `first` is the argument that it is given first; `order` are the old one's parameters, where the newer one has them in another."""
 
     name: str
     since: str
@@ -86,13 +86,6 @@ class Table:
                 return found if found is None or found.does != "unseen" else None
             module = module.rpartition(".")[0]
         return None
-
-    @cached_property
-    def renamed(self) -> frozenset[str]:
-        """The last names of what has a newer one."""
-        return frozenset(
-            name for rows in self._rows.values() for name, row in rows.items() if row.now is not None
-        )
 
     def knows(self, of: str) -> Mapping[str, Row]:
         """Every row of one kind, by name."""

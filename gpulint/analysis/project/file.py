@@ -125,6 +125,11 @@ class File:
     def __repr__(self) -> str:
         return f"<file {self.path}>"
 
+    @property
+    def parts(self) -> tuple[Function, ...]:
+        """All that holds statements: the module, its classes and its functions."""
+        return (self.body, *(cls.body for cls in self.classes), *self.functions)
+
     def _index(self, statements: list[Any], cls: Class | None, parent: Function | None) -> None:
         for node in statements:
             kind = node.__class__

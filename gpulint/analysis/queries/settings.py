@@ -46,7 +46,7 @@ class Setting:
 
 def settings(evaluator: Evaluator, file: File) -> Iterator[Setting]:
     """Every place of a file where one of the variables is set, in whatever environment."""
-    for function in (file.body, *(cls.body for cls in file.classes), *file.functions):
+    for function in file.parts:
         frame = evaluator.root(function)
         for key, value, environment in _given(evaluator, frame):
             name = key if isinstance(key, str) else evaluator.value_of(key, frame).const
@@ -62,7 +62,7 @@ def _given(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[Any, Any, Any]]
     for store in flow.stores:
         if isinstance(store.statement, ast.Assign) and not store.path:
             yield store.target.slice, store.value, store.target.value
-    for call in (one for several in flow.calls.values() for one in several):
+    for call in flow.every_call:
         of = call.func.value if isinstance(call.func, ast.Attribute) else None
         if last_name(call.func) in _SETTERS and len(call.args) == 2:
             yield call.args[0], call.args[1], call.func if last_name(call.func) == "putenv" else of
@@ -157,10 +157,9 @@ def _certain(statements: Sequence[ast.stmt]) -> Iterator[Any]:
 
 def processes_from(evaluator: Evaluator, file: File) -> ast.Call | None:
     """A call of a file that starts other processes."""
-    for function in (file.body, *file.functions):
-        frame = evaluator.root(function)
-        for call in (one for several in function.flow.calls.values() for one in several):
-            row = evaluator.row_of(call, frame)
-            if row is not None and row.starts == "processes":
-                return call
-    return None
+    calls = (
+        (call, evaluator.row_of(call, evaluator.root(one)))
+        for one in file.parts
+        for call in one.flow.every_call
+    )
+    return next((call for call, row in calls if row is not None and row.starts == "processes"), None)

@@ -227,6 +227,11 @@ class Flow:
                 yield block.owner.test, block.arm == "body"
             statement = block.owner
 
+    @property
+    def every_call(self) -> Iterator[ast.Call]:
+        """All of its calls."""
+        return (call for several in self.calls.values() for call in several)
+
     # -- definitions and uses
 
     def reaching(self, node: Any) -> tuple[Definition, ...]:
