@@ -1,21 +1,45 @@
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.rules.detect.placing.trainers import Made
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
 
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    Made = tuple[ast.Call, Frame]  # what makes something, and where
 
-_NEVER = 1000  # no argument stands there: it is given by name
+_NEVER: Final = 1000  # no argument stands there: it is given by name
+
+# Arguments by which an evaluation does not pile up on the device, whatever is given for them but None and False.
+_MOVES_ON: Final = ("batch_eval_metrics", "eval_accumulation_steps", "prediction_loss_only")
+# Arguments that have a trainer evaluate while it trains.
+_SCHEDULES: Final = ("do_eval", "eval_strategy", "evaluate_during_training", "evaluation_strategy")
+# Methods by which a trainer of one's own takes the evaluation into its own hands.
+_EVALUATES_ITSELF: Final = ("evaluate", "evaluation_loop", "prediction_loop", "prediction_step")
+# Entries of a configuration that put more than the logits into the outputs.
+_MORE_OUTPUTS: Final = ("output_attentions", "output_hidden_states")
+_WITH_MORE: Final = "the outputs have hidden states or attentions in them"
+# Heads that give a score for each word of a vocabulary, or each class, at each place.
+_DENSE: Final = re.compile(
+    r"For(?:CausalLM|MaskedLM|PreTraining|ConditionalGeneration|Seq2SeqLM|SemanticSegmentation|UniversalSegmentation|"
+    r"SpeechSeq2Seq|MaskedImageModeling|ImageToImage)|LMHeadModel|WithLMHead|DoubleHeadsModel"
+)
+# Heads that give a few numbers for each sample or token.
+_NARROW: Final = re.compile(
+    r"For(?:\w*Classification|QuestionAnswering|MultipleChoice|NextSentencePrediction|AudioFrameClassification|XVector)"
+)
 
 
 class TrainerEvalGathers(Rule):
@@ -92,30 +116,166 @@ class TrainerEvalGathers(Rule):
     runtime_claim = Claim("gathered")
     triggers = ((b"compute_metrics",), (b"Trainer",), (b"transformers", b"trl"))
     doubts = True
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.suspicion import considered
-        from gpulint.rules.detect.placing.trainers import gathering_trainers
-
-        yield from considered(found for _, found in facts.ask(gathering_trainers))
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.lifetimes.suspicion import told
-        from gpulint.rules.detect.placing.trainers import gathering_trainers
-
-        found = facts.ask(gathering_trainers)
-        yield from told((replace(one, repair=partial(_repair, facts, made)) for made, one in found), set())
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in asked.file.parts:
+            frame = asked.root(function)
+            for call in function.flow.every_call:
+                kinds = _kinds(asked, call, frame) if keyword(call, "compute_metrics") is not None else []
+                if any(_gives(asked, one, "trainer") for one in kinds):
+                    answers = until_refuted(_answers(asked, call, frame, kinds))
+                    report = partial(_report, asked, call, frame, answers)
+                    yield Claimed(call, last_name(call.func), answers, report)
 
 
-def _repair(facts: FileFacts, made: Made) -> Repair | None:
+def _kinds(asked: Asked, call: ast.Call, frame: Frame) -> list[Any]:
+    """The classes that a call may make an object of, with what they derive from: those of libraries by their names."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr.startswith("from_"):
+        func = func.value
+    found = [one.ref for one in asked.evaluator.ways(func, frame)]
+    return [
+        base for one in found for base in (asked.program.lineage(one) if isinstance(one, Class) else (one,))
+    ]
+
+
+def _gives(asked: Asked, kind: Any, what: str) -> bool:
+    row = asked.evaluator.table.function(kind) if isinstance(kind, str) else None
+    return row is not None and row.gives == what
+
+
+def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> Iterator[Answer]:
+    metrics, trainer = keyword(call, "compute_metrics"), [(call, frame)]
+    if not _given(asked, trainer, "compute_metrics"):
+        yield refuted(Question.READS, "no metrics are computed: no outputs are kept")
+    elif isinstance(metrics, (ast.IfExp, ast.BoolOp)) or any(one.arg is None for one in call.keywords):
+        yield left_open(Question.READS, "whether metrics are computed is decided elsewhere")
+    else:
+        yield proven(Question.READS, "metrics are computed of all outputs at once")
+    if _given(asked, trainer, "preprocess_logits_for_metrics"):
+        yield refuted(Question.OUTLIVES, "`preprocess_logits_for_metrics` reduces the outputs batch by batch")
+    own = [one for one in kinds if isinstance(one, Class)]
+    for name in [f"{one.name}.{name}" for one in own for name in _EVALUATES_ITSELF if name in one.methods][
+        :1
+    ]:
+        yield left_open(Question.OUTLIVES, f"`{name}` may do it otherwise")
+    arguments = _arguments(asked, call, frame)
+    yield _kept(asked, arguments)
+    yield _size(asked, call, frame, kinds, arguments)
+    if any(True for name in ("evaluate", "predict") for _ in asked.file.calls_named(name)):
+        yield proven(Question.REACHED, "the program evaluates")
+    elif given := _given(asked, arguments, *_SCHEDULES):
+        yield proven(Question.REACHED, "it evaluates while it trains", given[0])
+    elif not _given(asked, trainer, "eval_dataset"):
+        yield refuted(Question.REACHED, "nothing is given to evaluate, and nothing evaluates")
+    else:
+        yield left_open(Question.REACHED, "when it evaluates is not in sight")
+    yield from reached(asked.evaluator, frame.function, call)
+
+
+def _given(asked: Asked, calls: list[Made], *names: str) -> list[ast.expr]:
+    """What calls give by these names, other than what says no."""
+    found = [(keyword(call, name), frame) for call, frame in calls for name in names]
+    value_of = asked.evaluator.value_of
+    return [
+        one for one, at in found if one is not None and value_of(one, at).const not in (None, False, "no")
+    ]
+
+
+def _made_by(asked: Asked, node: Any, frame: Frame) -> list[Made]:
+    """The calls that make what an expression stands for, in order."""
+    origins = asked.evaluator.value_of(node, frame).origins if node is not None else ()
+    found = [(one, where) for one, where in origins if isinstance(one, ast.Call) and where is not None]
+    return sorted(found, key=lambda one: (one[1].function.file.path, one[0].lineno, one[0].col_offset))
+
+
+def _arguments(asked: Asked, call: ast.Call, frame: Frame) -> list[Made]:
+    """The calls that make the settings of a trainer."""
+    made = _made_by(asked, argument(call, 1, "args"), frame)
+    return [one for one in made if any(_gives(asked, kind, "settings") for kind in _kinds(asked, *one))]
+
+
+def _kept(asked: Asked, arguments: list[Made]) -> Answer:
+    changed = {
+        key.rpartition(".")[2] for one in asked.file.parts for key in one.flow.definitions if "." in key
+    }
+    for name in _MOVES_ON:
+        given = _given(asked, arguments, name)
+        if given or name in changed:
+            return refuted(Question.OUTLIVES, f"`{name}` is given", given[0] if given else None)
+    if not arguments or any(one.arg is None for call, _ in arguments for one in call.keywords):
+        return left_open(
+            Question.OUTLIVES, "`eval_accumulation_steps` may be given where the arguments come from"
+        )
+    return proven(
+        Question.OUTLIVES, "without `eval_accumulation_steps` all outputs stay on the GPU to the end"
+    )
+
+
+def _size(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any], arguments: list[Made]) -> Answer:
+    if generates := _given(asked, arguments, "predict_with_generate"):
+        return refuted(Question.SIZE, "it gathers the numbers of generated tokens", generates[0])
+    more = [(one, asked.root(part)) for part in asked.file.parts for one in _more(part)]
+    if any(asked.evaluator.value_of(one, at).const is True for one, at in more):
+        return proven(Question.SIZE, _WITH_MORE)
+    if any(str(one).startswith("trl.") for one in kinds):
+        return proven(Question.SIZE, "a score for each word of the vocabulary at each place")
+    made = list(_makers(asked, argument(call, 0, "model"), frame))
+    named = [(one, f"{last_name(one.func)} {_kinds(asked, one, at)}") for one, at in made]
+    dense, narrow = ([one for one, names in named if heads.search(names)] for heads in (_DENSE, _NARROW))
+    if dense and narrow:
+        return left_open(Question.SIZE, "some of the networks that it may be give little", narrow[0])
+    if dense:
+        return proven(Question.SIZE, "a score for each class at each place", dense[0])
+    if narrow:
+        return refuted(Question.SIZE, "a few numbers for each sample or token", narrow[0])
+    return left_open(Question.SIZE, "how much the network gives for each sample is not in sight")
+
+
+def _makers(asked: Asked, network: Any, frame: Frame, depth: int = 3) -> Iterator[Made]:
+    """The calls that make a network, and what those are given that wrap one: `get_peft_model(model, config)`."""
+    for call, where in _made_by(asked, network, frame):
+        yield call, where
+        for one in call.args if depth else ():
+            yield from _makers(asked, one, where, depth - 1)
+
+
+def _more(function: Function) -> Iterator[Any]:
+    """What a function gives for more outputs: `from_pretrained(name, output_hidden_states=True)`, `config.output_attentions = True`."""
+    for call in function.flow.every_call:
+        yield from (one.value for one in call.keywords if one.arg in _MORE_OUTPUTS)
+    for key, definitions in function.flow.definitions.items():
+        if key.rpartition(".")[2] in _MORE_OUTPUTS:
+            yield from (one.value for one in definitions if one.kind == "assign")
+
+
+def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, ...]) -> Report:
+    more = any(one.clause == _WITH_MORE for one in answers)
+    what = "the network's outputs" + (", hidden states and attentions among them," if more else "")
+    return Report(
+        call,
+        f"evaluating gathers {what} of all batches on the GPU, and joins them anew with each",
+        "`compute_metrics` is given everything at the end; `preprocess_logits_for_metrics` makes it small batch by batch, "
+        "`eval_accumulation_steps` moves it to the host",
+        Cost(
+            "every output of the evaluation, twice while a batch is joined to them",
+            "15.8 GiB at the peak after 16 batches of 500 MiB, 681 MiB with `preprocess_logits_for_metrics`, for a 4-layer language model; H200, torch 2.11",
+        ),
+        Severity.ERROR if more else Severity.WARNING,
+        repair=lambda: _repair(asked, call, frame),
+        subject=last_name(call.func),
+    )
+
+
+def _repair(asked: Asked, call: ast.Call, frame: Frame) -> Repair | None:
     """`eval_accumulation_steps` for arguments that are made in this file: the metrics are computed of the same arrays."""
-    from gpulint.rules.detect.placing.trainers import arguments_made
-
     from gpulint.fix.nodes import with_argument
 
-    call = arguments_made(facts.analysis, made)
-    if call is None:
-        return None
-    new = with_argument(call.node, "eval_accumulation_steps", "1", position=_NEVER)
-    why = "what the GPU no longer holds the host must, and each batch waits for its copy"
-    return Repair("unsafe", "move each batch's outputs to the host", (Replace(call.node, new),), why)
+    for made, where in _arguments(asked, call, frame):
+        if asked.is_here(where):
+            old = asked.node(made)
+            new = with_argument(old, "eval_accumulation_steps", "1", position=_NEVER)
+            why = "what the GPU no longer holds the host must, and each batch waits for its copy"
+            return Repair("unsafe", "move each batch's outputs to the host", (Replace(old, new),), why)
+    return None

@@ -801,4 +801,6 @@ _GIVES: dict[str, Any] = {
     "mapped": Calling._gives_mapped,
     "part": Calling._gives_part,
     "unknown": Calling._gives_unknown,
+    "trainer": Calling._gives_unknown,
+    "settings": Calling._gives_unknown,
 }

@@ -193,6 +193,18 @@ class Evaluator:
         if not self._resting:
             self._tries.clear()
 
+    def ways(self, node: Any, frame: Frame, depth: int = 3) -> Iterator[Value]:
+        """The values that an expression may have, each by itself: of the arms of a condition, of what a name is bound to."""
+        several: list[Any] = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+        if isinstance(node, ast.Name):
+            reaching = frame.flow.reaching(node)
+            if all(one.kind == "assign" and not one.path for one in reaching):
+                several = [one.value for one in reaching]
+        if not several or not depth:
+            yield self.value_of(node, frame)
+        for one in several if depth else ():
+            yield from self.ways(one, frame, depth - 1)
+
     def row_of(self, call: ast.Call, frame: Frame) -> Row | None:
         """What the table says of the library's function or class that a call names."""
         target = self.value_of(call.func, frame)
@@ -478,10 +490,11 @@ class Evaluator:
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
         found = Value("text", const="")
         for one in node.values:
-            plain = isinstance(one, ast.FormattedValue) and one.conversion < 0 and one.format_spec is None
-            given = self.value_of(one.value if plain else one, frame)  # type: ignore[attr-defined]
-            found = _appended(found, given)
+            found = _appended(found, self.value_of(one, frame))
         return found
+
+    def _formatted(self, node: ast.FormattedValue, frame: Frame) -> Value:
+        return self.value_of(node.value, frame) if node.conversion < 0 and node.format_spec is None else TEXT
 
     def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
         if any(isinstance(one, ast.Starred) for one in node.elts):
@@ -856,6 +869,7 @@ _EXPRESSIONS: dict[type, Any] = {
     ast.Name: Evaluator._name,
     ast.Constant: Evaluator._constant,
     ast.JoinedStr: Evaluator._text,
+    ast.FormattedValue: Evaluator._formatted,
     ast.Tuple: Evaluator._tuple,
     ast.List: Evaluator._list,
     ast.Set: Evaluator._list,

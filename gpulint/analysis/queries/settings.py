@@ -88,18 +88,19 @@ def text_of(evaluator: Evaluator, node: Any, frame: Frame) -> tuple[str, Any]:
     known = evaluator.value_of(node, frame).const
     if isinstance(known, str):
         return known, node if isinstance(node, ast.Constant) else None
-    separator, parts = "", []
+    separator, parts = "", list[Any]()
     if isinstance(node, ast.JoinedStr):
-        parts = [
-            getattr(one, "value", None) if isinstance(one, ast.FormattedValue) else one for one in node.values
-        ]
+        parts = node.values
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         parts = [node.left, node.right]
     elif (
-        isinstance(node, ast.Call) and last_name(node.func) == "join" and isinstance(node.func, ast.Attribute)
+        isinstance(node, ast.Call)
+        and node.args
+        and isinstance(node.func, ast.Attribute)
+        and last_name(node.func) == "join"
     ):
         separator = text_of(evaluator, node.func.value, frame)[0]
-        parts = getattr(node.args[0], "elts", []) if node.args else []
+        parts = getattr(node.args[0], "elts", [])
     return separator.join(text_of(evaluator, one, frame)[0] for one in parts) if parts else "{}", None
 
 
@@ -124,16 +125,12 @@ def started_before(
 
 def _first(evaluator: Evaluator, nodes: Iterator[Any], frame: Frame, what: Started) -> ast.Call | None:
     calls = [one for one in nodes if isinstance(one, ast.Call)]
-    calls.sort(key=lambda one: (one.lineno, one.col_offset))
-    return next((one for one in calls if _starts(evaluator, one, frame, what)), None)
-
-
-def _starts(evaluator: Evaluator, call: ast.Call, frame: Frame, what: Started) -> bool:
-    row = evaluator.row_of(call, frame)
-    if row is not None and row.starts:
-        return row.starts in ("cuda", what)
-    made = evaluator.value_of(call, frame)
-    return made.device == "cuda" and made.kind in _ON_GPU
+    for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
+        row, made = evaluator.row_of(call, frame), evaluator.value_of(call, frame)
+        on_gpu = made.device == "cuda" and made.kind in _ON_GPU
+        if row.starts in ("cuda", what) if row is not None and row.starts else on_gpu:
+            return call
+    return None
 
 
 def _before(frame: Frame, node: Any) -> Iterator[Any]:
