@@ -448,7 +448,7 @@ def _repair(asked: Asked, found: list[Run]) -> Repair | None:
     chosen = cover(evaluator, asked.steps, found)
     if chosen is None:
         return None
-    name, missing = asked.no_grad()
+    name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
     function = found[0].frame.function
     if chosen.whole:

@@ -326,7 +326,7 @@ def _repair(asked: Asked, judged: _Judged) -> Repair | None:
         node: Any = asked.node(judged.given)
         change = Replace(node, call_method(node, "detach"))
         return Repair.unless(doubt, "detach what the discriminator is given", (change,))
-    name, missing = asked.no_grad()
+    name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
     changes = (Wrap((asked.line(statement),), no_grad_with(name)), *imports)
     return Repair.unless(doubt, f"make it under `{name}()`", changes)

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.phases import PhaseEnd
-
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.syntax.nodes import LOOPS
+from gpulint.answers import Question, proven
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Cost, Insert, Repair, Report, Rule
+from gpulint.rule import AddImport, Claimed, Cost, Insert, Repair, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.queries.steps import Event
 
 
 class PhaseCleanup(Rule):
@@ -77,6 +82,7 @@ class PhaseCleanup(Rule):
     severity = Severity.INFO
     runtime_claim = Claim("code")
     default = False
+    asks = True
     triggers = (
         (b"torch",),
         (b"for ",),
@@ -84,35 +90,85 @@ class PhaseCleanup(Rule):
         (b"torch.save", b"eval", b"no_grad", b"inference_mode"),
     )
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.phases import phase_ends
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in (asked.file.body, *asked.file.functions):
+            frame = asked.root(function)
+            events = asked.steps.of(function)
+            for loop in {one: None for event in events for one in event.loops if isinstance(one, LOOPS)}:
+                if asked.multiplicity.of_loop(loop, frame, loop) != "phase" or _cleans(asked, loop, frame):
+                    continue
+                end, what = _last_phase(asked, loop, frame, [one for one in events if loop in one.loops])
+                if end is not None:
+                    why = f"each round trains, and this {what} is the last thing in it that takes memory"
+                    answers = (proven(Question.REPEATS, why, loop),)
+                    yield Claimed(end, "", answers, partial(_report, asked, end, what))
 
-        for end in facts.ask(phase_ends):
-            yield _report(facts, end)
+
+def _last_phase(asked: Asked, loop: Any, frame: Frame, events: list[Event]) -> tuple[ast.stmt | None, str]:
+    """The validation or checkpoint that a round ends with, after a loop that trains; None where the round itself is a step."""
+    phases = {one.node: one.work for one in events if _is_phase(asked, one, loop, frame)}
+    if any(one.work == "train" and one.node not in phases for one in events):
+        return None, ""
+    end: ast.stmt | None = None
+    what, trained = "", False
+    for statement in loop.body:
+        inside = list(ast.walk(statement))
+        works = {phases[one] for one in inside if one in phases}
+        if "train" in works:
+            trained, end = True, None
+        elif trained and works:
+            end, what = statement, "validation"
+        elif trained and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside):
+            end, what = statement, "checkpoint"
+    return end, what
 
 
-def _report(facts: FileFacts, end: PhaseEnd) -> Report:
+def _is_phase(asked: Asked, event: Event, loop: Any, frame: Frame) -> bool:
+    """Whether an event is part of a loop within each round, one through data where it does not train."""
+    inner = event.loops[: event.loops.index(loop)]
+    if event.work == "train":
+        return event.within or bool(inner)
+    return event.over_data or any(not asked.steps.is_over_parts(one, frame) for one in inner)
+
+
+def _saves(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    target: object = asked.evaluator.value_of(call.func, frame).ref
+    return target == "torch.save"
+
+
+def _cleans(asked: Asked, loop: Any, frame: Frame) -> bool:
+    """Whether a round empties the cache already, or calls what does."""
+    for name, calls in frame.flow.calls.items():
+        for call in calls:
+            if loop not in frame.flow.loops(call):
+                continue
+            target = asked.evaluator.value_of(call.func, frame).ref
+            if name == "empty_cache" or (isinstance(target, Function) and "empty_cache" in target.words):
+                return True
+    return False
+
+
+def _report(asked: Asked, end: ast.stmt, what: str) -> Report:
     return Report(
-        end.stmt,
-        f"after this {end.what} training goes on with what the cache has kept of it",
+        end,
+        f"after this {what} training goes on with what the cache has kept of it",
         "between phases the cache can be emptied at no cost to the steps",
         Cost(
             "what this phase needed and the next does not stays reserved",
             "4.22 GiB reserved, 1.12 GiB after emptying the cache, which takes 82.8 ms, for a 4-layer language model; H200, torch 2.11",
         ),
-        repair=lambda: _repair(facts, end),
+        repair=lambda: _repair(asked, end),
     )
 
 
-def _repair(facts: FileFacts, end: PhaseEnd) -> Repair | None:
+def _repair(asked: Asked, end: ast.stmt) -> Repair:
     from gpulint.fix.nodes import statement
 
-    empty = facts.torch_name("cuda.empty_cache")
-    if empty is None:
-        return None
+    empty, module = asked.torch_name("cuda.empty_cache")
     changes = (
-        Insert(end.stmt.line, statement("gc.collect()")),
-        Insert(end.stmt.line, statement(f"{empty}()")),
+        Insert(asked.line(end), statement("gc.collect()")),
+        Insert(asked.line(end), statement(f"{empty}()")),
         AddImport("gc"),
+        *([AddImport(module)] if module else []),
     )
     return Repair("safe", "collect garbage and empty the cache here", changes)

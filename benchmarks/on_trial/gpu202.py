@@ -263,7 +263,7 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     if chosen is None or chosen.whole or len(chosen.statements) != 1:
         return None
     statement = chosen.statements[0]
-    name, missing = asked.no_grad()
+    name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
     change = Wrap((asked.line(statement),), no_grad_with(name))
     why = "an optimizer in another file may train it" if what.wanted else chosen.doubt

@@ -169,17 +169,15 @@ class Asked:
         quote = "'" if self.file.text.count("'") > self.file.text.count('"') else '"'
         return f"{quote}{text}{quote}"
 
-    def torch_name(self, name: str) -> str | None:
-        """How the file can spell `torch.<name>`; None where it cannot."""
+    def torch_name(self, name: str) -> tuple[str, str]:
+        """What the file calls `torch.<name>`, and the module that it has to import for it; empty where it does already."""
         definitions = self.file.body.flow.definitions.items()
         imports = {key: one.value for key, several in definitions for one in several if one.kind == "import"}
-        own = next((key for key, full in imports.items() if full == f"torch.{name}"), None)
-        return own or next((f"{key}.{name}" for key, full in imports.items() if full == "torch"), None)
-
-    def no_grad(self) -> tuple[str, str]:
-        """What the file calls `torch.no_grad`, and the module that it has to import for it; empty where it does already."""
-        name = self.torch_name("no_grad")
-        return (name, "") if name is not None else ("torch.no_grad", "torch")
+        for key, full in imports.items():
+            if full == f"torch.{name}":
+                return key, ""
+        torch = next((key for key, full in imports.items() if full == "torch"), None)
+        return (f"torch.{name}", "torch") if torch is None else (f"{torch}.{name}", "")
 
     def release(self) -> None:
         """Let go of the file. What has been worked out is left to the next one of its project, unless it is of a text that is not the
