@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.analysis.evaluate.consumers import goes_backward_by
+from gpulint.analysis.queries.reached import reached
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
+from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
 
 
 class CollectorOff(Rule):
@@ -73,15 +78,59 @@ class CollectorOff(Rule):
     runtime_claim = Claim("garbage")
     triggers = ((b"gc",), (b"disable",), (b"torch", b"lightning"))
     doubts = True
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.suspicion import considered
-        from gpulint.rules.detect.placing.collector import collectors_off
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for call, frame in _calls(asked, "stops collecting"):
+            answers = until_refuted(_answers(asked, call, frame))
+            yield Claimed(call, "gc.disable", answers, partial(_report, asked, call, frame))
 
-        yield from considered(facts.ask(collectors_off))
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.lifetimes.suspicion import told
-        from gpulint.rules.detect.placing.collector import collectors_off
+def _calls(asked: Asked, does: str) -> Iterator[tuple[ast.Call, Frame]]:
+    """The calls of the file that do something to the collector."""
+    for name, row in asked.evaluator.table.knows("gc").items():
+        for function, call in asked.file.calls_named(name) if row.does == does else ():
+            frame = asked.root(function)
+            named = asked.evaluator.value_of(call.func, frame).ref == f"gc.{name}"
+            if named and not asked.evaluator.is_dead(call, frame):
+                yield call, frame
 
-        yield from told(facts.ask(collectors_off), set())
+
+def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
+    for decides, _ in _calls(asked, "collects"):
+        yield refuted(Question.MEANT, "the program collects when it wants to", decides)
+    if any(one.work == "train" and one.loops and not one.within for one in asked.steps.of(frame.function)):
+        yield proven(Question.REACHED, "the loop beside it trains, and nothing in it collects")
+    elif any(
+        goes_backward_by(asked.evaluator, one) or any(event.work == "train" for event in asked.steps.of(one))
+        for one in (asked.file.body, *asked.file.functions)
+    ):
+        yield left_open(Question.REACHED, "whether the training collects in between is not in sight")
+    else:
+        yield refuted(Question.REPEATS, "nothing trains in this file")
+    yield left_open(
+        Question.OUTLIVES, "whether anything in the steps makes reference cycles, the code does not say"
+    )
+    yield from reached(asked.evaluator, frame.function, call)
+
+
+def _report(asked: Asked, call: ast.Call, frame: Frame) -> Report:
+    return Report(
+        call,
+        "without the collector, tensors in reference cycles stay on the GPU until the program ends",
+        "nothing collects by hand: `gc.collect()` now and then, or `gc.freeze()` after the set-up, is as quick",
+        Cost(
+            "whatever tensors wait in reference cycles, more with every step that makes some",
+            "28 MiB after 16 steps whose outputs end in cycles, none with the collector on; H200, torch 2.11",
+        ),
+        repair=lambda: _repair(asked, call, frame),
+        subject="gc.disable",
+    )
+
+
+def _repair(asked: Asked, call: ast.Call, frame: Frame) -> Repair | None:
+    statement = frame.flow.statement_of(call)
+    if not isinstance(statement, ast.Expr) or statement.value is not call:
+        return None
+    why = "the collector runs in the midst of steps then, as Python sees fit"
+    return Repair("unsafe", "leave the collector on", (Remove(asked.node(statement)),), why)
