@@ -10,7 +10,7 @@ from gpulint.analysis.syntax.nodes import LOOPS
 from gpulint.answers import Question, proven
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Claimed, Cost, Insert, Repair, Report, Rule
+from gpulint.rule import AddImport, Change, Claimed, Cost, Insert, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -138,14 +138,22 @@ def _saves(asked: Asked, call: ast.Call, frame: Frame) -> bool:
 
 def _cleans(asked: Asked, loop: Any, frame: Frame) -> bool:
     """Whether a round empties the cache already, or calls what does."""
-    for name, calls in frame.flow.calls.items():
-        for call in calls:
-            if loop not in frame.flow.loops(call):
-                continue
-            target = asked.evaluator.value_of(call.func, frame).ref
-            if name == "empty_cache" or (isinstance(target, Function) and "empty_cache" in target.words):
-                return True
-    return False
+    flow = frame.flow
+    calls = (call for several in flow.calls.values() for call in several if loop in flow.loops(call))
+    return any(_empties(asked, call, frame) or _runs_what_empties(asked, call, frame) for call in calls)
+
+
+def _empties(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    row = asked.evaluator.row_of(call, frame)
+    return row is not None and row.does == "empties cache"
+
+
+def _runs_what_empties(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    target = asked.evaluator.value_of(call.func, frame).ref
+    if not isinstance(target, Function):
+        return False
+    inner = asked.root(target)
+    return any(_empties(asked, one, inner) for one in inner.flow.calls.get("empty_cache", ()))
 
 
 def _report(asked: Asked, end: ast.stmt, what: str) -> Report:
@@ -165,7 +173,7 @@ def _repair(asked: Asked, end: ast.stmt) -> Repair:
     from gpulint.fix.nodes import statement
 
     empty, module = asked.torch_name("cuda.empty_cache")
-    changes = (
+    changes: tuple[Change, ...] = (
         Insert(asked.line(end), statement("gc.collect()")),
         Insert(asked.line(end), statement(f"{empty}()")),
         AddImport("gc"),

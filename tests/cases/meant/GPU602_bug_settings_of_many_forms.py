@@ -14,9 +14,9 @@ CONF = {"max_split_size_mb": 8, "garbage_collection_threshold": 0.8}
 KEY, VALUE = "PYTORCH_HIP_ALLOC_CONF", "roundup_power2_divisions:3"
 
 model = nn.Linear(10, 10).cuda()
-os.environ[NAME] = "max_split_size_mb:10"  # expect: GPU602
+os.environ[NAME] = "max_split_size_mb:10"  # expect: GPU602  # maybe: GPU601, GPU604
 os.environ.update({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segment:True", "OMP_NUM_THREADS": "1"})  # maybe: GPU602, GPU604
-os.environ |= {"PYTORCH_CUDA_ALLOC_CONF": f"max_split_size_mb:{CONF['max_split_size_mb']}"}  # maybe: GPU602, GPU601
+os.environ |= {"PYTORCH_CUDA_ALLOC_CONF": f"max_split_size_mb:{CONF['max_split_size_mb']}"}  # maybe: GPU602, GPU601, GPU604
 os.putenv(NAME, "backend:cudaMallocAsync,release_lock_on_cudamalloc:True")  # maybe: GPU602, GPU604
 os.environ[KEY] = VALUE  # maybe: GPU602, GPU604, GPU601
 
