@@ -239,7 +239,7 @@ def _thrown_away(asked: Asked, after: list[Update], network: Value, optimizers: 
         if one.kind != "backward" and one.of & concerned:
             return one.kind == "clear"
     several = [
-        [one for one in updates_in(evaluator, function) if one.of & concerned]
+        [one for _, one in updates_in(evaluator, function) if one.of & concerned]
         for function in asked.file.functions
     ]
     kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}

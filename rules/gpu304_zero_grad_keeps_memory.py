@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.detect.misuse import KeptGradients
-
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import argument
+from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Remove, Repair, Report, Rule
+from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+
+_CAPTURING = ("graph", "CUDAGraph", "make_graphed_callables")
 
 
 class ZeroGradKeepsMemory(Rule):
@@ -72,26 +78,60 @@ class ZeroGradKeepsMemory(Rule):
     runtime_claim = Claim("useless")
     triggers = ((b"zero_grad(",), (b"set_to_none", b"zero_grad(False)"), (b"torch",))
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.misuse import kept_gradients
+    asks = True
 
-        for kept in facts.ask(kept_gradients):
-            yield Report(
-                kept.call,
-                f"`{facts.source(kept.call)}` keeps every gradient allocated through the next forward",
-                "the default since torch 2.0 lets them go: the next backward makes new ones",
-                Cost(
-                    "the bytes of all gradients, at the peak of the next forward",
-                    "7 % more at the peak, 2.56 instead of 2.39 GiB for a 4-layer language model with AdamW; H200, torch 2.11",
-                ),
-                subject=facts.called(kept.call),
-                repair=lambda kept=kept: _repair(kept),  # type: ignore[misc]
-            )
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in (asked.file.body, *asked.file.functions):
+            frame = asked.root(function)
+            for call in function.flow.calls.get("zero_grad", ()):
+                given = argument(call, 0, "set_to_none")
+                if given is None or len(call.args) + len(call.keywords) != 1:
+                    continue
+                if asked.evaluator.value_of(given, frame).const is False:
+                    answers = until_refuted(_answers(asked, call, frame))
+                    yield Claimed(call, asked.called(call), answers, partial(_report, asked, call))
 
 
-def _repair(kept: KeptGradients) -> Repair | None:
-    argument = kept.argument
-    if argument is None:
-        return None
+def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
+    evaluator, flow = asked.evaluator, frame.flow
+    base = evaluator.value_of(call.func.value, frame) if isinstance(call.func, ast.Attribute) else None
+    if base is None or base.kind not in ("optimizer", "module", "unknown"):
+        yield refuted(Question.TENSOR, "it is of neither an optimizer nor a network")
+    by_hand = (
+        one
+        for key, several in flow.definitions.items()
+        for one in several
+        if one.kind in ("inplace", "augmented") and key.removesuffix(".data").endswith(".grad")
+    )
+    if (one := next(by_hand, None)) is not None:
+        yield refuted(Question.MEANT, "who writes into gradients wants them to be there", one.statement)
+    for name in _CAPTURING:
+        for other, captured in asked.file.calls_named(name):
+            ref = evaluator.value_of(captured.func, asked.root(other)).ref
+            if isinstance(ref, str) and ref.startswith("torch.cuda."):
+                yield refuted(Question.MEANT, "a captured graph replays into the same gradients", captured)
+    ways = asked.multiplicity.of(call, frame)
+    if ways and all(one.flags or one.rate == "once" for one in ways):
+        yield refuted(Question.REPEATS, "it runs under a condition only, or once")
+    yield proven(Question.OUTLIVES, "the gradients stay allocated through the next forward")
+    yield from reached(evaluator, frame.function, call)
+
+
+def _report(asked: Asked, call: ast.Call) -> Report:
+    return Report(
+        call,
+        f"`{asked.source(call)}` keeps every gradient allocated through the next forward",
+        "the default since torch 2.0 lets them go: the next backward makes new ones",
+        Cost(
+            "the bytes of all gradients, at the peak of the next forward",
+            "7 % more at the peak, 2.56 instead of 2.39 GiB for a 4-layer language model with AdamW; H200, torch 2.11",
+        ),
+        subject=asked.called(call),
+        repair=lambda: _repair(asked, call),
+    )
+
+
+def _repair(asked: Asked, call: ast.Call) -> Repair:
+    node: Any = asked.node(call)
     why = "a parameter without a gradient then has None, which optimizers and readers of `p.grad` treat otherwise"
-    return Repair("unsafe", "let the gradients go", (Remove(argument),), why)
+    return Repair("unsafe", "let the gradients go", (Remove(node.args[0]),), why)

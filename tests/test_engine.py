@@ -93,6 +93,8 @@ NET = "import torch\nfrom torch import nn\nnet = nn.Linear(8, 2)\nx = torch.ones
         ("nn.functional.mse_loss(net(x), x)", "tensor", Graph.LIVE),
         ("(lambda: 0)(net(x))", "unknown", Graph.MAY),
         ("torch.optim.SGD(net.parameters(), 0.1)", "optimizer", Graph.NONE),
+        ("'2' / 2 * net(x)", "tensor", Graph.LIVE),  # an option is a text for all that is known
+        ("'%d' % 2", "text", Graph.NONE),
     ],
 )
 def test_what_an_expression_gives(expression: str, kind: str, graph: Graph) -> None:

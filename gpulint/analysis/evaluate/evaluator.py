@@ -549,7 +549,9 @@ class Evaluator:
         if left.kind == right.kind == "number":
             return NUMBER.but(const=_computed(node.op, left.const, right.const))
         if left.kind == "text" and not isinstance(node.op, ast.Add):
-            return TEXT
+            if isinstance(node.op, ast.Mod):
+                return TEXT
+            left = left.but(const=UNSET)  # an option's number may be taken for a text
         found = self.combined(left, right)
         if found.graph and found.kind == "tensor" and self.grad_is_off(node, frame):
             return found.but(graph=Graph.NONE, origins=frozenset())

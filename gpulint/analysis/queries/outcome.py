@@ -50,11 +50,11 @@ def _is_chosen_there(use: Use) -> bool:
     return isinstance(above, ast.IfExp)
 
 
-def outcome(evaluator: Evaluator, node: Any, frame: Frame) -> Outcome:
-    """What becomes of the graph of what an expression gives."""
-    key = ("outcome", node)
+def outcome(evaluator: Evaluator, node: Any, frame: Frame, path: tuple[Any, ...] = ()) -> Outcome:
+    """What becomes of the graph of what an expression gives, or of what is in it under a path."""
+    key = ("outcome", node, path)
     if key not in frame.memo:
-        frame.memo[key] = _sorted_out(evaluator, consumers(evaluator, node, frame, "graph"))
+        frame.memo[key] = _sorted_out(evaluator, consumers(evaluator, node, frame, "graph", path))
     return frame.memo[key]  # type: ignore[no-any-return]
 
 

@@ -194,9 +194,9 @@ def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]
     return found
 
 
-def updates_in(evaluator: Evaluator, function: Function) -> list[Update]:
-    """What a function does with gradients, in order."""
-    return [one for _, one in _updates(evaluator, evaluator.root(function), _DEEPEST)]
+def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
+    """What a function does with gradients, in order, each with the call in it that does it, itself or below."""
+    return list(_updates(evaluator, evaluator.root(function), _DEEPEST))
 
 
 def _position(flow: Flow, call: Any) -> tuple[int, int, int]:
