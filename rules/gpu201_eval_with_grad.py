@@ -12,12 +12,12 @@ from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batc
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import GradMode, grad_mode
-from gpulint.analysis.queries.module_mode import ModuleMode, module_mode
+from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
+from gpulint.analysis.queries.networks.runs import Run, is_of_module, modes_within, runs, runs_of
+from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached, unseen_base
-from gpulint.analysis.queries.runs import Run, is_of_module, modes_within, runs, runs_of
-from gpulint.analysis.queries.trained import frozen, of_unseen_package
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
 from gpulint.answers import (

@@ -10,11 +10,8 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
-from gpulint.analysis.queries.forwards import Forward, forward_of, forwards
-from gpulint.analysis.queries.outcome import outcome
-from gpulint.analysis.queries.raises import old_torch
-from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.trained import (
+from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
+from gpulint.analysis.queries.networks.trained import (
     Update,
     frozen,
     made_at,
@@ -22,6 +19,9 @@ from gpulint.analysis.queries.trained import (
     updates_after,
     updates_in,
 )
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.raises import old_torch
+from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import dotted
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.effects import uses_since_made
-from gpulint.analysis.queries.forwards import forwards
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
+from gpulint.analysis.queries.networks.forwards import forwards
+from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.trained import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.amounts import amounts
 from gpulint.analysis.queries.backwards import Backward, again, backwards, older_than_round
+from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.runs import runs_of
 from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.claims import Claim

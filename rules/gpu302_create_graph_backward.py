@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.evaluate.consumers import ANY
 from gpulint.analysis.queries.amounts import amounts, runs_once
 from gpulint.analysis.queries.backwards import Backward, backwards
+from gpulint.analysis.queries.networks.runs import runs_of
+from gpulint.analysis.queries.networks.trained import updates_in
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.runs import runs_of
-from gpulint.analysis.queries.trained import updates_in
 from gpulint.analysis.syntax.nodes import keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.claims import Claim

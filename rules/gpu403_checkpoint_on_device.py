@@ -18,7 +18,7 @@ from gpulint.analysis.queries.loads import (
     own_loading,
     saved_states,
 )
-from gpulint.analysis.queries.placed import moved_anywhere, placed
+from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
 from gpulint.analysis.queries.processes import by_every_process
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import (

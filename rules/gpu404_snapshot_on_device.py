@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, copy_matters, fate
-from gpulint.analysis.queries.placed import placed
+from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
 from gpulint.analysis.syntax.nodes import LOOPS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted

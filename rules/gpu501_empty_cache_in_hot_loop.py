@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._hot import Habit, how_often
 
-from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.intended import beside_a_phase, intended, neighbour
-from gpulint.analysis.queries.module_mode import module_mode
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 from gpulint.answers import Answer, Question, left_open, minor, refuted, until_refuted

@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import File
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.grad_mode import grad_at_entry
-from gpulint.analysis.queries.placed import moved_anywhere, placed
+from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
 
 
 def engine(text: str) -> tuple[File, Evaluator]:

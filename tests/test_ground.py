@@ -16,9 +16,9 @@ from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
-from gpulint.analysis.queries.placed import placed
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.trained import frozen
 
 HEAD = "import functools\nimport torch\nfrom contextlib import ExitStack\nfrom torch import nn\n"
 

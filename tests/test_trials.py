@@ -17,10 +17,10 @@ from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.amounts import amounts
 from gpulint.analysis.queries.cover import Cover, cover
-from gpulint.analysis.queries.module_mode import module_mode
+from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import Outcome, outcome, phase_of
 from gpulint.analysis.queries.raises import raises_before
-from gpulint.analysis.queries.runs import Run, runs
 from gpulint.analysis.queries.steps import Steps
 from gpulint.answers import Verdict
 

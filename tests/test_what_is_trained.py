@@ -13,8 +13,8 @@ from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import File
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.effects import origins_of, uses_since_made
-from gpulint.analysis.queries.placed import placed
-from gpulint.analysis.queries.trained import optimizers_of
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.trained import optimizers_of
 
 HEAD = """import copy
 import itertools

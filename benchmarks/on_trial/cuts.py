@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from on_trial.stores import Store, graph_in
 
 from gpulint.analysis.evaluate.consumers import Use, consumers
-from gpulint.analysis.queries.forwards import forward_of
+from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.nodes import key_of, last_name
 
 if TYPE_CHECKING:

@@ -60,12 +60,12 @@ from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.names import goes_backward as flows_backward
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
-from gpulint.analysis.queries.forwards import forward_of
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.placed import placed
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.runs import modes_within, runs_of
+from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.runs import modes_within, runs_of
-from gpulint.analysis.queries.trained import frozen
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.rule import Claimed

@@ -21,11 +21,11 @@ from on_trial.emptied import emptied
 from on_trial.stores import graph_in, owner_of
 
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.queries.forwards import Forward, forward_of
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.placed import placed
+from gpulint.analysis.queries.networks.forwards import Forward, forward_of
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.trained import frozen
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.findings import Severity

@@ -30,13 +30,9 @@ from gpulint.analysis.queries.amounts import NARROW, TOY, _of_device, is_tried_o
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.module_mode import module_mode
-from gpulint.analysis.queries.outcome import outcome
-from gpulint.analysis.queries.raises import old_torch, raises_before
-from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.runs import Run, is_of_module, runs
-from gpulint.analysis.queries.steps import Steps
-from gpulint.analysis.queries.trained import (
+from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs
+from gpulint.analysis.queries.networks.trained import (
     Update,
     frozen,
     made_at,
@@ -44,6 +40,10 @@ from gpulint.analysis.queries.trained import (
     optimizers_of,
     updates_after,
 )
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.raises import old_torch, raises_before
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import argument, dotted
 from gpulint.answers import (
     Answer,

@@ -12,9 +12,9 @@ from on_trial.readers import are_joined, is_on_host, may_wait_on_host, takes_num
 from on_trial.shown import Shown, shown
 from on_trial.stores import Owner, Store, bounded, graph_in, stores
 
-from gpulint.analysis.queries.forwards import forward_of
-from gpulint.analysis.queries.module_mode import module_mode
-from gpulint.analysis.queries.runs import is_of_module
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, doubts_of
 from gpulint.findings import Severity

@@ -25,13 +25,11 @@ from gpulint.analysis.file.test_code import imports_runner, is_test_class
 from gpulint.analysis.flow.peaks import deferred_backwards, late_releases
 from gpulint.analysis.questions.backward.far_backward import freed_far_away
 from gpulint.analysis.questions.backward.perturbing import perturbed
-from gpulint.analysis.questions.backward.shared_graphs import share_unseen
 from gpulint.analysis.questions.backward.toward_backward import feeds_backward, rounds_depend
 from gpulint.analysis.questions.device.on_host import is_on_host
 from gpulint.analysis.questions.grad.foreign import foreign_functions
 from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag
 from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
-from gpulint.analysis.questions.outlives.handed import goes_through_fields
 from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, in_one_round, over_members
 from gpulint.analysis.questions.repeats.hot import settle_call
@@ -42,11 +40,8 @@ from gpulint.analysis.values.values import (
     LARGE,
     UNSURE_GRAD,
     Grad,
-    Holder,
     Kind,
-    ParamToken,
     Site,
-    Tokens,
     with_inner,
 )
 
@@ -57,7 +52,6 @@ if TYPE_CHECKING:
 def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
     """Complete holds, forwards and backwards with what other functions do to their graphs."""
     foreign = foreign_functions(file)
-    feeds_itself = any(_feeds_itself(file, function) for function in facts)
     wanted = differentiated(file)
     for function in facts:
         evidence = file.evidence[function.function]
@@ -88,12 +82,6 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             hold.on_host = hold.value.kind is Kind.GRAPH and is_on_host(file, function, hold)
         for forward in function.forwards:
             _finish_training(function, forward)
-        for backward in function.backwards:
-            backward.again = feeds_itself or _again(file, facts, function, backward)
-            backward.models_known = file.models_known(backward.tokens) and not (
-                _params(backward) and backward.function not in file.callers
-            )
-            backward.may_come_again = "" if backward.again else _may_come_again(file, backward)
         for carried in function.carried:
             _finish_carried(facts, function, carried)
         function.recurrent = [item.loop for item in function.carried if item.loop is not None]
@@ -406,119 +394,6 @@ def _is_overwritten(facts: FunctionFacts, carried: Carried) -> bool:
 
 def _is_shown(site: Site) -> bool:
     return site.shown or (bool(site.inner) and all(_is_shown(inner) for inner in site.inner))
-
-
-def _same_class(site: Site, backward: Backward) -> bool:
-    return (
-        site.function is not None
-        and site.function.cls is not None
-        and site.function.cls is backward.function.cls
-    )
-
-
-def _params(backward: Backward) -> list[ParamToken]:
-    """The parameters whose graphs, if they come with one, the backward goes through."""
-    return [token for token in backward.tokens if isinstance(token, ParamToken)]
-
-
-def _again(
-    file: FileAnalysis, everything: list[FunctionFacts], facts: FunctionFacts, backward: Backward
-) -> bool:
-    """Whether any later backward may go through part of the same graph, so that retaining it has a reason."""
-    sites = frozenset(token for token in backward.tokens if isinstance(token, Site))
-    if not sites or backward.value.kind is not Kind.GRAPH:
-        return True
-    if any((param.function, param.name) in file.graphs_given for param in _params(backward)):
-        return True  # the caller may go through the graph that it has handed over
-    if goes_through_fields(backward.function, backward.loops):
-        return True
-    depth = len(backward.loops)
-    if not depth and sites & file.returned:
-        return True
-    if any(site.depth < depth for site in sites) or _older_than_loop(backward, sites):
-        return True
-    if any(site.function is not backward.function and not _same_class(site, backward) for site in sites):
-        return True
-    if sites & file.stored and any(
-        sites & other.tokens
-        for function in everything
-        if function is not facts
-        for other in function.backwards
-    ):
-        return True
-    held = frozenset(token for token in backward.tokens if isinstance(token, Holder))
-    if held and not _summed_here(facts, backward, held):
-        return True
-    if _other_backward(facts, backward):
-        return True
-    position = facts.backwards.index(backward)
-    for other in facts.backwards[position + 1 :]:
-        theirs = frozenset(token for token in other.tokens if isinstance(token, Site))
-        if theirs & sites or not theirs or other.value.kind is not Kind.GRAPH:
-            return True
-        if any(site.what == "loss" for site in sites | theirs):
-            return True  # made by something unseen: it may share a graph
-        if share_unseen(file, backward, other):
-            return True
-    return False
-
-
-def _older_than_loop(backward: Backward, sites: frozenset[Site]) -> bool:
-    """Whether part of the graph is made in another loop of the function than the one that goes backward, which is before it."""
-    own = [site for site in sites if site.function is backward.function and site.origin is not None]
-    if not own or not backward.loops:
-        return False
-    inside = {id(call.origin) for _, call in ir.calls(backward.loops[-1].stmt.body)}
-    return any(id(site.origin) not in inside for site in own)
-
-
-def _may_come_again(file: FileAnalysis, backward: Backward) -> str:
-    """In a clause, who else may go through the graph of a backward after which none is seen to come."""
-    if not backward.models_known:
-        return "a model that is not seen may keep what the next backward goes through"
-    sites = frozenset(token for token in backward.tokens if isinstance(token, Site))
-    if sites & file.escaped:
-        return "code that is not seen is given a value of the graph, and may go through it again"
-    if sites & file.returned:
-        return "a value of the graph is returned, and the caller may go through it again"
-    if sites & file.stored:
-        return "an attribute keeps a value of the graph, and another method may go through it again"
-    return ""
-
-
-def _feeds_itself(file: FileAnalysis, facts: FunctionFacts) -> bool:
-    """Whether a module keeps its state from one call to the next with the graph: the next backward goes through it."""
-    return any(
-        item.loop is None and item.path not in cuts(facts.function.body, file.detachers)
-        for item in facts.carried
-    )
-
-
-def _summed_here(facts: FunctionFacts, backward: Backward, held: Tokens) -> bool:
-    """Whether all that goes backward was added up afresh since the last backward: `loss = 0`, and a loop that adds to it."""
-    if facts.carried or not backward.loops:
-        return False
-    holds = [hold for hold in facts.holds if hold.place.holder_tokens & held]
-    known = frozenset(token for hold in holds for token in hold.place.holder_tokens)
-    return held <= known and all(
-        hold.place.how == "add"
-        and hold.place.holder_kind == "variable"
-        and hold.rounds.birth_loop is backward.loops[-1]
-        for hold in holds
-    )
-
-
-def _other_backward(facts: FunctionFacts, backward: Backward) -> bool:
-    """Whether a method `backward` of another object is given something afterwards: a balancer of losses goes through the
-    same graph by its own means."""
-    known = {id(other.call) for other in facts.backwards}
-    statements = list(ir.statements(facts.function.body))
-    after = statements[statements.index(backward.stmt) + 1 :] if backward.stmt in statements else statements
-    return any(
-        call.method == "backward" and call.args and isinstance(call.func, ir.Attr) and id(call) not in known
-        for statement in after
-        for call in ir.own_calls(statement)
-    )
 
 
 def _evaluates_alone(facts: FunctionFacts, forward: Forward) -> bool:

@@ -287,14 +287,6 @@ class Backward:
     autograd_grad: bool = False
     guarded: bool = False  # under a condition
     every_k: bool = False  # under an `if` that lets it run every k iterations
-    again: bool = False  # a later backward goes through part of the same graph
-    models_known: bool = False  # every module in its graph is torch's own or a class of this file
-    may_come_again: str = ""  # in a clause, what else may go through the graph, where `again` is not shown
-
-    @property
-    def retain_is_constant(self) -> bool:
-        value = self.call.keyword("retain_graph")
-        return getattr(value, "value", None) is True
 
     @property
     def retain_node(self) -> cst.CSTNode | None:

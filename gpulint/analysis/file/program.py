@@ -107,7 +107,6 @@ class FileAnalysis(EntryModes):
         self.facts: dict[ir.Function, FunctionFacts] = {}
         self.roles: dict[ir.Function, dict[str, Val]] = {}
         self.callers: dict[ir.Function, set[Grad]] = {}
-        self.graphs_given: set[tuple[ir.Function, str]] = set()
         self.globals: dict[str, Val] = {}
         self.called_from: dict[ir.Function, set[ir.Function]] = {}
         self.called_in_data_loop: set[ir.Function] = set()
@@ -389,9 +388,6 @@ class FileAnalysis(EntryModes):
     def note_call(self, function: ir.Function, given: dict[str, Val], grad: Grad) -> None:
         """Remember how the file itself calls a function: which roles it hands over, under which grad mode."""
         self.callers.setdefault(function, set()).add(grad)
-        for name, value in given.items():
-            if value.kind is Kind.GRAPH and any(site.what == "forward" for site in value.sites):
-                self.graphs_given.add((function, name))
         roles = self.roles.setdefault(function, {})
         for name, value in given.items():
             kept = value if value.kind in _ROLES else UNKNOWN
@@ -485,10 +481,6 @@ class FileAnalysis(EntryModes):
         if last == "DataLoader":
             return LOADER
         return None
-
-    def models_known(self, tokens: Tokens) -> bool:
-        """Whether every forward among the tokens is of a module whose class is torch's own or stands in this file."""
-        return all(token.known for token in tokens if isinstance(token, Site) and token.what == "forward")
 
     def assigned_elsewhere(self, function: ir.Function, path: str) -> bool:
         """Whether an attribute is set by code other than this function and the class's constructor."""

@@ -206,7 +206,6 @@ class Calling(Keeping):
         if self.record:
             for site in made:
                 self.file.results_of_calls.setdefault(site, set()).add(here)
-        here.known = all(site.known for site in made)
         self.state.fresh(here)
         if made <= self.state.freed:
             self.state.freed |= {here}

@@ -301,7 +301,6 @@ class TorchCalls(Evaluator):
         site = self.site(expr, "forward", expr.func.path)
         self.carried(expr, args, frozenset({site}))
         self.make_fresh(site)
-        site.known = module.ref is not None
         site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         event = self.forward_event(expr, module, site)
         if event is not None:

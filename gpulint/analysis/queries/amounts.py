@@ -12,8 +12,8 @@ from gpulint.analysis.evaluate.frames import CallSite, Frame
 from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
-from gpulint.analysis.queries.placed import moved_anywhere
-from gpulint.analysis.queries.runs import Run
+from gpulint.analysis.queries.networks.placed import moved_anywhere
+from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, unweighed
 

@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.forwards import forward_of, forwards
+from gpulint.analysis.queries.networks.forwards import forward_of, forwards
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import key_of, keyword

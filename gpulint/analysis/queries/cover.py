@@ -15,9 +15,9 @@ from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import handed_on, named_otherwise
-from gpulint.analysis.queries.runs import Run, runs
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.queries.runs import Run
+from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
 
 _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})

@@ -10,7 +10,7 @@ from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.forwards import forward_of
+from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 
 Work = Literal["train", "forward"]

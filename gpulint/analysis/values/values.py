@@ -134,7 +134,6 @@ class Site(Token):
         self.path = path
         self.depth = 0
         self.inner: frozenset[Site] = frozenset()  # for a call of the project's: the graphs made inside it
-        self.known = False  # the module's class is torch's own or stands in the file
         self.shown = False  # what its forward does to the state it is given can be seen
 
 

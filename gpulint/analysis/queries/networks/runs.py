@@ -11,7 +11,7 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
-from gpulint.analysis.queries.forwards import forward_of
+from gpulint.analysis.queries.networks.forwards import forward_of
 
 _DEEPEST: Final = 3
 
