@@ -92,7 +92,7 @@ class NeedlessRetainGraph(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             for one in backwards(asked.evaluator, function):
-                if one.says(asked.evaluator, "retain_graph") and keyword(one.call, "create_graph") is None:
+                if one.says("retain_graph") and keyword(one.call, "create_graph") is None:
                     answers = until_refuted(_answers(asked, one))
                     yield Claimed(one.call, asked.called(one.call), answers, partial(_report, asked, one))
 

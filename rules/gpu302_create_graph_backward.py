@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import ANY
 from gpulint.analysis.queries.amounts import amounts, runs_once
-from gpulint.analysis.queries.backwards import Backward, backwards
+from gpulint.analysis.queries.backwards import Backward, backwards, is_true
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.networks.trained import updates_in
 from gpulint.analysis.queries.outcome import outcome
@@ -99,7 +99,7 @@ class CreateGraphBackward(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             for one in backwards(asked.evaluator, function):
-                if one.says(asked.evaluator, "create_graph"):
+                if one.says("create_graph"):
                     until = _until_let_go(asked, one)
                     answers = until_refuted(_of_cycle(asked, one, until))
                     report = partial(_report_of_cycle, asked, one, "backward" in until)
@@ -171,10 +171,8 @@ def _read_only(asked: Asked, function: Function) -> Iterator[Claimed]:
     """`torch.autograd.grad(…, create_graph=True)` of which only numbers and pictures are made."""
     evaluator, frame = asked.evaluator, asked.root(function)
     for call in function.flow.calls.get("grad", ()):
-        row, creates = evaluator.row_of(call, frame), keyword(call, "create_graph")
-        if row is None or row.does != "differentiates" or creates is None:
-            continue
-        if evaluator.value_of(creates, frame).const is True:
+        row = evaluator.row_of(call, frame)
+        if row is not None and row.does == "differentiates" and is_true(keyword(call, "create_graph")):
             answers = until_refuted(_of_numbers(asked, call, frame))
             yield Claimed(call, asked.called(call), answers, partial(_report_of_numbers, asked, call))
 

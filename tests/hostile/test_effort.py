@@ -124,12 +124,7 @@ def test_where_a_question_ends_for_its_length_is_a_doubt(monkeypatch: pytest.Mon
     )
 
 
-def test_what_a_rule_looks_for_without_questions_ends_with_a_doubt_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(effort, "FOR_A_FUNCTION", 100)
-    found = check_source(backwards(30), "/clone/program.py", config=EVERYTHING)
-    assert "needless-retain-graph was not looked for to the end" in {finding.message for finding in found}
+def test_what_a_rule_that_asks_looks_for_ends_with_a_doubt_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluator, "MOST_EVALUATED", 100)
     found = check_source(fan(20, 8), "/clone/program.py", config=EVERYTHING)
     assert "eval-with-grad was not looked for to the end" in {finding.message for finding in found}

@@ -31,10 +31,14 @@ class Backward:
     through: ast.expr
     origins: frozenset[tuple[Any, Frame]]
 
-    def says(self, evaluator: Evaluator, name: str) -> bool:
-        """Whether an argument is given, and true, whatever is chosen elsewhere."""
-        given = keyword(self.call, name)
-        return given is not None and evaluator.value_of(given, self.frame).const is True
+    def says(self, name: str) -> bool:
+        """Whether an argument is given as `True`; what is chosen elsewhere somebody has chosen."""
+        return is_true(keyword(self.call, name))
+
+
+def is_true(node: Any) -> bool:
+    """Whether an expression is the constant `True`."""
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def backwards(evaluator: Evaluator, function: Function) -> Iterator[Backward]:
@@ -99,6 +103,11 @@ def _places_in(evaluator: Evaluator, backward: Backward, function: Function) -> 
     return [one.call for one in sites if one.frame.function is function]
 
 
+def _place_in(function: Function, node: Any, frame: Frame) -> Any:
+    """Where a function gets to a node: the node itself, or the call that leads to it; None where it does not."""
+    return next((one for one, outer in _outwards(node, frame) if outer.function is function), None)
+
+
 def _outwards(node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
     yield node, frame
     yield from frame.chain()
@@ -124,7 +133,7 @@ def older_than_round(evaluator: Evaluator, backward: Backward) -> Any:
         if handed:
             return loop
         for node, where in backward.origins:
-            at = next((one for one, frame in _outwards(node, where) if frame.function is function), None)
+            at = _place_in(function, node, where)
             inside = at is not None and loop in flow.loops(at)
             if not inside and (at is not None or where.function in callers):
                 return loop
@@ -144,9 +153,10 @@ def carries(evaluator: Evaluator, call: Any, frame: Frame, loop: Any) -> bool:
             continue
         if _keeps_state(evaluator, node, where):
             return True
-        origins = [origin for one in _given(node) for origin in graph_of(evaluator.value_of(one, where))]
-        behind[node] = {one for one, _ in origins}
-        queue += [(one, outer) for one, outer in origins if outer is not None]
+        found = {origin for one in _given(node) for origin in graph_of(evaluator.value_of(one, where))}
+        own_calls = {_place_in(frame.function, *one) for one in found if one[1] is not None}
+        behind[node] = own_calls
+        queue += [(one, frame) for one in own_calls]
     return any(_leads_to(node, node, behind, set()) for node in behind)
 
 
