@@ -440,3 +440,19 @@ def test_what_is_asked_for_its_name_is_a_class() -> None:
     """`model.__name__` is asked of a class, whatever else is called a model."""
     body = "for model in flag:\n    print(model.__name__)\n    see(model(8))"
     assert seen(within(body)).graph is Graph.NONE
+
+
+@pytest.mark.parametrize(
+    ("library", "annotation", "kind"),
+    [
+        ("jaxtyping", "Float[torch.Tensor, 'batch dim']", "tensor"),
+        ("jaxtyping", "Shaped[nn.Module, '']", "module"),
+        ("jaxtyping", "Float[np.ndarray, 'batch dim']", "unknown"),
+        ("torchtyping", "TensorType['batch', 'dim']", "tensor"),
+        ("elsewhere", "Float[torch.Tensor, 'batch dim']", "unknown"),
+    ],
+)
+def test_annotations_with_shapes_say_what_they_are_of(library: str, annotation: str, kind: str) -> None:
+    name = annotation.partition("[")[0]
+    text = f"import numpy as np\nfrom {library} import {name}\ndef f(x: {annotation}):\n    see(x)\n"
+    assert seen(text).kind == kind

@@ -129,3 +129,20 @@ def test_what_is_checked_together_does_not_bound_a_project_that_is_marked(
         paths = [str(tmp_path / "examples/train.py"), str(tmp_path / "examples/eval.py")]
         assert top_of(paths) == top_of(paths[:1]) == top_at(str(tmp_path / "examples")) == UNKNOWN_TOP
         assert finds(paths[0], "lib.model.Network", top_of(paths))
+
+
+def test_files_with_a_word_are_the_same_however_many_words_were_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    texts = {"a.py": "def one(): other_one\n", "b.py": "one = 'größe'\n", "c.py": "größe = two\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project, origin = Project(), str(tmp_path / "a.py")
+
+    def found(word: str) -> list[str]:
+        return [Path(path).name for path, _ in project.files_with(origin, word)]
+
+    for number in range(200):
+        assert found(f"word{number}") == []
+    assert found("one") == ["a.py", "b.py"]
+    assert found("two") == ["c.py"]
+    assert found("größe") == ["b.py", "c.py"]

@@ -312,9 +312,14 @@ class Names:
         found = self._evaluator.program.resolve(frame.function.file, spelled, frame.function.parent)
         if isinstance(found, Class):
             return self.instance(found).but(origins=origin)
-        if isinstance(found, str):
-            return self._of_library_type(found).but(origins=origin)
-        return UNKNOWN
+        if not isinstance(found, str):
+            return UNKNOWN
+        row = self._evaluator.table.function(found)
+        if row is not None and row.gives == "argument" and isinstance(annotation, ast.Subscript):
+            inside = annotation.slice
+            inner = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
+            return self.annotated(inner, definition, frame)
+        return self._of_library_type(found).but(origins=origin)
 
     def _of_library_type(self, full: str) -> Value:
         if full in ("torch.Tensor", "torch.FloatTensor"):
@@ -328,6 +333,8 @@ class Names:
         row = self._evaluator.table.function(full)
         if row is not None and row.gives in ("module", "optimizer", "loader", "scaler", "scheduler"):
             return Value(row.gives)  # type: ignore[arg-type]
+        if row is not None and row.does == "annotates":
+            return Value("tensor", graph=Graph.MAY)
         return UNKNOWN
 
     # -- roles

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 MAX_MODULES = 40  # looked into for one file
 MAX_KEPT = 300
 MAX_CALLERS = 8  # files asked what becomes of what a function returns
+_SCANNED = 100  # words that are looked for one by one: an index of all of them takes about as long
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 class Project:
@@ -72,6 +74,7 @@ class Project:
         self._tree_hashes: dict[str, str] = {}
         self._trees: dict[str, list[tuple[str, bytes]]] = {}
         self._with_word: dict[str, list[tuple[str, bytes]]] = {}
+        self._positions: dict[bytes, list[int]] = {}
         self._calls: dict[str, tuple[bytes, FileCalls]] = {}
         self._read: dict[str, tuple[bytes, Mentions]] = {}
         self._command_lines: dict[str, Mapping[str, object]] = {}
@@ -481,7 +484,7 @@ class Project:
         """The Python files of the project below a folder, as far as the limits allow."""
         if root not in self._trees:
             self._tree_hashes = {}
-            self._with_word = {}
+            self._with_word, self._positions = {}, {}
             self._trees = {root: list(python_files(root))}
             self._calls = {}
             self._read = {}
@@ -535,8 +538,21 @@ class Project:
         if self._buffers:  # what is typed changes without a word
             return [(path, raw) for path, raw in files if wanted in raw]
         if word not in self._with_word:
-            self._with_word[word] = [(path, raw) for path, raw in files if wanted in raw]
+            one_by_one = len(self._with_word) < _SCANNED or _WORD.fullmatch(wanted) is None
+            self._with_word[word] = (
+                [(path, raw) for path, raw in files if wanted in raw]
+                if one_by_one
+                else [files[position] for position in self._index(files).get(wanted, ())]
+            )
         return self._with_word[word]
+
+    def _index(self, files: list[tuple[str, bytes]]) -> dict[bytes, list[int]]:
+        """The positions of the files that have a word, by word."""
+        if not self._positions:
+            for position, (_, raw) in enumerate(files):
+                for word in set(_WORD.findall(raw)):
+                    self._positions.setdefault(word, []).append(position)
+        return self._positions
 
     def is_test_file(self, origin: str, path: str, raw: bytes) -> bool:
         """Whether a file of the project is one of its tests."""
