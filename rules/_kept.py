@@ -1,4 +1,4 @@
-"""What GPU101, GPU106 and GPU107 tell of values that are kept where the flow of values loses sight of them."""
+"""What GPU101 and GPU107 tell of values that are kept where the flow of values loses sight of them."""
 
 from __future__ import annotations
 
@@ -40,19 +40,14 @@ _CHAIN = Cost(
     "host memory that grows with every update, and every activation where no backward frees them",
     "23.3 KiB a step of host memory for an 8-layer MLP; H200, torch 2.11",
 )
-_BYTES = Cost(
-    "its own bytes on the device, for each new key", "2 MiB for 512 × 1,024 floats; H200, torch 2.11"
-)
 
 
 def told_here(facts: FileFacts, holds: list[Hold]) -> frozenset[int]:
     """The rows where the flow of values has already led to a claim: what it tells there wins."""
     from gpulint.rules.detect.averages.gathering import averages
-    from gpulint.rules.detect.caches import caches
 
     rows = {hold.at.row for hold in holds}
-    rows |= {average.stmt.row for average in facts.ask(averages)}
-    return frozenset(rows | {cache.node.row for cache in facts.ask(caches)})
+    return frozenset(rows | {average.stmt.row for average in facts.ask(averages)})
 
 
 def kept_for(facts: FileFacts, code: str) -> Iterator[Kept]:
@@ -67,8 +62,6 @@ def kept_for(facts: FileFacts, code: str) -> Iterator[Kept]:
 def _code_of(kept: Kept) -> str:
     if kept.how is How.AVERAGED:
         return "GPU107"
-    if kept.how is How.CACHED and isinstance(kept.at, ir.Assign) and isinstance(kept.at.targets[0], ir.Sub):
-        return "GPU106"
     return "GPU101"
 
 
@@ -89,9 +82,8 @@ def report_kept(facts: FileFacts, code: str) -> Iterator[Report]:
     grown = {(hold.function, hold.place.holder) for hold in holds}
     for kept in standing:
         by_caller = kept.how in (How.RETURNED, How.ENTRY) and kept.function in sources
-        is_slot = isinstance(kept.at, ir.Assign) and isinstance(kept.at.targets[0], ir.Sub)
         is_first_value = (
-            kept.how is How.CACHED and not is_slot and (kept.function, kept.holder) in grown
+            kept.how is How.CACHED and (kept.function, kept.holder) in grown
         )  # `if self.mean is None: self.mean = loss`, and an average from then on
         if kept.at.row not in told and not by_caller and not is_first_value:
             yield _report(facts, kept)
@@ -158,12 +150,6 @@ def _texts(kept: Kept) -> tuple[str, str, Cost]:
         )
     if kept.how is How.STORED:
         return f"{holder} keeps `{what}` with its autograd graph until the next call", live, _ONE
-    if kept.how is How.CACHED and kept.device:
-        return (
-            f"{holder} keeps `{what}` on the device for each new key",
-            "no graph, but nothing moves it to the host",
-            _BYTES,
-        )
     if kept.how is How.CACHED:
         return f"{holder} keeps `{what}` together with its autograd graph for later calls", live, _LIVE
     return (
@@ -189,7 +175,7 @@ def _repair(kept: Kept) -> Repair | None:
     """`.detach()` on what is kept, and on what is kept beside it; a doubt makes it unsafe."""
     from gpulint.fix.nodes import method_chain
 
-    if kept.device or not isinstance(kept.value, (ir.Name, ir.Attr, ir.Call)):
+    if not isinstance(kept.value, (ir.Name, ir.Attr, ir.Call)):
         return None
     if not kept.scalar or not _is_tensor(kept):
         return None  # it may be a tuple or a dict of tensors, or a number

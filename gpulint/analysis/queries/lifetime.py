@@ -9,8 +9,10 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import argument
 
 
 def step_while_bound(steps: Steps, definition: Definition, frame: Frame) -> Event | None:
@@ -76,4 +78,26 @@ def lets_go(evaluator: Evaluator, cls: Class, name: str, definition: Definition)
                 later = own and flow.order[other.statement] > flow.order[definition.statement]
                 if later or (not own and method.name != "__init__"):
                     return other.node
+    return None
+
+
+def emptied(evaluator: Evaluator, container: Any, frame: Frame) -> Any:
+    """The node that empties what an expression stands for, bounds it, or makes it anew; None where nothing is seen to."""
+    made = evaluator.value_of(container, frame).origins
+    for node, where in made:
+        if where is None or not isinstance(node, ast.AST):
+            continue
+        begins = isinstance(where.function.node, (ast.Module, ast.ClassDef))
+        begins = begins or where.function.name == "__init__"
+        anew = len(made) > 1 or where.function is frame.function
+        if where.flow.loops(node) or (anew and not begins):
+            return node
+        most = argument(node, 1, "maxlen") if isinstance(node, ast.Call) else None
+        if most is not None and not (isinstance(most, ast.Constant) and most.value is None):
+            return node
+        for use in uses_since_made(evaluator, (node, where)):
+            counts = use.name == "len" and isinstance(use.frame.flow.parents.get(use.node), ast.Compare)
+            row = use.row or evaluator.table.own("dict", use.name)
+            if counts or use.role == "deleted" or (row is not None and row.does in ("clears", "takes out")):
+                return use.node
     return None

@@ -33,7 +33,7 @@ class How(str, Enum):
 @dataclass(frozen=True, slots=True)
 class Kept:
     """`value` stays in `holder`, or is given to the callers of `holder`. `freed`: a backward goes through its graph where it is
-    made, so that its buffers are free. `device`: there is no graph, and the tensor stays on the device."""
+    made, so that its buffers are free."""
 
     function: ir.Function
     at: ir.Expr | ir.Stmt
@@ -42,7 +42,6 @@ class Kept:
     how: How
     answers: tuple[Answer, ...]
     freed: bool = False
-    device: bool = False
     scalar: bool = False
     others: tuple[ir.Expr, ...] = ()  # more of the same cause, in the same display
 

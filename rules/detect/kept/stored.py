@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpulint.rules.detect.kept.by_key import by_key
 from gpulint.rules.detect.kept.graphs import Graphs, Tracing
 from gpulint.rules.detect.kept.record import How, Kept, about, called_with_grad
 from gpulint.rules.detect.kept.statistics import is_cut
@@ -45,21 +44,11 @@ def stored(file: FileAnalysis) -> list[Kept]:
         for method in info.cls.methods.values():
             if method.name in ("__init__", "__setstate__", "reset") or not method.params:
                 continue
-            if file.evidence[method].stored or _sets_items(method):
+            if file.evidence[method].stored:
                 graphs = tracing.of(method)
                 found += _memos(graphs, info)
-                found += by_key(graphs, info)
                 found += _recorded(graphs, info)
     return found
-
-
-def _sets_items(method: ir.Function) -> bool:
-    own = method.params[0].name
-    return any(
-        isinstance(target, ir.Sub) and (target.base.path or "").startswith(f"{own}.")
-        for statement in ir.statements(method.body)
-        for target in targets(statement)
-    )
 
 
 def _own_assignments(graphs: Graphs) -> Iterator[tuple[ir.Assign, ir.Attr, ir.Expr]]:

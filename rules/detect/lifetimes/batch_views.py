@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpulint.rules.detect.lifetimes.network_copies import with_guards
-from gpulint.rules.detect.lifetimes.reaching_back import own_name, owner_of
 from gpulint.rules.detect.lifetimes.suspicion import Suspicion
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import resets, targets
+from gpulint.analysis.code.assignments import targets
 from gpulint.analysis.file.lookup import with_words
 from gpulint.analysis.flow.peaks import loop_names
-from gpulint.analysis.questions.device.placement import uses_cuda
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 from gpulint.findings import Severity
 
@@ -116,92 +114,4 @@ def _batch_has_tensors(loop: ir.For) -> bool:
     return any(
         call.method in ("cuda", "to") and isinstance(call.func, ir.Attr) and call.func.base.path in names
         for _, call in ir.calls(loop.body)
-    )
-
-
-# --- one entry of a network's output for each key ---------------------------------------------------------------------
-
-
-def kept_slices(file: FileAnalysis) -> list[Suspicion]:
-    """`self.cache[key] = features[i]`: a part of what a network gave, kept under its own key."""
-    found: list[Suspicion] = []
-    for function in file.module.functions:
-        if function.cls is None or function.name == "forward" or not file.evidence[function].accumulates:
-            continue
-        for statement, guards in with_guards(function.body, ()):
-            loop = next((g for g in reversed(guards) if isinstance(g, ir.For)), None)
-            if loop is None or not isinstance(statement, ir.Assign) or len(statement.targets) != 1:
-                continue
-            holder = _holder(function, statement.targets[0])
-            value = statement.value
-            if holder is None or not isinstance(value, ir.Sub) or not isinstance(value.index, ir.Name):
-                continue
-            made = _made_by_network(file, function, value.base) if _indexes(loop, value.index) else None
-            if made is not None:
-                found.append(_sliced(file, function, holder, value, made))
-    return found
-
-
-def _holder(function: ir.Function, target: ir.Expr) -> str | None:
-    """`self.cache` of `self.cache[key]`, where no method empties it."""
-    own, owner = own_name(function), owner_of(function)
-    if not isinstance(target, ir.Sub) or isinstance(target.index, ir.Const) or owner is None:
-        return None
-    path = target.base.path or ""
-    if not path.startswith(f"{own}.") or path.count(".") != 1:
-        return None
-    methods = [method for method in owner.methods.values() if method.name != "__init__"]
-    return None if any(path in resets(method.body) for method in methods) else path
-
-
-def _indexes(loop: ir.For, index: ir.Name) -> bool:
-    """Whether the index counts the rounds of the loop."""
-    return any(isinstance(part, ir.Name) and part.id == index.id for part in ir.walk(loop.target))
-
-
-def _made_by_network(
-    file: FileAnalysis, function: ir.Function, expr: ir.Expr, depth: int = 3
-) -> ir.Call | None:
-    """The call of the object's own network that a value comes from, as it was given: not copied, not moved."""
-    while isinstance(expr, (ir.Sub, ir.Attr)):
-        expr = expr.base
-    if isinstance(expr, ir.Call):
-        if expr.method in _COPIES or not isinstance(expr.func, ir.Attr):
-            return None
-        if expr.method in ("detach", "squeeze", "view", "reshape", "transpose", "permute"):
-            return _made_by_network(file, function, expr.func.base, depth)
-        own = own_name(function)
-        is_own = expr.func.base.path == own and owner_of(function) is not None
-        info = file.class_of(function)
-        known = info is not None and info.method(expr.method) is not None
-        return expr if is_own and not known and expr.args else None
-    if not isinstance(expr, ir.Name) or not depth:
-        return None
-    values = [
-        statement.value
-        for statement in ir.statements(function.body)
-        if isinstance(statement, ir.Assign) and any(target.path == expr.id for target in targets(statement))
-    ]
-    last = values[-1] if values else None
-    return None if last is None else _made_by_network(file, function, last, depth - 1)
-
-
-def _sliced(
-    file: FileAnalysis, function: ir.Function, holder: str, value: ir.Sub, made: ir.Call
-) -> Suspicion:
-    path = made.func.path or ""
-    answers = [proven(Question.OUTLIVES, f"nothing empties `{holder}`")]
-    if file.treated_as_module(function, path):
-        answers.append(proven(Question.TENSOR, f"`{path}` is a network", made))
-    else:
-        answers.append(left_open(Question.TENSOR, f"whether `{path}` is a network is not shown", made))
-    if not (uses_cuda(file) or any("device" in evidence.words for evidence in file.evidence.values())):
-        answers.append(left_open(Question.DEVICE, "whether it is on a GPU is not shown"))
-    return Suspicion(
-        value,
-        holder,
-        f"`{holder}` keeps a view for each key, and each holds the whole of what `{path}` gave, where that is",
-        "an indexed tensor shares its storage: `.cpu()` or `.clone()` keeps the part alone",
-        "the network's whole output on the device, for every key that is ever asked for",
-        tuple(answers),
     )
