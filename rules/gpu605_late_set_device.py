@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.analysis.queries.before import first_before
+from gpulint.analysis.queries.processes import by_every_process, tells_processes_apart
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.settings import VISIBLE, settings
+from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
+from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
 
 
 class LateSetDevice(Rule):
@@ -82,14 +90,95 @@ class LateSetDevice(Rule):
     triggers = ((b"set_device",), (b"cuda",))
     doubts = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.suspicion import considered
-        from gpulint.rules.detect.placing.cards import late_cards
+    asks = True
 
-        yield from considered(facts.ask(late_cards))
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function, call in asked.file.calls_named("set_device"):
+            frame = asked.root(function)
+            if _chooses(asked, call, frame):
+                first = first_before(asked.evaluator, call, frame, partial(_settles, asked))
+                if first is not None:
+                    answers = until_refuted(_answers(asked, call, frame, *first))
+                    yield Claimed(call, _NAME, answers, partial(_report, asked, call, frame, *first))
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.lifetimes.suspicion import told
-        from gpulint.rules.detect.placing.cards import late_cards
 
-        yield from told(facts.ask(late_cards), set())
+_NAME = "torch.cuda.set_device"
+
+
+def _chooses(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    row = asked.evaluator.row_of(call, frame)
+    return row is not None and row.does == "chooses card"
+
+
+def _settles(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    """Whether a call chooses a card, or works on the one that is current, whichever that is."""
+    evaluator = asked.evaluator
+    row = evaluator.row_of(call, frame) or evaluator.table.own("tensor", last_name(call.func))
+    if row is None or row.does == "chooses card":
+        return row is not None
+    if row.starts == "nccl":
+        return keyword(call, "device_ids") is None and _is_over_nccl(asked)
+    where = keyword(call, "device") if row.device == "keyword" else argument(call, 0, "device")
+    if where is None:
+        return row.starts == "context" or (row.device == "cuda" and isinstance(call.func, ast.Attribute))
+    return row.device in ("keyword", "argument") and evaluator.value_of(where, frame).const == "cuda"
+
+
+def _is_over_nccl(asked: Asked) -> bool:
+    """Whether the file's process groups are of NCCL, and are not told their card when they are made."""
+    made = list(asked.file.calls_named("init_process_group"))
+    return any(
+        asked.evaluator.value_of(backend, asked.root(function)).const == "nccl"
+        for function, call in made
+        if (backend := argument(call, 0, "backend")) is not None
+    ) and not any(keyword(call, "device_id") for _, call in made)
+
+
+def _answers(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Iterator[Answer]:
+    evaluator = asked.evaluator
+    if _chooses(asked, first, where):
+        yield refuted(Question.DEVICE, "a card may have been chosen before", first, asked.path_of(first))
+    yield proven(Question.DEVICE, "what has been used is card 0, of which nothing else is said")
+    if any(one.variable == VISIBLE for one in settings(evaluator, asked.file)):
+        yield refuted(Question.DEVICE, "the program limits the cards that a process sees")
+    card = argument(call, 0, "device")
+    if card is None or isinstance(evaluator.value_of(card, frame).const, (int, str)):
+        yield refuted(Question.REACHED, "it is the same card for all processes")
+    elif tells_processes_apart(evaluator, card, frame):
+        yield proven(Question.REACHED, "each of several processes has a card of its own")
+    else:
+        unknown = left_open(Question.REACHED, "that several processes run it is not shown")
+        yield by_every_process(evaluator, call, frame) or unknown
+    yield from reached(evaluator, frame.function, call)
+
+
+def _report(asked: Asked, call: ast.Call, frame: Frame, first: ast.Call, where: Frame) -> Report:
+    path = asked.path_of(first)
+    return Report(
+        call,
+        "the card is chosen when the process has used the first one already",
+        "what goes to `cuda` before that goes to card 0: every rank makes a context there, which stays as long as it runs",
+        Cost(
+            "a context on card 0 for each rank that has another one",
+            "526 MiB for `torch.zeros(1).cuda()`, 618 MiB for what is made there; H200, torch 2.11",
+        ),
+        related=(
+            RelatedNode("the first card is used here", None if path else first, path or None, first.lineno),
+        ),
+        repair=lambda: _repair(asked, call, first, frame) if where.function is frame.function else None,
+        subject=_NAME,
+    )
+
+
+def _repair(asked: Asked, call: ast.Call, first: ast.Call, frame: Frame) -> Repair | None:
+    """The choice before the first use, where all that it needs is there by then."""
+    flow = frame.flow
+    statement, before = flow.statement_of(call), flow.statement_of(first)
+    alone = isinstance(statement, ast.Expr) and statement.value is call
+    needed = [one for part in ast.walk(call) if isinstance(part, ast.Name) for one in flow.reaching(part)]
+    late = any(flow.order.get(one.statement, -1) >= flow.order[before] for one in needed)
+    if not alone or late or flow.blocks[statement] is not flow.blocks[before]:
+        return None
+    why = "what is made between the two is on the rank's own card then"
+    changes = (Insert(asked.line(before), asked.line(statement), after=False), Remove(asked.node(statement)))
+    return Repair("unsafe", "choose the card first", changes, why)

@@ -228,12 +228,6 @@ LINKS: Final[Mapping[type[ast.cmpop], str]] = {
 }  # fmt: skip
 
 
-def link_of(test: ir.Op) -> str:
-    """`<` of `rank < 1`; `cmp` where a comparison has several."""
-    several = test.op == "cmp" and len(test.operands) > 2
-    return test.op if several or test.op != "cmp" else LINKS[type(test.origin.ops[0])]
-
-
 def unwrapped(value: ir.Expr) -> ir.Expr:
     """`net` of `net.to(device).eval()` and of `nn.DataParallel(net)`."""
     while isinstance(value, ir.Call):

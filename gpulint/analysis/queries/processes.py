@@ -84,7 +84,7 @@ def _one_only(evaluator: Evaluator, test: Any, wanted: bool, frame: Frame) -> st
         found = [_one_only(evaluator, one, wanted, frame) for one in test.values]
         return next((one for one in found if one), "")
     asked = test.left if isinstance(test, ast.Compare) else test
-    told = _of_processes(evaluator, asked, frame)
+    told = tells_processes_apart(evaluator, asked, frame)
     if not told or not isinstance(test, ast.Compare):
         # `if distributed` has several, `if is_main_process()` one
         several = any(word in ast.unparse(test).lower() for word in _SEVERAL)
@@ -93,7 +93,7 @@ def _one_only(evaluator: Evaluator, test: Any, wanted: bool, frame: Frame) -> st
     return told if to_one is wanted else ""
 
 
-def _of_processes(evaluator: Evaluator, asked: Any, frame: Frame) -> str:
+def tells_processes_apart(evaluator: Evaluator, asked: Any, frame: Frame) -> str:
     """Whether an expression tells processes apart."""
     perhaps = ""
     for one in ast.walk(asked):

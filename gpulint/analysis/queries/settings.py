@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File
-from gpulint.analysis.syntax.nodes import at_once, last_name
+from gpulint.analysis.queries.before import first_before
+from gpulint.analysis.syntax.nodes import last_name
 
 ALLOCATOR: Final = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 _SETTERS: Final = frozenset({"setdefault", "putenv", "setenv", "__setitem__"})
-_DEEPEST: Final = 3
 _ON_GPU: Final = ("tensor", "parameter", "module", "unknown")
 
 Started = Literal["cuda", "driver"]
@@ -104,52 +104,16 @@ def text_of(evaluator: Evaluator, node: Any, frame: Frame) -> tuple[str, Any]:
     return separator.join(text_of(evaluator, one, frame)[0] for one in parts) if parts else "{}", None
 
 
-def started_before(
-    evaluator: Evaluator, node: Any, frame: Frame, what: Started, depth: int = _DEEPEST
-) -> ast.Call | None:
-    """The call that has certainly started CUDA, or its driver by whatever means, when a node runs: before it in its function, or in all
-    who call that, or in its module. None where none is seen."""
-    found = _first(evaluator, _before(frame, node), frame, what)
-    function = frame.function
-    if found is not None or function.is_module or not depth:
-        return found
-    sites = evaluator.callers(function)
-    started = [started_before(evaluator, one.call, one.frame, what, depth - 1) for one in sites]
-    if started and None not in started:
-        return started[0]
-    body = function.file.body
-    if any(one.frame.function is body for one in sites):
-        return None  # the module itself calls it, before it has run to its end
-    return _first(evaluator, _certain(function.file.tree.body), evaluator.root(body), what)
+def started_before(evaluator: Evaluator, node: Any, frame: Frame, what: Started) -> ast.Call | None:
+    """The call that has certainly started CUDA, or its driver by whatever means, when a node runs. None where none is seen."""
 
-
-def _first(evaluator: Evaluator, nodes: Iterator[Any], frame: Frame, what: Started) -> ast.Call | None:
-    calls = [one for one in nodes if isinstance(one, ast.Call)]
-    for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
-        row, made = evaluator.row_of(call, frame), evaluator.value_of(call, frame)
+    def starts(call: ast.Call, where: Frame) -> bool:
+        row, made = evaluator.row_of(call, where), evaluator.value_of(call, where)
         on_gpu = made.device == "cuda" and made.kind in _ON_GPU
-        if row.starts in ("cuda", what) if row is not None and row.starts else on_gpu:
-            return call
-    return None
+        return row.starts in ("context", "cuda", what) if row is not None and row.starts else on_gpu
 
-
-def _before(frame: Frame, node: Any) -> Iterator[Any]:
-    """The expressions that are worked out for certain before a node is got to, in its own function."""
-    flow = frame.flow
-    statement = flow.statement_of(node)
-    for block in flow.around(statement):
-        yield from _certain(block.statements[: block.statements.index(statement)])
-        if block.parent is not None:
-            yield from at_once(block.owner)
-        statement = flow.statement_of(block.owner)
-
-
-def _certain(statements: Sequence[ast.stmt]) -> Iterator[Any]:
-    """The expressions that are worked out for certain where statements run."""
-    for statement in statements:
-        yield from at_once(statement)
-        if isinstance(statement, (ast.With, ast.Try)):
-            yield from _certain(statement.body)
+    found = first_before(evaluator, node, frame, starts)
+    return found[0] if found is not None else None
 
 
 def processes_from(evaluator: Evaluator, file: File) -> ast.Call | None:
