@@ -1,18 +1,26 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules.detect.cleanup import IdleCleanup
-
-from gpulint.answers import doubts_of
+from gpulint.analysis.evaluate.frames import given_for
+from gpulint.analysis.evaluate.weights import SMALL, weight
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.reached import reached
+from gpulint.answers import Answer, Question, minor, proven, refuted, until_refuted, unweighed
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
+from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.code import ir
-    from gpulint.analysis.file.asking import FileFacts
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+
+_EMPTIES: Final = "empties cache"
 
 
 class IneffectiveCleanup(Rule):
@@ -81,42 +89,167 @@ class IneffectiveCleanup(Rule):
     runtime_claim = Claim("useless")
     triggers = ((b"empty_cache",), (b"del ", b"collect"))
     doubts = True
+    asks = True
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.cleanup import idle_cleanups
-
-        for cleanup in facts.ask(idle_cleanups):
-            yield (
-                _helper(facts, cleanup)
-                if cleanup.emptied is None
-                else _order(facts, cleanup, cleanup.emptied)
-            )
-
-
-def _doubts(facts: FileFacts, cleanup: IdleCleanup) -> tuple[str, ...]:
-    from gpulint.analysis.questions.size.states import held_doubts
-
-    return doubts_of(held_doubts(facts.ask, cleanup.function, cleanup.name))
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        helpers = {one.name for one in asked.file.functions if "empty_cache" in one.words}
+        for function in (asked.file.body, *asked.file.functions):
+            frame = asked.root(function)
+            for statement in frame.flow.order if function.words & {"empty_cache", *helpers} else ():
+                if isinstance(statement, ast.Delete):
+                    yield from _of_held(asked, statement, frame)
+                elif isinstance(statement, ast.Expr) and _does(asked, statement, frame) == _EMPTIES:
+                    yield from _of_early(asked, statement, frame)
 
 
-def _helper(facts: FileFacts, cleanup: IdleCleanup) -> Report:
-    holder = "the caller's own name" if cleanup.what == "parameter" else "what the loop runs over"
+def _does(asked: Asked, statement: ast.stmt, frame: Frame) -> str:
+    """What a statement that is a call does by the table, also where it is of a function that only cleans up and empties the cache."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return ""
+    target = asked.evaluator.value_of(call.func, frame).ref
+    if isinstance(target, Function) and not (call.args or call.keywords) and target is not frame.function:
+        inner = asked.root(target)
+        return _EMPTIES if _only_cleans(asked, inner) else ""
+    row = asked.evaluator.row_of(call, frame)
+    return row.does if row is not None else ""
+
+
+def _only_cleans(asked: Asked, frame: Frame) -> bool:
+    """Whether a function empties the cache, and neither runs anything else that needs memory nor gives anything."""
+    flow = frame.flow
+    gives = any(not isinstance(one.value, (ast.Constant, type(None))) for one in flow.returns)
+    empties = bool(flow.calls.get("empty_cache")) and not (gives or frame.function.is_module)
+    return empties and all(_is_cheap(asked, one, frame) for one in flow.every_call)
+
+
+def _is_cheap(asked: Asked, call: ast.Call, frame: Frame) -> bool:
+    """Whether a call takes no memory of a device, nor gives what does."""
+    row = asked.evaluator.row_of(call, frame)
+    return row is not None and row.graph == "none" and row.gives in ("number", "none")
+
+
+def _after(asked: Asked, statement: ast.stmt, frame: Frame) -> Iterator[ast.stmt]:
+    """The statements of its block that follow one, up to the first that does not clean up, or say something."""
+    statements = frame.flow.blocks[statement].statements
+    for one in statements[statements.index(statement) + 1 :]:
+        calls = [each for each in ast.walk(one) if isinstance(each, ast.Call)]
+        tidy = isinstance(one, (ast.Delete, ast.Expr)) and all(
+            _is_cheap(asked, each, frame) for each in calls
+        )
+        if not tidy and _does(asked, one, frame) != _EMPTIES:
+            return
+        yield one
+
+
+# -- what is still held
+
+
+def _of_held(asked: Asked, statement: ast.Delete, frame: Frame) -> Iterator[Claimed]:
+    for name in (one for one in statement.targets if isinstance(one, ast.Name)):
+        holder = _holder(asked, name, statement, frame)
+        if holder:
+            answers = until_refuted(_while_held(asked, name, holder, frame))
+            yield Claimed(statement, name.id, answers, partial(_held, statement, name, holder, frame))
+
+
+def _holder(asked: Asked, name: ast.Name, statement: ast.stmt, frame: Frame) -> str:
+    """Who else holds what a name stands for: all callers that are seen, or what a loop runs over; empty where nobody is known to."""
+    function, definitions = frame.function, frame.flow.reaching(name)
+    if all(one.kind == "loop" for one in definitions) and _only_cleans(asked, frame):
+        return "what the loop runs over"
+    if name.id == function.self_name or any(one.kind != "parameter" for one in definitions):
+        return ""
+    given = [given_for(function, name.id, site.call) for site in asked.evaluator.callers(function)]
+    named = [isinstance(one, (ast.Name, ast.Attribute)) for one in given if one is not None]
+    emptied = named and any(_does(asked, one, frame) == _EMPTIES for one in _after(asked, statement, frame))
+    return "the caller's own name" if all(named) and (emptied or _only_cleans(asked, frame)) else ""
+
+
+def _while_held(asked: Asked, name: ast.Name, holder: str, frame: Frame) -> Iterator[Answer]:
+    yield proven(Question.OUTLIVES, f"{holder} still holds it")
+    if _place(asked, name, frame) == "host":
+        yield refuted(Question.DEVICE, f"`{name.id}` is on the host then")
+    yield from _matters(asked, name, frame)
+    yield from reached(asked.evaluator, frame.function, name)
+
+
+def _place(asked: Asked, name: ast.Name, frame: Frame) -> str:
+    """The device that what a name stands for is on; `moved` where it is moved to one that the code does not name."""
+    value = asked.evaluator.value_of(name, frame)
+    if value.kind == "tensor":  # moved, it is another
+        return value.device
+    where = placed(asked.evaluator, name, frame)
+    return where.how if where.how == "moved" and where.device == "?" else where.device
+
+
+def _matters(asked: Asked, name: ast.Name, frame: Frame) -> Iterator[Answer]:
+    if weight(asked.evaluator, asked.evaluator.value_of(name, frame)).least < SMALL:
+        yield unweighed(Question.SIZE, f"how large what `{name.id}` holds is, the code does not say")
+
+
+# -- what goes only afterwards
+
+
+def _of_early(asked: Asked, emptied: ast.Expr, frame: Frame) -> Iterator[Claimed]:
+    found = _released_next(asked, emptied, frame)
+    if found is not None:
+        answers = until_refuted(_before_release(asked, emptied, found[1], frame))
+        yield Claimed(emptied, _subject(found[1]), answers, partial(_early, asked, emptied, *found, frame))
+
+
+def _released_next(asked: Asked, emptied: ast.Expr, frame: Frame) -> tuple[ast.stmt, ast.Name | None] | None:
+    """The `del` of a name that follows with nothing but cleaning in between, or else the run of the collector, which has not run just
+    before; None where the cache is emptied after that as well."""
+    statements = frame.flow.blocks[emptied].statements
+    at = statements.index(emptied)
+    if any(_does(asked, one, frame) == _EMPTIES for one in statements[at + 1 :]):
+        return None
+    rest = list(_after(asked, emptied, frame))
+    for one in rest:
+        for name in one.targets if isinstance(one, ast.Delete) else ():
+            if isinstance(name, ast.Name) and _place(asked, name, frame) in ("cuda", "moved"):
+                return one, name
+    if at and _does(asked, statements[at - 1], frame) == "collects":
+        return None
+    return next(((one, None) for one in rest if _does(asked, one, frame) == "collects"), None)
+
+
+def _before_release(asked: Asked, emptied: ast.Expr, name: ast.Name | None, frame: Frame) -> Iterator[Answer]:
+    if name is not None:
+        yield proven(Question.OUTLIVES, f"`{name.id}` still holds it when the cache is emptied")
+        yield from _matters(asked, name, frame)
+    else:
+        if any(one.rate in ("step", "every nth") for one in asked.multiplicity.of(emptied.value, frame)):
+            yield refuted(Question.REPEATS, "it is emptied between steps, which costs more than it misses")
+        yield minor(Question.SIZE, "nothing shows what the collector finds")
+    yield from reached(asked.evaluator, frame.function, emptied)
+
+
+def _subject(name: ast.Name | None) -> str:
+    return name.id if name is not None else "gc.collect()"
+
+
+# -- reports
+
+
+def _held(statement: ast.Delete, name: ast.Name, holder: str, frame: Frame) -> Report:
     return Report(
-        cleanup.stmt,
-        f"`del {cleanup.name}` frees nothing: {holder} still holds it when `{cleanup.function.name}` empties the cache",
+        statement,
+        f"`del {name.id}` frees nothing: {holder} still holds it when `{frame.function.name}` empties the cache",
         "`del` takes away a name; memory is free when the last reference is gone",
         Cost(
             "all that it was meant to free",
             "675 MiB allocated after such a helper, 175 MiB where the last name goes, for a 4-layer language model; H200, torch 2.11",
         ),
-        doubts=_doubts(facts, cleanup),
-        subject=cleanup.name,
+        subject=name.id,
     )
 
 
-def _order(facts: FileFacts, cleanup: IdleCleanup, emptied: ir.ExprStmt) -> Report:
-    collects = cleanup.what == "collector"
-    event = f"`{cleanup.name}` runs" if collects else f"`{cleanup.name}` is deleted"
+def _early(
+    asked: Asked, emptied: ast.Expr, released: ast.stmt, name: ast.Name | None, frame: Frame
+) -> Report:
+    event = f"`{name.id}` is deleted" if name is not None else "`gc.collect()` runs"
     figure = (
         "6,760 MiB reserved, 6,260 MiB in the other order, for a 4-layer language model; H200, torch 2.11"
     )
@@ -124,22 +257,24 @@ def _order(facts: FileFacts, cleanup: IdleCleanup, emptied: ir.ExprStmt) -> Repo
         emptied,
         f"the cache is emptied before {event}: what that frees stays in the cache",
         "`empty_cache()` gives back only what is free when it is called",
-        Cost("what reference cycles hold stays reserved")
-        if collects
-        else Cost("what the `del` frees stays reserved", figure),
-        Severity.INFO if collects else None,
-        repair=lambda: _repair(facts, cleanup),
-        doubts=() if collects else _doubts(facts, cleanup),
-        subject=cleanup.name,
-        related=(RelatedNode(f"{event} here", cleanup.stmt),),
+        Cost("what the `del` frees stays reserved", figure)
+        if name is not None
+        else Cost("what reference cycles hold stays reserved"),
+        repair=lambda: _repair(asked, emptied, released, frame),
+        subject=_subject(name),
+        related=(RelatedNode(f"{event} here", released),),
     )
 
 
-def _repair(facts: FileFacts, cleanup: IdleCleanup) -> Repair | None:
+def _repair(asked: Asked, emptied: ast.Expr, released: ast.stmt, frame: Frame) -> Repair:
     from gpulint.fix.nodes import statement
 
-    assert cleanup.emptied is not None
-    call = statement(facts.source(cleanup.emptied.value, 200))
-    changes = (Remove(cleanup.emptied.node), Insert(cleanup.stmt.line, call))
-    last = f"`{cleanup.name}`" if cleanup.what == "collector" else "the `del`"
-    return Repair.unless(cleanup.unproven, f"empty the cache after {last}", changes)
+    between = takewhile(lambda one: one is not released, _after(asked, emptied, frame))
+    calls = [call for one in between for call in ast.walk(one) if isinstance(call, ast.Call)]
+    rows = ((asked.evaluator.row_of(one, frame), one) for one in calls)
+    sees = [asked.called(one) for row, one in rows if row is not None and row.does == "reads memory"]
+    why_unsafe = f"`{sees[0]}` in between sees the cache before it is emptied" if sees else ""
+    last = "the `del`" if isinstance(released, ast.Delete) else "`gc.collect()`"
+    call = statement(asked.source(emptied.value, 200))
+    changes = (Remove(asked.node(emptied)), Insert(asked.line(released), call))
+    return Repair.unless(why_unsafe, f"empty the cache after {last}", changes)

@@ -366,11 +366,7 @@ class Calling:
     # -- libraries
 
     def _library(self, full: str, node: ast.Call, frame: Frame) -> Value:
-        row = (
-            self._evaluator.table.function(full)
-            if "." in full
-            else self._evaluator.table.own("builtins", full)
-        )
+        row = self._evaluator.table.function(full)
         if row is None:
             return self._unseen(node, frame, Value("library", ref=full))
         return self._by_row(row, self._given(node, frame), node, frame)

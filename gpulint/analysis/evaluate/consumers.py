@@ -618,8 +618,7 @@ class _Worklist:
             assert method is not None
             self.into_function(method, node, call, frame, path, target)
         elif target.kind == "library" and isinstance(target.ref, str):
-            table = self.evaluator.table
-            row = table.function(target.ref) if "." in target.ref else table.own("builtins", target.ref)
+            row = self.evaluator.table.function(target.ref)
             if row is None:
                 self.use("given", call, frame, path, name)
                 if self.track == "graph":

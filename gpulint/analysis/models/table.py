@@ -76,8 +76,10 @@ class Table:
         return self._rows.get(of, {}).get(name)
 
     def function(self, qualified: str) -> Row | None:
-        """A library's function or class by its full name; None also of those that the table says are not seen: operators of others."""
+        """A library's function or class by its full name, Python's own by their bare ones; None also of those that the table says are not
+        seen: operators of others."""
         module, _, name = qualified.rpartition(".")
+        module = module or "builtins"
         while module:
             rows = self._rows.get(module)
             if rows is not None:

@@ -124,10 +124,7 @@ def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
             "object",
         ):
             continue
-        known = isinstance(target.ref, str) and (
-            evaluator.table.function(target.ref) is not None
-            or evaluator.table.own("builtins", target.ref) is not None
-        )
+        known = isinstance(target.ref, str) and evaluator.table.function(target.ref) is not None
         given = (*call.args, *(each.value for each in call.keywords))
         if not known and any(_may_be_differentiated(evaluator, one, frame) for one in given):
             return ast.unparse(call.func)

@@ -61,16 +61,12 @@ def effects_before(evaluator: Evaluator, place: Place, does: frozenset[str]) -> 
 
 def _is_before(call: ast.Call, place: Place) -> bool:
     """Whether a call has run when the place is reached: in a statement before it, in no other arm of an `if`, or within the expression
-    itself. What is bound to a new name says it under that."""
+    itself. A network is changed in place, whatever the result is bound to."""
     flow = place.frame.flow
     statement, own = flow.statement_of(call), flow.statement_of(place.at)
     if statement is own:
         return any(one is call for one in ast.walk(place.at))
     if flow.order[statement] > flow.order.get(own, 0):
-        return False
-    base: Any = call.func
-    renamed = isinstance(statement, ast.Assign) and statement.value is call
-    if renamed and key_of(statement.targets[0]) not in (key_of(base.value), place.key):
         return False
     return not are_exclusive(list(flow.around(statement)), list(flow.around(place.at)))
 
