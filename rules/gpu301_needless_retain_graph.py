@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.amounts import amounts
+from gpulint.analysis.queries.anew import older_parts
 from gpulint.analysis.queries.backwards import Backward, again, backwards, older_than_round
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.outcome import outcome
@@ -118,7 +118,12 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
         clause = "whether a caller goes backward through what is returned is not shown"
         yield left_open(Question.BACKWARD, clause)
     else:
-        yield proven(Question.BACKWARD, "no second backward goes through it")
+        kept = next((part for part in older_parts(evaluator, one) if part.shown), None)
+        yield (
+            proven(Question.BACKWARD, "no second backward goes through it")
+            if kept is None
+            else left_open(Question.BACKWARD, kept.clause)
+        )
     yield _outlives(asked, one, any(way.returned or way.stored for way in ways))
     yield from _size(asked, one)
     yield from reached(evaluator, function, one.call)
@@ -188,16 +193,14 @@ def _repair(asked: Asked, one: Backward) -> Repair | None:
 
 def _may_come_again(asked: Asked, one: Backward) -> str:
     """In a clause, who else may go through the graph."""
-    evaluator = asked.evaluator
     for node, frame in one.origins:
-        for run in runs_of(evaluator, node, frame):
-            if not isinstance(run.network.ref, Class) and evaluator.calling.made_by(run.network) is None:
-                return "a model that is not seen may keep what the next backward goes through"
-        way = outcome(evaluator, node, frame)
+        way = outcome(asked.evaluator, node, frame)
         if way.handed:
             return "code that is not seen is given a value of the graph, and may go through it again"
         if way.returned:
             return "a value of the graph is returned, and the caller may go through it again"
-        if any(isinstance(use.owner, tuple) for use in way.stored):
-            return "an attribute keeps a value of the graph, and another method may go through it again"
-    return "" if one.origins else "a caller may go through what it has given again"
+        if way.stored:
+            return "a value of the graph is kept, and may be gone through again"
+    if not one.origins:
+        return "a caller may go through what it has given again"
+    return next((part.clause for part in older_parts(asked.evaluator, one)), "")

@@ -317,8 +317,8 @@ class Names:
         row = self._evaluator.table.function(found)
         if row is not None and row.gives == "argument" and isinstance(annotation, ast.Subscript):
             inside = annotation.slice
-            inner = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
-            return self.annotated(inner, definition, frame)
+            first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
+            return self.annotated(first, definition, frame)
         return self._of_library_type(found).but(origins=origin)
 
     def _of_library_type(self, full: str) -> Value:

@@ -1,0 +1,245 @@
+"""Whether all of the graph that a backward goes through is made anew each time the backward comes: what it is computed from, step by step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.backwards import Backward
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import key_of, last_name
+
+_MOST: Final = 200  # expressions that are looked at
+_PLAIN: Final = (
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.BoolOp,
+    ast.Tuple,
+    ast.List,
+    ast.Starred,
+    ast.keyword,
+)
+_NO_GRAPH: Final = frozenset({"number", "text", "none", "device", "parameter", "array", "bottom"})
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """A part of a graph that may be older than the round that goes backward. `shown`: the code shows what keeps it; else it is out of sight."""
+
+    clause: str
+    shown: bool
+
+
+def older_parts(evaluator: Evaluator, backward: Backward) -> Iterator[Older]:
+    """What may be gone through by more than one backward, since nothing shows that each makes it itself."""
+    frame = backward.frame
+    named = [one for one in ast.walk(frame.function.node) if _names_backward(one)]
+    if not all(_is_called_at_once(evaluator, one, frame) for one in named):
+        yield Older("`backward` is named here other than to call it on a tensor", False)
+    yield from _Walk(evaluator, backward).run()
+
+
+def _names_backward(node: Any) -> bool:
+    return "backward" in (getattr(node, "attr", None), getattr(node, "value", None))
+
+
+def _is_called_at_once(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether what names a backward calls it there, on something of its own."""
+    parents = frame.flow.parents
+    called = isinstance(node, ast.Attribute) and getattr(parents.get(node), "func", None) is node
+    if not called or any(isinstance(one, ast.Lambda) for one in frame.flow.ancestors(node)):
+        return False
+    return evaluator.value_of(node.value, frame).kind != "library"
+
+
+class _Walk:
+    """The expressions that a graph is computed from, from its end on, each looked at once."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+        self.evaluator, self.frame = evaluator, backward.frame
+        self.call = backward.call
+        self.loops = self.frame.flow.loops(backward.call)
+        self.queue: list[Any] = [backward.through]
+        self.seen: set[Any] = set()
+
+    def run(self) -> Iterator[Older]:
+        for node in self.queue:  # grows while it is gone through
+            if len(self.seen) > _MOST:
+                yield Older("what it is computed from is more than is looked at", False)
+                return
+            if node not in self.seen:
+                self.seen.add(node)
+                yield from self.step(node)
+
+    def step(self, node: Any) -> Iterator[Older]:
+        if isinstance(node, ast.Call):
+            yield from self.of_call(node)
+        elif isinstance(node, _PLAIN):
+            self.queue += [
+                one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.expr, ast.keyword))
+            ]
+        elif isinstance(node, ast.IfExp):
+            self.queue += [node.body, node.orelse]
+        elif isinstance(node, ast.NamedExpr):
+            self.queue.append(node.value)
+        elif key_of(node) is not None and node in self.frame.flow.parents:
+            yield from self.of_key(node)
+        elif isinstance(node, (ast.Subscript, ast.Attribute)):
+            self.queue.append(node.value)
+        elif not isinstance(node, (ast.Constant, ast.JoinedStr)):
+            yield Older("how it is computed is not seen", False)
+
+    def of_key(self, node: Any) -> Iterator[Older]:
+        """A name, or an attribute: what it is given in this round, before anything else."""
+        value, flow = self.evaluator.value_of(node, self.frame), self.frame.flow
+        if value.kind in _NO_GRAPH or (value.kind == "tensor" and value.graph is Graph.NONE):
+            return
+        if value.kind == "module":
+            yield from self.of_network(value, set())
+            return
+        definitions = flow.reaching(node)
+        if definitions and all(one.kind == "loop" and one.statement in self.loops for one in definitions):
+            if value.graph is not Graph.NONE:
+                yield Older(f"`{key_of(node)}` was there before the loop", True)
+            return  # a batch
+        if any(one.kind == "parameter" for one in definitions):
+            several = len(self.evaluator.callers(self.frame.function)) > 1 and value.graph is not Graph.NONE
+            yield Older(f"a caller gives `{key_of(node)}`, and may go through it again", several)
+        elif not any(self.is_of_round(one, node) for one in definitions):
+            yield Older(f"`{key_of(node)}` is not made anew each time", value.graph is not Graph.NONE)
+        for one in definitions:
+            elsewhere = [
+                use for use in flow.uses_of(one) if flow.loops(use)[-len(self.loops) :] == self.loops
+            ]
+            if (
+                self.loops
+                and value.graph is not Graph.NONE
+                and not all(self.is_of_round(one, use) for use in elsewhere)
+            ):
+                yield Older(f"`{one.key}` of the round before may be used", True)
+            if one.kind in ("assign", "loop", "augmented"):
+                self.queue.append(one.value)
+            elif one.kind not in ("parameter", "entry"):
+                yield Older(f"`{one.key}` is changed in place", False)
+            if one.kind == "augmented":
+                self.queue.append(one.node)
+
+    def is_of_round(self, one: Definition, use: Any) -> bool:
+        """Whether a definition always comes before a use, in the same round."""
+        flow = self.frame.flow
+        if one.statement not in flow.blocks or one.kind == "entry":
+            return False
+        before = flow.order.get(one.statement, 0) < flow.order.get(flow.statement_of(use), 0)
+        inside = flow.blocks[one.statement] in set(flow.around(use))
+        return (
+            before
+            and inside
+            and flow.loops(one.statement)[-len(self.loops) :] == self.loops[: len(self.loops)]
+        )
+
+    def of_call(self, call: ast.Call) -> Iterator[Older]:
+        """A call computes with what it is given, unless something of its own stays."""
+        evaluator, frame = self.evaluator, self.frame
+        given = [*call.args, *call.keywords]
+        run = forward_of(evaluator, call, frame)
+        target = evaluator.value_of(call.func, frame)
+        if run is not None or target.kind == "module":
+            yield from self.of_network(run.network if run is not None else target, set())
+            self.queue += given
+        elif target.kind == "library":
+            row = evaluator.table.function(str(target.ref))
+            if row is None or row.does:
+                yield Older(f"what `{last_name(call.func)}` keeps is not seen", False)
+            self.queue += given
+        elif isinstance(call.func, ast.Attribute) and (
+            evaluator.table.own("tensor", call.func.attr) is not None
+            or evaluator.value_of(call.func.value, frame).kind == "tensor"
+        ):
+            row = evaluator.table.own("tensor", call.func.attr)
+            if row is None or row.graph == "keeps":
+                self.queue += [call.func.value, *given]
+        else:
+            yield Older(f"what `{last_name(call.func)}` keeps is not seen", False)
+
+    # -- networks
+
+    def of_network(self, network: Value, seen: set[Any]) -> Iterator[Older]:
+        """A network may keep what one call has computed for the next."""
+        files = {self.frame.function.file}
+        cls = network.ref
+        if isinstance(cls, Class):
+            files.add(cls.file)
+            yield from self.of_class(cls, seen)
+        elif self.evaluator.calling.made_by(network) is None:
+            yield Older("a model that is not seen may keep what the next backward goes through", False)
+        for made, where in network.origins:
+            for given in made.args if isinstance(made, ast.Call) and where is not None else ():
+                inner = self.evaluator.value_of(given, where)
+                if inner.kind == "module":
+                    yield from self.of_network(inner, seen)
+        if any(_hooks(self.evaluator, file) for file in files):
+            yield Older("what the hooks on a model keep is not seen", False)
+
+    def of_class(self, cls: Class, seen: set[Any]) -> Iterator[Older]:
+        if cls in seen:
+            return
+        seen.add(cls)
+        for one in self.evaluator.program.lineage(cls):
+            if isinstance(one, str):
+                if one != "object" and not one.startswith("torch.nn."):
+                    yield Older(f"what `{one}` keeps is not seen", False)
+                continue
+            for method in one.methods.values():
+                frame = self.evaluator.root(method)
+                begins = method.name == "__init__"
+                if method.node.decorator_list or _writes_itself(method):
+                    yield Older(f"what `{one.name}.{method.name}` keeps is not seen", False)
+                for key, definitions in method.flow.definitions.items():
+                    for each in definitions if key.startswith(f"{method.self_name}.") else ():
+                        yield from self.of_attribute(one, each, frame, begins, seen)
+                for store in method.flow.stores:
+                    if not begins and (key_of(store.target.value) or "").startswith(f"{method.self_name}."):
+                        yield Older(f"`{one.name}` keeps what a call has computed", True)
+
+    def of_attribute(
+        self, cls: Class, definition: Definition, frame: Frame, begins: bool, seen: set[Any]
+    ) -> Iterator[Older]:
+        value = self.evaluator.value_of(definition.value, frame) if definition.value is not None else None
+        if value is not None and value.kind == "module":
+            yield from self.of_network(value, seen) if begins else ()
+        elif value is not None and (value.kind in _NO_GRAPH or (begins and value.graph is Graph.NONE)):
+            return
+        elif not (value is not None and value.kind == "tensor" and value.graph is Graph.NONE):
+            yield Older(f"`{cls.name}` keeps `{definition.key}` from call to call", True)
+
+
+def _writes_itself(method: Any) -> bool:
+    """Whether a method changes its object by other means than to name an attribute of it."""
+    flow, own = method.flow, method.self_name
+    for calls in flow.calls.values():
+        for call in calls:
+            base = key_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
+            if last_name(call.func) in ("append", "extend", "appendleft", "update", "setdefault") and (
+                base or ""
+            ).startswith(f"{own}."):
+                return True
+            if last_name(call.func) == "setattr":
+                return True
+    return any(isinstance(one, ast.Attribute) and one.attr == "__dict__" for one in flow.parents)
+
+
+def _hooks(evaluator: Evaluator, file: Any) -> bool:
+    """Whether a file registers hooks on networks."""
+    return any(
+        row.does == "registers hook" and next(iter(file.calls_named(name)), None) is not None
+        for of in ("module", "torch.nn.utils.parametrize")
+        for name, row in evaluator.table.knows(of).items()
+    )
