@@ -180,5 +180,6 @@ def _repair(asked: Asked, call: ast.Call, first: ast.Call, frame: Frame) -> Repa
     if not alone or late or flow.blocks[statement] is not flow.blocks[before]:
         return None
     why = "what is made between the two is on the rank's own card then"
-    changes = (Insert(asked.line(before), asked.line(statement), after=False), Remove(asked.node(statement)))
+    line: Any = asked.line(statement)
+    changes = (Insert(asked.line(before), line, after=False), Remove(asked.node(statement)))
     return Repair("unsafe", "choose the card first", changes, why)
