@@ -77,7 +77,7 @@ def _is_of(evaluator: Evaluator, base: Any, place: Place) -> bool:
     if own is not None and (key == own or key.startswith((f"{own}.", f"{own}["))):
         return True
     value = evaluator.value_of(base, place.frame)
-    return value.kind == "module" and bool(value.origins & place.value.origins)
+    return value.kind in ("module", "unknown") and bool(value.origins & place.value.origins)
 
 
 def origins_of(evaluator: Evaluator, value: Value) -> frozenset[Any]:
