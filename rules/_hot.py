@@ -1,31 +1,29 @@
-"""What the rules about calls in every step share: how often one is made, how it is named that a helper makes, and how it goes."""
+"""What the rules about calls in every step share: which calls, how often they are made, where it is told, and how they go."""
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from gpulint.analysis.code import ir
-from gpulint.answers import (
-    Answer,
-    Considered,
-    Question,
-    Verdict,
-    confidence_of,
-    doubts_of,
-    left_open,
-    proven,
-    refuted,
-    unweighed,
-)
-from gpulint.findings import Severity
-from gpulint.rule import Cost, RelatedNode, Remove, Repair, Report
+from gpulint.analysis.queries.doing import calls_doing
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.intended import beside_a_phase
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted, unweighed
+from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Report
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import HotCall
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
+    from gpulint.analysis.queries.multiplicity import Repeats
     from gpulint.answers import Place
 
 _LOOKS = frozenset({"is_available", "device_count", "hasattr", "isinstance", "len"})
@@ -33,36 +31,52 @@ _LEAST = 0.01  # of a step's time: a call that costs less is not told
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
-    """What a call in every step does: the end of the message, the reason, the cost. `slowdown` is how many times as long a step
-    of the 4-layer language model takes with it."""
+class HotCall:
+    """A call and one way in which it runs again. It is told `at` a call in the function of `where`: itself, or the one that the loop of
+    steps makes."""
 
+    call: ast.Call
+    frame: Frame
+    repeats: Repeats
+    at: ast.Call
+    where: Frame
+
+    @property
+    def every(self) -> int | None:
+        """In every how many steps it is made; None where their number is not seen."""
+        return 1 if self.repeats.rate == "step" else self.repeats.period
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What a call in every step does: its event in the table, the end of the message, the reason, the cost. `slowdown` is how many times
+    as long a step of the 4-layer language model takes with it. `meant` says what speaks for it that a call is meant where it stands,
+    and `kept` in a clause what else it may be there for, where nobody sees what it would do to leave it out."""
+
+    does: str
     message: str
     reason: str
     cost: Cost
     slowdown: float
+    meant: Callable[[Asked, HotCall], Iterator[Answer]]
+    kept: Callable[[Asked, HotCall], str]
 
     def share(self, every: int | None) -> float | None:
         """The part of a step's time that a call takes which is made in every so many; None where their number is not seen."""
         return (self.slowdown - 1) / every if every else None
 
-    def amortised(self, every: int | None, at: Place | None) -> Answer:
+    def amortised(self, every: int | None, at: Place | None, filename: str) -> Answer:
         """What a call costs that is made in every so many steps of a loop; its answer is minor unless it is in every one."""
         share, is_minor = self.share(every), every != 1
         if share is None:
             clause = "in every how many steps it is made, the code does not say"
-            return replace(unweighed(Question.REPEATS, clause, at), minor=True)
+            return replace(unweighed(Question.REPEATS, clause, at, filename), minor=True)
         if share < _LEAST:
             clause = f"it is made once in {every} steps, which is less than {100 * _LEAST:.0f} % of a step"
-            return refuted(Question.REPEATS, clause, at)
-        return replace(proven(Question.REPEATS, f"it is made {how_often(every)}", at), minor=is_minor)
-
-    def answers(self, call: HotCall) -> tuple[Answer, ...]:
-        """What is asked about a call: how often it is made, whether that costs anything, and what leaves that open."""
-        at = call.loops[-1].stmt if call.loops else None
-        often = refuted(Question.REPEATS, call.seldom, at) if call.seldom else self.amortised(call.every, at)
-        doubted = call.doubt and often.verdict is not Verdict.REFUTED
-        return (often, left_open(Question.MEANT, call.doubt)) if doubted else (often,)
+            return refuted(Question.REPEATS, clause, at, filename)
+        return replace(
+            proven(Question.REPEATS, f"it is made {_how_often(every)}", at, filename), minor=is_minor
+        )
 
     def cost_of(self, every: int | None) -> Cost:
         """What a call costs that is made in every so many steps."""
@@ -78,84 +92,147 @@ class Habit:
         return Cost(f"{part}: {100 * share:.1f} % of a step of a 4-layer language model", everywhere)
 
 
-def considered(facts: FileFacts, name: str, habit: Habit) -> Iterator[Considered]:
-    """Each call of this name, told or not."""
-    for call in facts.hot_calls(name):
-        yield Considered(call.call, facts.called(call.call), habit.answers(call))
+def claims(asked: Asked, habit: Habit) -> Iterator[Claimed]:
+    """Every call of a habit, told or not."""
+    for made in _made(asked, habit.does):
+        answers = until_refuted(_answers(asked, habit, made))
+        yield Claimed(made.at, asked.called(made.at), answers, partial(_report, asked, habit, made))
 
 
-def reports(facts: FileFacts, calls: Iterable[HotCall], habit: Habit) -> Iterator[Report]:
-    """Those of the calls that cost something: a warning in every step of a training, a note where nothing shows that it matters."""
-    for call in calls:
-        answers = habit.answers(call)
-        if confidence_of(answers) is None:
-            continue
-        what, related = named(facts, call)
-        yield Report(
-            call.call,
-            f"{what} {how_often(call.every)} {habit.message}",
-            habit.reason,
-            habit.cost_of(call.every),
-            Severity.INFO if call.minor else None,
-            repair=lambda call=call: removal(call),  # type: ignore[misc]
-            doubts=doubts_of(answers),
-            related=related,
-            subject=facts.called(call.call),
-        )
-
-
-def how_often(every: int | None) -> str:
-    """In words, in every how many steps something is done; None where their number is not seen."""
+def _how_often(every: int | None) -> str:
     return "in every step" if every == 1 else f"every {every or 'so many'} steps"
 
 
-def named(facts: FileFacts, call: HotCall) -> tuple[str, tuple[RelatedNode, ...]]:
-    """The call as a message names it, with the place where a helper makes it."""
-    from gpulint.analysis.questions.repeats.hot import made_in
+def _made(asked: Asked, does: str) -> Iterator[HotCall]:
+    """The calls that are an event, in the file and in functions of other files that it calls, each way in which they run."""
+    names = asked.evaluator.table.doing({does})
+    files = {file for name in names for file in asked.program.searched(name, asked.file)}
+    for file in sorted(files, key=lambda one: one.path):
+        is_wanted = None if file is asked.file else partial(_is_called_here, asked)
+        for call, frame in calls_doing(asked.evaluator, file, {does}, is_wanted):
+            for repeats in asked.multiplicity.of(call, frame):
+                at, where = _place(asked, call, frame, repeats)
+                if asked.is_here(where) and (file is asked.file or repeats.calls):
+                    yield HotCall(call, frame, repeats, at, where)
 
-    made = made_in(call)
-    if made is None or call.via is None:
-        return f"`{facts.source(call.call)}`", ()
-    elsewhere = call.via.home.module is not facts.module
-    where = f" in {os.path.basename(call.via.home.filename)}" if elsewhere else ""
-    message = f"`{call.name}()`, which `{facts.source(call.call)}` runs{where},"
-    related = RelatedNode(
-        f"`{call.via.qualname}` calls it here", None if elsewhere else made, call.via.home.filename, made.row
+
+def _is_called_here(asked: Asked, function: Function) -> bool:
+    """Whether a call of the file runs a function of another one."""
+    return any(
+        asked.evaluator.value_of(call.func, asked.root(caller)).ref is function
+        for caller, call in asked.file.calls_named(function.name)
     )
-    return message, (related,)
 
 
-def removal(call: HotCall) -> Repair | None:
+def _place(asked: Asked, call: ast.Call, frame: Frame, repeats: Repeats) -> tuple[ast.Call, Frame]:
+    """Where it is told: beside the step, or at the call that the loop of steps makes."""
+    for one, where in ((call, frame), *repeats.calls):
+        if asked.steps.of(where.function) or where is repeats.frame:
+            return one, where
+    return call, frame
+
+
+def _answers(asked: Asked, habit: Habit, made: HotCall) -> Iterator[Answer]:
+    repeats, evaluator = made.repeats, asked.evaluator
+    elsewhere = repeats.frame is not None and not asked.is_here(repeats.frame)
+    filename = repeats.frame.function.file.path if repeats.frame is not None and elsewhere else ""
+    if repeats.rate in ("step", "every nth"):
+        yield habit.amortised(made.every, repeats.loop, filename)
+        phase = beside_a_phase(evaluator, asked.steps, made.call, made.frame)
+        if phase is not None:
+            yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
+        if repeats.work == "forward":
+            yield _without_training(asked, made)
+    elif repeats.rate == "phase":
+        yield refuted(Question.REPEATS, "a round of this loop is a whole phase", repeats.loop, filename)
+    else:
+        yield refuted(Question.REPEATS, "no loop of steps is seen to run it")
+    yield from habit.meant(asked, made)
+    for flag, wanted in repeats.flags:
+        if not _decides_about_steps(asked, flag, wanted, repeats):
+            yield _under(flag, repeats)
+    yield from reached(evaluator, made.where.function, made.call if made.where is made.frame else None)
+
+
+def _without_training(asked: Asked, made: HotCall) -> Answer:
+    """What it matters in a loop that does not train: little in an evaluation, and for all that is seen nothing in others."""
+    frame = made.repeats.frame or made.frame
+    runs = (forward_of(asked.evaluator, one.node, frame) for one in asked.steps.of(frame.function))
+    evaluates = any(
+        module_mode(asked.evaluator, one.expression, frame).mode == "eval" for one in runs if one is not None
+    )
+    sites = ((made.call, made.frame), *made.repeats.calls)
+    off = any(grad_mode(asked.evaluator, node, where).mode == "off" for node, where in sites)
+    if isinstance(made.repeats.loop, LOOPS) and (evaluates or off):
+        return minor(Question.REPEATS, "the loop evaluates: nothing shows that it matters")
+    why = "the loop does not train: its rounds may take so long that the call does not matter"
+    return left_open(Question.REPEATS, why)
+
+
+def _under(flag: ast.AST, repeats: Repeats) -> Answer:
+    """What a condition that the code does not decide says: where it changes within the loop, it holds in some rounds only."""
+    flow = repeats.frame.flow if repeats.frame is not None else None
+    changes = flow is not None and any(
+        definition.statement in flow.blocks
+        and (definition.statement is repeats.loop or repeats.loop in flow.loops(definition.statement))
+        for one in ast.walk(flag)
+        if isinstance(one, ast.Name) and one in flow.parents
+        for definition in flow.reaching(one)
+    )
+    if changes or any(isinstance(one, ast.Call) for one in ast.walk(flag)):
+        return refuted(Question.REPEATS, f"it runs in some rounds only, where `{ast.unparse(flag)}`", flag)
+    return left_open(Question.REACHED, f"it runs only where `{ast.unparse(flag)}` says so", flag)
+
+
+def _decides_about_steps(asked: Asked, flag: ast.AST, wanted: bool, repeats: Repeats) -> bool:
+    """Whether a condition is that of a step as well, which pays then."""
+    flow = repeats.frame.flow if repeats.frame is not None else None
+    if repeats.frame is None or flow is None or flag not in flow.parents:
+        return False
+    owner = flow.statement_of(flag)
+    events = asked.steps.of(repeats.frame.function)
+    return not wanted or any(block.owner is owner for event in events for block in flow.around(event.node))
+
+
+def _report(asked: Asked, habit: Habit, made: HotCall) -> Report:
+    call, function = made.call, made.frame.function
+    here = asked.is_here(made.frame)
+    what = f"`{asked.source(made.at)}`"
+    related: tuple[RelatedNode, ...] = ()
+    if made.at is not call:
+        elsewhere = "" if here else f" in {os.path.basename(function.file.path)}"
+        what = f"`{ast.unparse(call.func)}()`, which {what} runs{elsewhere},"
+        message = f"`{function.qualname}` calls it here"
+        related = (RelatedNode(message, call if here else None, function.file.path, call.lineno),)
+    return Report(
+        made.at,
+        f"{what} {_how_often(made.every)} {habit.message}",
+        habit.reason,
+        habit.cost_of(made.every),
+        repair=(lambda: _repair(asked, habit, made)) if here else None,
+        related=related,
+        subject=asked.called(made.at),
+    )
+
+
+def _repair(asked: Asked, habit: Habit, made: HotCall) -> Repair | None:
     """Takes the call out, where it stands alone, and an `if` that decides about nothing else."""
-    if not call.removable:
+    flow, at = made.where.flow, made.at
+    statement = flow.statement_of(at)
+    if not isinstance(statement, ast.Expr) or statement.value is not at or at.args or at.keywords:
         return None
-    whole = _deciding_about(call.function, call.stmt) or call.stmt
-    return Repair.unless(call.unproven, "remove the call", (Remove(whole.node),))
+    block = flow.blocks[statement]
+    whole: ast.stmt = statement
+    owner = block.owner
+    if isinstance(owner, ast.If) and block.arm == "body" and owner.body == [statement] and not owner.orelse:
+        is_elif = flow.blocks[owner].arm == "orelse" and len(flow.blocks[owner].statements) == 1
+        whole = owner if _only_looks(owner.test) and not is_elif else statement
+    before = block.statements[: block.statements.index(statement)][-1:]
+    dropped = "the memory of what is deleted just before may be wanted at once"
+    why = dropped if before and isinstance(before[0], ast.Delete) else habit.kept(asked, made)
+    return Repair.unless(why, "remove the call", (Remove(asked.node(whole)),))
 
 
-def _deciding_about(function: ir.Function, stmt: ir.Stmt) -> ir.Stmt | None:
-    """The `if` of which the statement is all, where its test only looks: `if torch.cuda.is_available():`."""
-    return next(
-        (
-            owner
-            for block in _blocks(function.body)
-            for owner in block
-            if isinstance(owner, ir.If)
-            and owner.body == [stmt]
-            and not owner.orelse
-            and all(call.method in _LOOKS for call in ir.own_calls(owner))
-        ),
-        None,
-    )
-
-
-def _blocks(block: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
-    """The block and those in it; an `elif` is a part of its `if`, and stands in none."""
-    yield block
-    for statement in block:
-        for inner in statement.blocks():
-            elif_alone = isinstance(statement, ir.If) and inner is statement.orelse and len(inner) == 1
-            if elif_alone and isinstance(inner[0], ir.If):
-                yield from (part for one in inner[0].blocks() for part in _blocks(one))
-            else:
-                yield from _blocks(inner)
+def _only_looks(test: ast.expr) -> bool:
+    calls = [one for one in ast.walk(test) if isinstance(one, ast.Call)]
+    return all(last_name(one.func) in _LOOKS for one in calls)

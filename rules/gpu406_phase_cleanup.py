@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.doing import done_within
 from gpulint.analysis.syntax.nodes import LOOPS
 from gpulint.answers import Question, proven
 from gpulint.claims import Claim
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.queries.steps import Event
+
+_EMPTIES = ("empties cache",)
 
 
 class PhaseCleanup(Rule):
@@ -95,7 +97,9 @@ class PhaseCleanup(Rule):
             frame = asked.root(function)
             events = asked.steps.of(function)
             for loop in {one: None for event in events for one in event.loops if isinstance(one, LOOPS)}:
-                if asked.multiplicity.of_loop(loop, frame, loop) != "phase" or _cleans(asked, loop, frame):
+                if asked.multiplicity.of_loop(loop, frame, loop) != "phase" or done_within(
+                    asked.evaluator, function, _EMPTIES, loop
+                ):
                     continue
                 end, what = _last_phase(asked, loop, frame, [one for one in events if loop in one.loops])
                 if end is not None:
@@ -134,26 +138,6 @@ def _is_phase(asked: Asked, event: Event, loop: Any, frame: Frame) -> bool:
 def _saves(asked: Asked, call: ast.Call, frame: Frame) -> bool:
     target: object = asked.evaluator.value_of(call.func, frame).ref
     return target == "torch.save"
-
-
-def _cleans(asked: Asked, loop: Any, frame: Frame) -> bool:
-    """Whether a round empties the cache already, or calls what does."""
-    flow = frame.flow
-    calls = (call for several in flow.calls.values() for call in several if loop in flow.loops(call))
-    return any(_empties(asked, call, frame) or _runs_what_empties(asked, call, frame) for call in calls)
-
-
-def _empties(asked: Asked, call: ast.Call, frame: Frame) -> bool:
-    row = asked.evaluator.row_of(call, frame)
-    return row is not None and row.does == "empties cache"
-
-
-def _runs_what_empties(asked: Asked, call: ast.Call, frame: Frame) -> bool:
-    target = asked.evaluator.value_of(call.func, frame).ref
-    if not isinstance(target, Function):
-        return False
-    inner = asked.root(target)
-    return any(_empties(asked, one, inner) for one in inner.flow.calls.get("empty_cache", ()))
 
 
 def _report(asked: Asked, end: ast.stmt, what: str) -> Report:

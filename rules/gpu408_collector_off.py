@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import goes_backward_by
+from gpulint.analysis.queries.doing import calls_doing
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -81,23 +82,13 @@ class CollectorOff(Rule):
     asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        for call, frame in _calls(asked, "stops collecting"):
+        for call, frame in calls_doing(asked.evaluator, asked.file, ("stops collecting",)):
             answers = until_refuted(_answers(asked, call, frame))
             yield Claimed(call, "gc.disable", answers, partial(_report, asked, call, frame))
 
 
-def _calls(asked: Asked, does: str) -> Iterator[tuple[ast.Call, Frame]]:
-    """The calls of the file that do something to the collector."""
-    for name, row in asked.evaluator.table.knows("gc").items():
-        for function, call in asked.file.calls_named(name) if row.does == does else ():
-            frame = asked.root(function)
-            named = asked.evaluator.value_of(call.func, frame).ref == f"gc.{name}"
-            if named and not asked.evaluator.is_dead(call, frame):
-                yield call, frame
-
-
 def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
-    for decides, _ in _calls(asked, "collects"):
+    for decides, _ in calls_doing(asked.evaluator, asked.file, ("collects", "sets collector")):
         yield refuted(Question.MEANT, "the program collects when it wants to", decides)
     if any(one.work == "train" and one.loops and not one.within for one in asked.steps.of(frame.function)):
         yield proven(Question.REACHED, "the loop beside it trains, and nothing in it collects")

@@ -3,15 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._hot import Habit, considered, reports
+from gpulint.rules._hot import Habit, HotCall, claims
 
+from gpulint.analysis.queries.doing import calls_doing
+from gpulint.analysis.queries.intended import intended
+from gpulint.answers import Answer, Question, refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Report, Rule
+from gpulint.rule import Claimed, Cost, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
 
 
 class GcCollectInHotLoop(Rule):
@@ -81,19 +83,36 @@ class GcCollectInHotLoop(Rule):
         (b"gc", b"backward", b".step("),
         (b"torch", b"lightning"),
     )
+    asks = True
 
-    habit = Habit(
-        "walks all objects of the process",
-        "tensors are freed with their last reference; only reference cycles wait for the collector",
-        Cost(
-            "time in every step, the more of it the more objects there are",
-            "2.2 times the step time of a 4-layer language model, 22 times that of a 16-layer MLP; H200, torch 2.11",
-        ),
-        slowdown=2.2,
-    )
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        yield from claims(asked, _HABIT)
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        yield from considered(facts, "gc.collect", self.habit)
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        yield from reports(facts, facts.hot_calls("gc.collect"), self.habit)
+def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
+    """Also that the collector is kept from running by itself: then somebody has to call it now and then."""
+    told = next(calls_doing(asked.evaluator, made.frame.function.file, _STEERS), None)
+    if told is not None and made.every != 1:
+        yield refuted(Question.MEANT, "the collector is kept from running by itself", told[0])
+    yield from intended(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
+
+
+def _kept(asked: Asked, made: HotCall) -> str:
+    if "create_graph" in asked.file.words or any(calls_doing(asked.evaluator, asked.file, _STEERS)):
+        return "something here makes reference cycles, or has the collector wait"
+    return ""
+
+
+_STEERS = ("stops collecting", "sets collector")
+_HABIT = Habit(
+    "collects",
+    "walks all objects of the process",
+    "tensors are freed with their last reference; only reference cycles wait for the collector",
+    Cost(
+        "time in every step, the more of it the more objects there are",
+        "2.2 times the step time of a 4-layer language model, 22 times that of a 16-layer MLP; H200, torch 2.11",
+    ),
+    slowdown=2.2,
+    meant=_meant,
+    kept=_kept,
+)

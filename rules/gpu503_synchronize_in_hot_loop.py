@@ -3,15 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._hot import Habit, considered, reports
+from gpulint.rules._hot import Habit, HotCall, claims
 
+from gpulint.analysis.queries.intended import intended
+from gpulint.analysis.queries.waits import waits
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Report, Rule
+from gpulint.rule import Claimed, Cost, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.answers import Answer
 
 
 class SynchronizeInHotLoop(Rule):
@@ -74,24 +76,33 @@ class SynchronizeInHotLoop(Rule):
     doubts = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
+    asks = True
 
-    habit = Habit(
-        "makes the host wait and frees nothing",
-        "the host cannot prepare the next step while the GPU works on this one",
-        Cost(
-            "time in every step: what the host could have prepared meanwhile",
-            "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
-        ),
-        slowdown=1.25,
-    )
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        yield from claims(asked, _HABIT)
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.syncs import needless_waits
 
-        facts.ask(needless_waits)  # says of the others what needs them
-        yield from considered(facts, "synchronize", self.habit)
+def _meant(asked: Asked, made: HotCall) -> Iterator[Answer]:
+    yield from waits(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
+    yield from intended(asked.evaluator, asked.steps, made.call, made.frame, made.repeats)
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.syncs import needless_waits
 
-        yield from reports(facts, facts.ask(needless_waits), self.habit)
+def _kept(asked: Asked, made: HotCall) -> str:
+    """Whoever calls it from out of sight may measure what runs here."""
+    outer = made.repeats.frame or made.frame
+    seen = outer.function.is_module or asked.evaluator.callers(outer.function)
+    return "" if seen else "a caller that is not seen may read a clock after it"
+
+
+_HABIT = Habit(
+    "synchronizes",
+    "makes the host wait and frees nothing",
+    "the host cannot prepare the next step while the GPU works on this one",
+    Cost(
+        "time in every step: what the host could have prepared meanwhile",
+        "25.7 ms a step instead of 20.5 ms where the host works that much longer; H200, torch 2.11",
+    ),
+    slowdown=1.25,
+    meant=_meant,
+    kept=_kept,
+)

@@ -32,7 +32,6 @@ from gpulint.analysis.questions.grad.phase_flags import evaluates_by_flag
 from gpulint.analysis.questions.outlives.collecting import is_metric, is_unread
 from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, in_one_round, over_members
-from gpulint.analysis.questions.repeats.hot import settle_call
 from gpulint.analysis.torch.backward import WANTS_GRAD
 from gpulint.analysis.torch.frameworks import LIGHTNING_WINDOWS
 from gpulint.analysis.values.arguments import bind_sources
@@ -90,8 +89,6 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             hold.graph.fed_back = hold.place.holder in fed or _fills_next_forward(function, hold)
         function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
         function.carried += perturbed(file, function)
-        for call in function.hot_calls:
-            settle_call(file, call)
         _whole_function(function)
         for hold in function.holds:
             hold.rounds.made_in_loop = any(

@@ -2,44 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from gpulint.analysis.code import ir
-from gpulint.analysis.torch.methods import WAITS
-
-# Calls that launch nothing on the GPU.
-_IDLE = frozenset(
-    "print len int float str round format range is_available memory_allocated max_memory_allocated memory_reserved "
-    "max_memory_reserved info debug".split()
-)
-
-
-def waits_anyway(function: ir.Function, statement: ir.Stmt) -> bool:
-    """Whether a value is read on the host before anything else is given to the GPU: `synchronize(); loss.item()`."""
-    for later in _after(function.body, statement) or ():
-        calls = [call for root in later.expressions() for call in _evaluated(root)]
-        if any(call.method in WAITS and isinstance(call.func, ir.Attr) for call in calls):
-            return True
-        if any(call.method not in _IDLE for call in calls) or isinstance(later, (ir.For, ir.While, ir.Jump)):
-            return False
-    return False
-
-
-def _evaluated(root: ir.Expr) -> Iterator[ir.Call]:
-    return (part for part in ir.walk(root) if isinstance(part, ir.Call))
-
-
-def _after(block: list[ir.Stmt], wanted: ir.Stmt) -> list[ir.Stmt] | None:
-    """What follows a statement in its block, then what follows that block, up to the end of the loop around it."""
-    for position, statement in enumerate(block):
-        rest = block[position + 1 :]
-        if statement is wanted:
-            return rest
-        for inner in statement.blocks():
-            found = _after(inner, wanted)
-            if found is not None:
-                return found if isinstance(statement, (ir.For, ir.While)) else [*found, *rest]
-    return None
 
 
 def ends_at_once(loop: ir.For | ir.While) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 Kind = Literal[
     "bottom", "unknown", "none", "number", "text", "tensor", "parameter", "array", "module", "optimizer", "scheduler", "scaler",
     "accelerator", "list", "dict", "set", "tuple", "state", "parameters", "modules", "loader", "loaded", "object", "class", "function",
-    "library", "context", "device", "logger", "handle", "copy",
+    "library", "context", "device", "logger", "handle", "copy", "clock",
 ]  # fmt: skip
 Device = Literal["?", "host", "cuda"]
 Size = Literal["?", "scalar", "batch"]

@@ -29,7 +29,9 @@ from gpulint.analysis.syntax.nodes import argument, key_of, keyword
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 _EXTENDING = frozenset({"extend", "update", "extendleft"})
 # Kinds whose methods the table knows as they are.
-_TABLED = frozenset("optimizer scheduler scaler accelerator logger list dict set state array text".split())
+_TABLED = frozenset(
+    "optimizer scheduler scaler accelerator logger clock list dict set state array text".split()
+)
 
 
 class Calling:
@@ -385,6 +387,7 @@ class Calling:
             "accelerator",
             "handle",
             "logger",
+            "clock",
             "loaded",
         ):
             device = (

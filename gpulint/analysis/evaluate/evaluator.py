@@ -206,9 +206,22 @@ class Evaluator:
             yield from self.ways(one, frame, depth - 1)
 
     def row_of(self, call: ast.Call, frame: Frame) -> Row | None:
-        """What the table says of the library's function or class that a call names."""
-        target = self.value_of(call.func, frame)
-        return self.table.function(target.ref) if isinstance(target.ref, str) else None
+        """What the table says of the function or class of a library, or of Python's own, that a call names."""
+        full = self.value_of(call.func, frame).ref
+        if not isinstance(full, str):
+            return None
+        return self.table.function(full) if "." in full else self.table.own("builtins", full)
+
+    def does(self, call: ast.Call, frame: Frame) -> str:
+        """The event that the table says a call is, of a library's function or of a clock's method; empty where it says none."""
+        row = self.row_of(call, frame)
+        if row is None and isinstance(call.func, ast.Attribute):
+            row = (
+                self.table.knows("clock").get("*")
+                if self.value_of(call.func.value, frame).kind == "clock"
+                else None
+            )
+        return row.does if row is not None else ""
 
     # -- frames
 

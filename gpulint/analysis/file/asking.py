@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.file.facts import FunctionFacts, Hold, HotCall
+from gpulint.analysis.file.facts import FunctionFacts, Hold
 from gpulint.analysis.file.program import FileAnalysis
 
 if TYPE_CHECKING:
@@ -154,11 +154,6 @@ class FileFacts:
                 for root in statement.expressions():
                     found |= {id(part.origin) for part in ir.walk(root)}
         return frozenset(found)
-
-    def hot_calls(self, name: str) -> Iterator[HotCall]:
-        """The watched calls whose name ends so."""
-        for function in self.functions:
-            yield from (call for call in function.hot_calls if call.name.endswith(name))
 
     def holds(self) -> Iterator[Hold]:
         for function in self.functions:

@@ -317,36 +317,6 @@ class Carried:
 
 
 @dataclass(slots=True)
-class HotCall:
-    """A call by qualified name, with where it stands. `every` is in every how many steps it is made, 0 where their number is
-    not seen, None where it does not go by steps; `seldom` says in a clause why it is not told."""
-
-    function: ir.Function
-    stmt: ir.Stmt
-    call: ir.Call
-    name: str
-    loops: tuple[Loop, ...]
-    guarded: bool
-    in_handler: bool
-    via: ir.Function | None = None  # the helper of this file that makes the call
-    every: int | None = None
-    seldom: str = "how often it is made has not been asked"
-    minor: bool = False  # nothing shows that it matters: it is made in every so many steps, or in steps that do not train
-    unproven: str = ""  # in a clause, why it is not proven that the program does the same without it
-    doubt: str = ""  # in a clause, what leaves it open whether it is needless
-
-    @property
-    def per_step(self) -> bool:
-        """Whether it is made in every step, or in every so many."""
-        return not self.seldom
-
-    @property
-    def removable(self) -> bool:
-        """Whether the call stands alone, so that it can go without leaving a hole."""
-        return self.via is None and isinstance(self.stmt, ir.ExprStmt) and self.stmt.value is self.call
-
-
-@dataclass(slots=True)
 class OomHandler:
     """An `except` that recovers from running out of memory. `recovery` is the first statement that does so."""
 
@@ -407,7 +377,6 @@ class FunctionFacts:
     holds: list[Hold] = field(default_factory=list)
     recurrent: list[Loop] = field(default_factory=list)  # loops whose forward is fed its own last result
     carried: list[Carried] = field(default_factory=list)
-    hot_calls: list[HotCall] = field(default_factory=list)
     handlers: list[OomHandler] = field(default_factory=list)
     late: list[LateRelease] = field(default_factory=list)
     deferred: list[DeferredBackward] = field(default_factory=list)

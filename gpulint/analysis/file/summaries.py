@@ -11,7 +11,6 @@ from gpulint.analysis.file.facts import (
     Forward,
     FunctionFacts,
     Hold,
-    HotCall,
     Keep,
     OomHandler,
 )
@@ -53,7 +52,6 @@ class Summary:
     forward_paths: set[str] = field(default_factory=set)  # "self.net" or a parameter, run with grad enabled
     settled: set[str] = field(default_factory=set)  # parameters that it asserts to be networks in eval mode
     stores: set[str] = field(default_factory=set)
-    hot: dict[str, ir.Function] = field(default_factory=dict)
     escaped_params: set[str] = field(default_factory=set)
 
 
@@ -64,7 +62,6 @@ class Events:
     forwards: dict[int, Forward] = field(default_factory=dict)
     backwards: dict[int, Backward] = field(default_factory=dict)
     carried: dict[int, Carried] = field(default_factory=dict)
-    hot_calls: dict[tuple[int, str], HotCall] = field(default_factory=dict)
     handlers: dict[int, OomHandler] = field(default_factory=dict)
     holds: dict[tuple[int, str], Hold] = field(default_factory=dict)
 
@@ -72,7 +69,6 @@ class Events:
         facts.forwards = list(self.forwards.values())
         facts.backwards = list(self.backwards.values())
         facts.carried = list(self.carried.values())
-        facts.hot_calls = list(self.hot_calls.values())
         facts.handlers = list(self.handlers.values())
         facts.holds = list(self.holds.values())
 

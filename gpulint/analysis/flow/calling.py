@@ -16,7 +16,6 @@ from gpulint.analysis.file.facts import (
     ForwardMode,
     ForwardModule,
     ForwardResult,
-    HotCall,
     Keep,
     OomHandler,
 )
@@ -50,14 +49,7 @@ from gpulint.analysis.values.values import (
 if TYPE_CHECKING:
     from gpulint.analysis.file.program import FileAnalysis
 
-WATCHED = {
-    "torch.cuda.empty_cache": "torch.cuda.empty_cache",
-    "torch.cuda.memory.empty_cache": "torch.cuda.empty_cache",
-    "torch.mps.empty_cache": "torch.mps.empty_cache",
-    "torch.xpu.empty_cache": "torch.xpu.empty_cache",
-    "torch.cuda.synchronize": "torch.cuda.synchronize",
-    "gc.collect": "gc.collect",
-}
+_EMPTIES = frozenset(f"torch.{one}.empty_cache" for one in ("cuda", "cuda.memory", "mps", "xpu"))
 
 
 class Calling(Keeping):
@@ -124,11 +116,6 @@ class Calling(Keeping):
         if not forward:
             self.summary.backwards += summary.backwards
         self.summary.autograd_grad |= summary.autograd_grad
-        for name, origin in summary.hot.items():
-            if not summary.steps and not summary.direct_backwards and _only_cleans(function):
-                self._hot_event(expr, name, origin)
-                if not self.loops and not self.guards and not self.handlers_open:
-                    self.summary.hot.setdefault(name, origin)
         if summary.yield_grad is not None and gradmode.is_context_manager(function):
             return Val(Kind.CONTEXT, ref=self._yielded(summary.yield_grad))
         result = UNKNOWN if summary.returns is None else substitute(summary.returns, given, function)
@@ -382,27 +369,6 @@ class Calling(Keeping):
 
     # --- events --------------------------------------------------------------------------------------------------
 
-    def hot_call(self, expr: ir.Call, qualified: str) -> None:
-        name = WATCHED.get(qualified)
-        if name is None:
-            return
-        if not self.loops and not self.guards and not self.handlers_open:
-            self.summary.hot.setdefault(name, self.function)
-        self._hot_event(expr, name, None)
-
-    def _hot_event(self, expr: ir.Call, name: str, via: ir.Function | None) -> None:
-        if self.record and self.stmt is not None:
-            self.events.hot_calls[id(expr.origin), name] = HotCall(
-                self.function,
-                self.stmt,
-                expr,
-                name,
-                tuple(self.loops),
-                bool(self.guards),
-                self.handlers_open > 0,
-                via,
-            )
-
     def oom_event(self, statement: ir.Try, handler: ir.Handler, found: Recovery) -> None:
         self.events.handlers[id(handler.origin)] = OomHandler(
             statement, handler, found.stmt, found.why, found.needs_memory
@@ -411,8 +377,10 @@ class Calling(Keeping):
     def recovers(self, call: ir.Call) -> str | None:
         """What a call in an OOM handler does to recover, or None."""
         qualified = self.qualified(call.func.path)
-        if qualified is not None and WATCHED.get(qualified, "").endswith(("empty_cache", "collect")):
-            return "empty_cache" if qualified.endswith("empty_cache") else "gc.collect"
+        if qualified in _EMPTIES:
+            return "empty_cache"
+        if qualified == "gc.collect":
+            return "gc.collect"
         if call.method == "backward":
             return "backward"
         if call.func.path is not None and call.func.path in self.tried and call.args:
@@ -432,12 +400,6 @@ class Calling(Keeping):
 def _is_settled(owner: Val | None) -> bool:
     """Whether a method is one of a network in eval mode: `model.scores(x)`."""
     return owner is not None and owner.kind is Kind.MODULE and owner.has(EVAL)
-
-
-def _only_cleans(function: ir.Function) -> bool:
-    """Whether a helper is there for the clean-up: short, and without a loop of its own."""
-    found = list(ir.statements(function.body))
-    return len(found) <= 12 and not any(isinstance(statement, (ir.For, ir.While)) for statement in found)
 
 
 def _makes(summary: Summary, site: Site) -> bool:

@@ -136,7 +136,6 @@ class Calls(Methods):
             if args.positional and args.positional[0].kind is Kind.FUNCTION:
                 return args.positional[0]
             return Val(Kind.CONTEXT, ref=mode)
-        self.hot_call(expr, qualified)
         imported = self.file.imported_value(qualified)
         args = self.arguments(expr)
         if imported is not None:

@@ -20,7 +20,7 @@ other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -88,6 +88,12 @@ class Table:
                 return found if found is None or found.does != "unseen" else None
             module = module.rpartition(".")[0]
         return None
+
+    def doing(self, does: Collection[str]) -> frozenset[str]:
+        """The names of all whose event is one of these."""
+        return frozenset(
+            name for rows in self._rows.values() for name, row in rows.items() if row.does in does
+        )
 
     def knows(self, of: str) -> Mapping[str, Row]:
         """Every row of one kind, by name."""

@@ -104,7 +104,10 @@ def _measured(evaluator: Evaluator, frame: Frame, repeats: Repeats) -> Iterator[
                 function.flow.calls[name][0],
             )
         for name in _OF_ALLOCATED & function.flow.calls.keys():
-            if not any(repeats.loop in function.flow.loops(one) for one in function.flow.calls[name]):
+            if not any(
+                repeats.loop in function.flow.loops(one) and not _is_shown(evaluator, function, one)
+                for one in function.flow.calls[name]
+            ):
                 continue
             yield left_open(
                 Question.MEANT,
@@ -117,6 +120,14 @@ def _is_tested(function: Function, call: ast.Call) -> bool:
     """Whether a figure is only compared, in the head of an `if`."""
     statement = function.flow.statement_of(call)
     return isinstance(statement, (ast.If, ast.While))
+
+
+def _is_shown(evaluator: Evaluator, function: Function, call: ast.Call) -> bool:
+    """Whether a figure is only written down for people, in a statement of its own: `print(memory_allocated())`."""
+    statement = function.flow.statement_of(call)
+    outer = statement.value if isinstance(statement, ast.Expr) else None
+    row = evaluator.row_of(outer, evaluator.root(function)) if isinstance(outer, ast.Call) else None
+    return row is not None and row.reads
 
 
 def beside_a_phase(evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Frame) -> Any:

@@ -135,7 +135,7 @@ class Multiplicity:
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
-        if function.is_module or self._steps.makes_its_own(function):
+        if function.is_module or function.name == "__init__" or self._steps.makes_its_own(function):
             return False
         return (function.name == "forward" and function.cls is not None) or self._trains(function)
 
@@ -227,10 +227,7 @@ class Multiplicity:
 
     def _around(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop stands in another."""
-        flow = frame.function.flow
-        return len(flow.loops(loop)) > (
-            1 if loop in flow.blocks and flow.blocks[loop].is_rounds and False else 0
-        )
+        return bool(frame.flow.loops(loop))
 
     def _is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether an event stands under a condition within the loop: a validation now and then."""

@@ -50,6 +50,10 @@ class Steps:
                 for work, within, over_data in self._does(name, call, frame):
                     own = work == "train" and name in ("step", "backward") and self._is_own(call, frame)
                     found.append(Event(work, call, tuple(function.flow.loops(call)), within, over_data, own))
+        within_loops = {last_name(one.node.func) for one in found if one.work == "train" and one.loops}
+        beside = {last_name(one.node.func) for one in found if one.work == "train" and not one.loops}
+        if beside == {"step"} and within_loops >= {"step", "backward"}:  # the rest of the last gradients
+            found = [one for one in found if one.work != "train" or one.loops]
         return found
 
     def _does(self, name: str, call: ast.Call, frame: Frame) -> list[tuple[Work, bool, bool]]:
@@ -118,11 +122,16 @@ class Steps:
         return any(one.own for one in self.of(function))
 
     def _is_own(self, call: ast.Call, frame: Frame) -> bool:
-        """Whether the optimizer that takes a step is made in the same function, or comes out of a call there that is not seen."""
+        """Whether the optimizer that takes a step is made in the same function, or comes out of a call there that is not seen; of a loss whether
+        the networks are that have made it."""
         base = call.func.value if isinstance(call.func, ast.Attribute) else None
         if not isinstance(base, ast.Name) or frame.function.is_module:
             return False
         value = self._evaluator.value_of(base, frame)
+        if call.func.attr == "backward":  # type: ignore[attr-defined]
+            ran = [forward_of(self._evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
+            nets = [origin for one in ran if one is not None for origin in one.network.origins]
+            return bool(nets) and all(isinstance(node, ast.Call) and where is frame for node, where in nets)
         if value.kind not in ("optimizer", "unknown") or call.func.attr != "step":  # type: ignore[attr-defined]
             return False
         reaching = frame.flow.reaching(base)

@@ -93,8 +93,6 @@ PER_BATCH_HOOKS = frozenset(
     {"training_step", "validation_step", "test_step", "predict_step", "compute_loss", "prediction_step"}
 )
 # Those of them after which the framework goes backward.
-TRAINING_HOOKS = LIGHTNING_TRAIN | {"compute_loss"}
-
 # How many micro-batches make one step, as DeepSpeed's engine, Accelerate and transformers call it.
 MICRO_BATCHES = frozenset({"gradient_accumulation_steps"})
 

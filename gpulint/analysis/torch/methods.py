@@ -10,8 +10,6 @@ GIVES_ITSELF: Final = frozenset(
 )
 # What makes of a network one that is the same, but for where it runs.
 WRAPS: Final = frozenset("DataParallel DistributedDataParallel DDP deepcopy compile".split())
-# What makes the host wait for the GPU.
-WAITS: Final = frozenset("item cpu tolist numpy".split())
 
 # What has no graph, whatever tensor it is asked of.
 NO_GRAPH: Final = frozenset(

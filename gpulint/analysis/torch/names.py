@@ -132,10 +132,6 @@ SET_GRAD = frozenset(
 )  # fmt: skip
 
 # What a program calls that measures its own memory.
-MEASURES_MEMORY = frozenset(
-    {"reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"}
-)
-
 # The last names by which a function's text says that it sets the grad mode.
 GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 
@@ -202,12 +198,6 @@ def is_loss_function(qualified: str) -> bool:
     last = qualified.rsplit(".", 1)[-1]
     return last.endswith("Loss") or last.endswith(LOSS_SUFFIXES)
 
-
-# What a function that measures time is called, or speaks of.
-MEASURING = re.compile(
-    r"(?i)(?:^|_)(?:timer|timers|timing|timeit|elapsed|latency|latencies|perf|perf_counter|monotonic|process_time|clock|"
-    r"bench\w*|profil\w*|tic|toc|fps|throughput|speed|speedup|tflops|warmup|warm|measure\w*|stopwatch|nvtx)(?:_|$)"
-)
 
 # Losses that save for their backward what they make of their input, and those that save the input itself.
 SAVES_SOFTMAX: Final = frozenset({"CrossEntropyLoss", "cross_entropy"})

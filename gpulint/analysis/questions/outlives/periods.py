@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import is_periodic, resets
 from gpulint.analysis.questions.repeats.amounts import is_called_in_a_loop
-from gpulint.analysis.questions.repeats.intervals import number_of, rounds_between
+from gpulint.analysis.questions.size.constructing import Constructing
 from gpulint.answers import Answer, Question, left_open, unweighed
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def rounds_between_resets(
     """How many rounds lie between two resets, where each stands under a condition that comes true at equal intervals and the
     program says how long these are; for an option of the command line, what it is by default."""
     conditions = _resetting(loop, path)
-    found = [number for one in conditions if (number := rounds_between(function, one.test))]
+    found = [number for one in conditions if (number := _rounds_between(function, one.test))]
     return min(found) if conditions and len(found) == len(conditions) else None
 
 
@@ -85,7 +85,7 @@ def few_graphs(file: FileAnalysis, loops: tuple[Loop, ...]) -> Answer | None:
             counted = counted.args[0]
         if not isinstance(counted, ir.Call) or counted.method not in ("range", "trange"):
             return None
-        number = number_of(loop.function, counted.args[0]) if len(counted.args) == 1 else None
+        number = _number_of(loop.function, counted.args[0]) if len(counted.args) == 1 else None
         if number is None:
             return None
         rounds *= number
@@ -117,3 +117,19 @@ def _condition_of_some_rounds(stmt: ir.Stmt, loop: Loop) -> ir.If | None:
             if stmt in inside and not steps:
                 return statement
     return None
+
+
+def _rounds_between(function: ir.Function, test: ir.Expr) -> int | None:
+    """How many rounds lie between two in which a condition holds that asks for a remainder: by a constant, a name bound once, a
+    parameter's default, or a command line's; None where it asks for none, or the divisor is not seen."""
+    divisors = [part.operands[1] for part in ir.walk(test) if isinstance(part, ir.Op) and part.op == "%"]
+    known = [number for one in divisors if (number := _number_of(function, one)) is not None]
+    return min(known, default=None)
+
+
+def _number_of(function: ir.Function, expr: ir.Expr) -> int | None:
+    """The whole number that an expression of a function is, as far as constants and defaults tell."""
+    param = next((param for param in function.params if param.name == expr.path), None)
+    given = expr if param is None else param.default
+    number = None if given is None else Constructing().number(function, given)
+    return number if isinstance(number, int) else None
