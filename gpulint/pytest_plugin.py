@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gpulint.gate.baselines import BadBaseline
-from gpulint.testing import asking, settings
+from gpulint.testing import asking
 from gpulint.testing.held import open_peaks
 from gpulint.testing.running import NO_TORCH, Running, no_cuda
 from gpulint.testing.telling import OUTPUT, Telling
@@ -40,34 +40,29 @@ _RUNNING: pytest.StashKey[Running] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    settings.add_options(parser)
+    asking.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for line in asking.DESCRIPTIONS:
         config.addinivalue_line("markers", line)
-    asked = settings.read(config)
-    _check_machine(asked)
+    option = config.option
+    asking.check_options(config)
+    # What was asked for on the command line has to be here: no run is green because nothing was looked at
+    on_gpu = option.gpu_memory_device == "cuda"
+    if (option.gpu_memory_leaks or option.gpu_memory_baseline or on_gpu) and find_spec("torch") is None:
+        raise pytest.UsageError(NO_TORCH)
+    if on_gpu and (why := no_cuda()):
+        raise pytest.UsageError(f"--gpu-memory-device=cuda asks for a GPU, and {why}")
+    path = option.gpu_memory_baseline and str(config.invocation_params.dir / option.gpu_memory_baseline)
     try:
-        peaks = open_peaks(asked.baseline, asked.writes_baseline, asked.tolerance)
+        peaks = open_peaks(path, option.gpu_memory_write_baseline, option.gpu_memory_tolerance)
     except BadBaseline as error:
         raise pytest.UsageError(str(error)) from error
-    config.stash[_RUNNING] = Running(asked, peaks)
+    config.stash[_RUNNING] = Running(config, peaks)
     config.pluginmanager.register(config.stash[_RUNNING], "gpulint-running")
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Telling(asked, peaks), "gpulint-telling")
-
-
-def _check_machine(asked: settings.Settings) -> None:
-    """What was asked for on the command line has to be here: no run is green because nothing was looked at."""
-    needed = asked.leaks or asked.baseline or asked.device == "cuda"
-    if needed and find_spec("torch") is None:
-        raise pytest.UsageError(NO_TORCH)
-    if asked.device == "cuda":
-        from gpulint.runtime.observing.machine import has_cuda
-
-        if not has_cuda():
-            raise pytest.UsageError(f"--gpu-memory-device=cuda asks for a GPU, and {no_cuda()}")
+        config.pluginmanager.register(Telling(option, peaks), "gpulint-telling")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -101,6 +96,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture
 def gpu_memory(request: pytest.FixtureRequest) -> Iterator[GpuMemory]:
     """Watches the memory of the test's steps and of its call; see `gpulint.testing.steps.GpuMemory`."""
-    running = request.config.stash[_RUNNING]
-    yield running.lend(request.node)
-    running.take_back(request.node)
+    with request.config.stash[_RUNNING].watching(request.node) as memory:
+        yield memory

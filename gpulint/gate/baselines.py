@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpulint.atomic import one_at_a_time, target_of, write_atomic
-from gpulint.runtime.record.gate import Status
+from gpulint.runtime.record.gate import Check, LineAtPeak, Peak, Status
 from gpulint.runtime.record.records import Record
 
 SCHEMA: Final = 1
@@ -43,65 +43,6 @@ class Key(Record):
         """The card, torch and the number of ranks, as they are said."""
         ranks = f" on {self.world_size} ranks" if self.world_size > 1 else ""
         return f"{'the CPU' if self.card == CPU else self.card} with torch {self.torch}{ranks}"
-
-
-@dataclass(frozen=True, slots=True)
-class Line(Record):
-    """A source line, and the `bytes` that were allocated there and alive at the peak. `file` is relative to the baseline's folder
-    where it has been there, "" (with line 0) where no Python line is known. `code` is the line's text, which finds it again after it has moved."""
-
-    file: str
-    line: int
-    function: str
-    code: str
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Peak(Record):
-    """What is written down of one run or test. Sizes in bytes.
-
-    `allocated` is what is compared. `others` are peaks of other stretches by name ("start", "evaluation"), each compared where
-    both have it. `reserved`, which depends on what ran before, and `drift`, in bytes a step, are there to be read. `lines` are
-    those with most bytes at the peak, largest first, at most `MOST_LINES`, and `other_lines` the same of the other stretches."""
-
-    allocated: int
-    reserved: int | None = None
-    drift: float = 0.0
-    others: dict[str, int] = field(default_factory=dict)
-    lines: tuple[Line, ...] = ()
-    other_lines: dict[str, tuple[Line, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison(Record):
-    """One peak against the one that was written down. `stretch` is "" for `Peak.allocated`, or else the name in `Peak.others`;
-    `allowed` is the most that is no failure."""
-
-    stretch: str
-    now: int
-    before: int
-    allowed: int
-    status: Status
-
-    @property
-    def by(self) -> int:
-        """How many bytes more than were written down; negative where it fell."""
-        return self.now - self.before
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """A line that has more bytes at the peak than were written down. `before` is None where the baseline does not list the line;
-    `at_most` then is what it may have had there without being listed."""
-
-    line: Line
-    before: int | None
-    at_most: int = 0
-
-    @property
-    def by(self) -> int:
-        return self.line.bytes - (self.at_most if self.before is None else self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,22 +133,20 @@ def write(path: str, baselines: Baselines) -> None:
         raise BadBaseline(f"the baseline {path} could not be written: {error.strerror or error}") from error
 
 
-def compare(now: Peak, before: Peak, tolerance: float = TOLERANCE) -> tuple[Comparison, ...]:
+def compare(now: Peak, before: Peak, tolerance: float = TOLERANCE) -> list[Check]:
     """The peak, then the others that both have, each against what was written down. `tolerance` is in percent of that."""
-    found = [compared("", now.allocated, before.allocated, tolerance)]
-    found += [
-        compared(name, size, before.others[name], tolerance)
-        for name, size in now.others.items()
-        if name in before.others
+    shared = [name for name in now.others if name in before.others]
+    return [
+        compared(now.allocated, before.allocated, tolerance),
+        *(compared(now.others[name], before.others[name], tolerance, name) for name in shared),
     ]
-    return tuple(found)
 
 
-def compared(stretch: str, now: int, before: int, tolerance: float) -> Comparison:
+def compared(now: int, before: int, tolerance: float, stretch: str = "") -> Check:
     """One peak against what was written down; `tolerance` is in percent of that."""
     most = allowed(before, tolerance)
     status: Status = "exceeded" if now > most else "fell" if now < 2 * before - most else "within"
-    return Comparison(stretch, now, before, most, status)
+    return Check("baseline", status, 0, stretch, now, most, before, "")
 
 
 def allowed(before: int, tolerance: float) -> int:
@@ -215,16 +154,16 @@ def allowed(before: int, tolerance: float) -> int:
     return before + int(before * tolerance / 100)
 
 
-def grown(now: Sequence[Line], before: Sequence[Line]) -> tuple[Growth, ...]:
-    """The lines that have more bytes than were written down, most growth first.
+def grown(now: Sequence[LineAtPeak], before: Sequence[LineAtPeak]) -> list[LineAtPeak]:
+    """The lines that have more bytes than were written down, most growth first, with what they had `before`.
 
     A line is the same where its file, function and text are, and of several that are alike the first is the first; one whose text
-    was edited, where its number still is.
+    was edited, where its number still is. One that is not listed may have had as many bytes as the last of a full list.
     """
-    left: dict[tuple[str, str, str], list[Line]] = {}
+    left: dict[tuple[str, str, str], list[LineAtPeak]] = {}
     for line in sorted(before, key=lambda one: one.line):
         left.setdefault((line.file, line.function, line.code), []).append(line)
-    partners: dict[int, Line] = {}
+    partners: dict[int, LineAtPeak] = {}
     for index, line in sorted(enumerate(now), key=lambda one: one[1].line):
         alike = left.get((line.file, line.function, line.code))
         if alike:
@@ -234,8 +173,10 @@ def grown(now: Sequence[Line], before: Sequence[Line]) -> tuple[Growth, ...]:
     found = []
     for index, line in enumerate(now):
         partner = partners.get(index) or numbered.pop((line.file, line.function, line.line), None)
-        found.append(Growth(line, None if partner is None else partner.bytes, unlisted))
-    return tuple(sorted((one for one in found if one.by > 0), key=lambda one: -one.by))
+        had = None if partner is None else partner.bytes
+        found.append((line.bytes - (unlisted if had is None else had), had, line))
+    found.sort(key=lambda one: -one[0])
+    return [replace(line, before=had, grew=by) for by, had, line in found if by > 0]
 
 
 def relative_to(path: str, file: str) -> str:
@@ -259,12 +200,21 @@ def torch_minor(version: str) -> str:
 
 def _plain(peak: Peak) -> dict[str, Any]:
     """An entry's figures, without what it has none of."""
-    data = peak.to_json()
-    data["drift"] = round(float(peak.drift), 1)
-    data["others"] = dict(sorted(peak.others.items()))
-    data["lines"] = data["lines"][:MOST_LINES]
-    data["other_lines"] = {name: data["other_lines"][name][:MOST_LINES] for name in sorted(peak.other_lines)}
+    lines = {name: _listed(peak.other_lines[name]) for name in sorted(peak.other_lines)}
+    data = {
+        "allocated": peak.allocated,
+        "reserved": peak.reserved,
+        "drift": round(float(peak.drift), 1),
+        "others": dict(sorted(peak.others.items())),
+        "lines": _listed(peak.lines),
+        "other_lines": lines,
+    }
     return {name: value for name, value in data.items() if value not in ({}, [], None)}
+
+
+def _listed(lines: Sequence[LineAtPeak]) -> list[dict[str, Any]]:
+    names = ("file", "line", "function", "code", "bytes")
+    return [{name: getattr(line, name) for name in names} for line in lines[:MOST_LINES]]
 
 
 def _indented(value: Any, depth: int) -> str:

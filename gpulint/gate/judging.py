@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from gpulint.gate import baselines
-from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
-from gpulint.runtime.record.gate import Check, Gate, Limits, LineAtPeak, PeakOfRank, Status
+from gpulint.gate.baselines import BadBaseline, Baselines, Key
+from gpulint.runtime.record.gate import Check, Gate, Limits, LineAtPeak, Peak, PeakOfRank, Status
 from gpulint.runtime.record.peaks import STRETCHES, PeakLine, StretchPeak, main_of
 from gpulint.runtime.record.result import RankResult, RunResult
 from gpulint.source.sources import Sources
@@ -66,20 +67,20 @@ def peak_of(rank: RankResult, baseline: str = "") -> PeakOfRank:
     """The peaks of one process. Where no step was sampled its evaluations are what counts."""
     assert rank.peak is not None, "asked of processes that got to their steps"
     main = main_of(rank.peaks)
-    others = [peak for peak in rank.peaks if peak is not main]
+    others = {peak.stretch: peak for peak in rank.peaks if peak is not main}
     environment = rank.environment
     return PeakOfRank(
+        allocated=main.allocated,
+        reserved=rank.most_reserved,
+        drift=sum(leak.bytes_per_step for leak in rank.leaks()),
+        others={name: peak.allocated for name, peak in others.items()},
+        lines=lines_of(main, baseline),
+        other_lines={name: lines_of(peak, baseline) for name, peak in others.items()},
         rank=rank.rank,
         card=(environment.device_name or "GPU") if environment.device == "cuda" else baselines.CPU,
         torch=baselines.torch_minor(environment.torch or ""),
         main=main.stretch,
-        allocated=main.allocated,
-        others={peak.stretch: peak.allocated for peak in others},
         run=rank.peak.allocated,
-        reserved=rank.most_reserved,
-        drift=sum(leak.bytes_per_step for leak in rank.leaks()),
-        lines=lines_of(main, baseline),
-        other_lines={peak.stretch: lines_of(peak, baseline) for peak in others},
     )
 
 
@@ -93,7 +94,7 @@ def _line(line: PeakLine, baseline: str, sources: Sources) -> LineAtPeak:
     text = sources.lines(line.file) if line.file else []
     code = text[line.line - 1].strip()[:_MOST_CODE] if 1 <= line.line <= len(text) else ""
     shown = baselines.relative_to(baseline or os.path.join(os.getcwd(), "_"), line.file)
-    return LineAtPeak(shown, line.file, line.line, line.function, code, line.bytes, line.kept, line.holder)
+    return LineAtPeak(shown, line.line, line.function, code, line.bytes, line.file, line.kept, line.holder)
 
 
 # -- the limit -----------------------------------------------------------------------------------------------
@@ -130,21 +131,19 @@ def _who(peak: PeakOfRank, measured: Sequence[PeakOfRank]) -> str:
 
 
 def _written(gate: Gate, keys: Mapping[int, Key]) -> Gate:
-    peaks = {keys[peak.rank]: _as_entry(peak) for peak in gate.ranks}
+    # What comes after the sampled steps depends on how fast the machine is: how far a run gets until it is ended.
+    peaks = {
+        keys[peak.rank]: replace(
+            peak, others=_without_later(peak.others), other_lines=_without_later(peak.other_lines)
+        )
+        for peak in gate.ranks
+    }
     baselines.add(gate.limits.baseline, peaks)
     return replace(gate, written=len(peaks))
 
 
-def _as_entry(peak: PeakOfRank) -> Peak:
-    # What comes after the sampled steps depends on how fast the machine is: how far a run gets until it is ended.
-    others = {name: size for name, size in peak.others.items() if name != "later"}
-    other_lines = {name: _as_lines(peak.other_lines.get(name, ())) for name in others}
-    return Peak(peak.allocated, peak.reserved, peak.drift, others, _as_lines(peak.lines), other_lines)
-
-
-def _as_lines(lines: Iterable[LineAtPeak]) -> tuple[Line, ...]:
-    listed = [Line(line.file, line.line, line.function, line.code, line.bytes) for line in lines]
-    return tuple(listed[: baselines.MOST_LINES])
+def _without_later(by_stretch: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in by_stretch.items() if name != "later"}
 
 
 def _compared(gate: Gate, keys: Mapping[int, Key], command: str) -> Gate:
@@ -178,13 +177,14 @@ def _missing(key: Key, known: Baselines, path: str, command: str) -> str:
 
 
 def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[Check]:
-    now = Peak(peak.allocated, others=peak.others)
     found: list[Check] = []
-    for one in baselines.compare(now, before, limits.tolerance):
+    for one in baselines.compare(peak, before, limits.tolerance):
         stretch = one.stretch or peak.main
+        had = one.before or 0
         what = f"the peak of {STRETCHES.get(stretch, stretch)}{who}"
-        known = f"{format_bytes(one.before)} in the baseline"
-        by = f"{format_bytes(one.now)}, {format_bytes(abs(one.by))} ({_percent(abs(one.by), one.before)})"
+        known = f"{format_bytes(had)} in the baseline"
+        changed = abs(one.now - had)
+        by = f"{format_bytes(one.now)}, {format_bytes(changed)} ({_percent(changed, had)})"
         lines: tuple[LineAtPeak, ...] = ()
         if one.status == "exceeded":
             text = f"{what} grew to {by} more than {known} (tolerance {limits.tolerance:g} %)"
@@ -196,9 +196,7 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
             text = f"{what} fell to {by} less than {known}: {renew}"
         else:
             text = f"{what} is {format_bytes(one.now)}, {known}"
-        found.append(
-            Check("baseline", one.status, peak.rank, stretch, one.now, one.allowed, one.before, text, lines)
-        )
+        found.append(replace(one, rank=peak.rank, stretch=stretch, text=text, lines=lines))
     return found
 
 
@@ -217,13 +215,8 @@ def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ..
     known = before.other_lines.get(stretch, ()) if stretch else before.lines
     if not known:
         return now[:_TOLD]
-    by_line = {(line.file, line.line, line.function): line for line in now}
     # First what stands somewhere: of what has no Python line nobody can say more.
-    grown = sorted(baselines.grown(_as_lines(now), known), key=lambda one: not one.line.file)
-    found = [
-        replace(by_line[one.line.file, one.line.line, one.line.function], before=one.before, grew=one.by)
-        for one in grown
-    ]
+    found = sorted(baselines.grown(now, known), key=lambda line: not line.file)
     return tuple(found[:_TOLD]) or now[:_TOLD]
 
 

@@ -13,6 +13,7 @@ from gpulint.operator import gpu
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.standing import host_text, idle_text
 from gpulint.runtime.parent.verdict import Verification
+from gpulint.runtime.parent.verifying import OnProgress
 from gpulint.runtime.record.gate import Check, ForeignContext, Gate, Limit, Limits, Neighbour
 from gpulint.runtime.record.peaks import CardUse
 from gpulint.runtime.record.result import End, Progress, RankResult, RunResult
@@ -42,12 +43,7 @@ def foreign_contexts(run: RunResult, sizes: Sizes) -> tuple[ForeignContext, ...]
 
 def _identity(card: CardUse) -> str:
     """The same for every process: its number depends on which cards a process is shown."""
-    return plain(card.uuid) or f"{card.index} {card.name}"
-
-
-def plain(uuid: str) -> str:
-    """A card's uuid as torch writes it; NVML begins it with GPU-."""
-    return uuid.removeprefix("GPU-").lower()
+    return card.uuid.removeprefix("GPU-").lower() or f"{card.index} {card.name}"
 
 
 def _foreign(rank: RankResult, card: CardUse, owner: int, size: int | None) -> ForeignContext:
@@ -87,7 +83,6 @@ def _check(limit: Limit, what: str, allowed: int, found: Sequence[tuple[int, str
     return Check(limit, "exceeded" if now > allowed else "within", 0, "steps", now, allowed, None, text)
 
 
-OnProgress = Callable[[Progress], None]
 Measure = Callable[[Run, OnProgress], Verification]
 
 _LEAVING = 3.0  # seconds that a process which has ended may take to be off its card
@@ -107,29 +102,25 @@ def check(limits: Limits, device: str) -> None:
             baselines.check_writable(limits.baseline)
 
 
-def limited(what: Run, limits: Limits) -> Run:
-    """What is run so that it can be held against the limits: on a GPU, unless the CPU was asked for."""
-    if not limits.on_peak and not limits.exclusive:
-        return what
-    implied = what.device == "auto"
-    return replace(what, device="cuda" if implied else what.device, limited=implied, peaks=limits.on_peak)
-
-
 def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: Measure) -> Verification:
-    """Run `what` by `measure`, and hold it against `limits`. `subject` and `command` as for `judging.judge`. Without limits only
-    the contexts of its ranks are looked at."""
-    wanted = limits.on_peak or limits.exclusive or limits.beside_peak
+    """Run `what` by `measure`, and hold it against `limits`: on a GPU then, unless the CPU was asked for. `subject` and `command`
+    as for `judging.judge`. Without limits only the contexts of its ranks are looked at."""
     on_cards = limits.on_peak or limits.exclusive
-    what = limited(what, limits)
+    if on_cards:
+        implied = what.device == "auto"
+        device = "cuda" if implied else what.device
+        what = replace(what, device=device, limited=implied, peaks=limits.on_peak)
     environment = {**os.environ, **what.environment}
-    before = _Cards(environment) if on_cards and what.device != "cpu" else None
-    if before is not None and limits.exclusive and (problem := before.refusal()):
-        return _refused(what, limits, problem, before)
-    sizes = _Sizes(what)
-    verification = measure(what, sizes.on_progress)
-    foreign = foreign_contexts(verification.run, sizes.found)
-    verification = replace(verification, foreign=foreign)
-    if not wanted:
+    looks = on_cards and what.device != "cpu"
+    cards, blind = gpu.look() if looks else ([], "")
+    before = gpu.others(cards, environment)
+    if limits.exclusive and (problem := _refusal(before, blind)):
+        run = RunResult(what.command(), End("not-started", f"{problem}; --exclusive does not run there"), 0.0)
+        return Verification(what.target, run, gate=Gate(limits, neighbours=before))
+    sizes: dict[tuple[str, int], int] = {}
+    verification = measure(what, _reading_sizes(what, sizes))
+    verification = replace(verification, foreign=foreign_contexts(verification.run, sizes))
+    if not (on_cards or limits.beside_peak):
         return verification
     gate = Gate(limits)
     if not verification.failed or verification.run.end.reason == "timeout":
@@ -137,55 +128,33 @@ def run_limited(what: Run, limits: Limits, subject: str, command: str, measure: 
         gate = replace(gate, checks=(*gate.checks, *checks(verification, limits)))
     elif verification.run.end.reason != "no-device":
         gate = judging.unjudged(verification.run, limits)
-    return replace(verification, gate=_with_neighbours(gate, before))
-
-
-def _refused(what: Run, limits: Limits, problem: str, before: _Cards) -> Verification:
-    message = f"{problem}; --exclusive does not run there"
-    run = RunResult(what.command(), End("not-started", message), 0.0)
-    return Verification(what.target, run, gate=Gate(limits, neighbours=before.others))
-
-
-def _with_neighbours(gate: Gate, before: _Cards | None) -> Gate:
-    if before is None:
-        return gate
-    came = before.newcomers()
-    gate = replace(gate, neighbours=(*before.others, *came))
-    if before.problem:
-        said = f"whether other processes use the card could not be looked at: {before.problem}"
+    if blind:
+        said = f"whether other processes use the card could not be looked at: {blind}"
         gate = replace(gate, notes=(*gate.notes, said))
-    if came and gate.limits.exclusive:
+    came = _newcomers(before, environment) if looks and not blind else ()
+    if came and limits.exclusive:
         said = f"{_told(came[0])} came while the program ran, and --exclusive wants the card for it alone"
         gate = replace(gate, problems=(*gate.problems, said))
-    return gate
+    return replace(verification, gate=replace(gate, neighbours=(*before, *came)))
 
 
-class _Cards:
-    """Who was on the cards before the program ran."""
+def _refusal(others: Sequence[Neighbour], blind: str) -> str:
+    """Why the cards are not the program's alone; empty where they are."""
+    if blind:
+        return f"whether other processes use the card could not be looked at ({blind})"
+    return f"{_told(others[0])} uses {others[0].card}" if others else ""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        cards, self.problem = gpu.look()
-        self.others = gpu.others(cards, environment)
 
-    def refusal(self) -> str:
-        """Why the cards are not the program's alone; empty where they are."""
-        if self.problem:
-            return f"whether other processes use the card could not be looked at ({self.problem})"
-        return f"{_told(self.others[0])} uses {self.others[0].card}" if self.others else ""
-
-    def newcomers(self) -> tuple[Neighbour, ...]:
-        """Who is there after it that was not before. Its own processes are gone, but the driver may take a moment."""
-        if self.problem:
-            return ()
-        known = {(one.uuid, one.pid) for one in self.others}
-        until = time.monotonic() + _LEAVING
-        while True:
-            now = gpu.others(gpu.look()[0], self._environment, "after")
-            came = tuple(one for one in now if (one.uuid, one.pid) not in known)
-            if not came or time.monotonic() > until:
-                return came
-            time.sleep(0.2)
+def _newcomers(before: Sequence[Neighbour], environment: Mapping[str, str]) -> tuple[Neighbour, ...]:
+    """Who is there after the program that was not before. Its own processes are gone, but the driver may take a moment."""
+    known = {(one.uuid, one.pid) for one in before}
+    until = time.monotonic() + _LEAVING
+    while True:
+        now = gpu.others(gpu.look()[0], environment, "after")
+        came = tuple(one for one in now if (one.uuid, one.pid) not in known)
+        if not came or time.monotonic() > until:
+            return came
+        time.sleep(0.2)
 
 
 def _told(one: Neighbour) -> str:
@@ -196,20 +165,19 @@ def _told(one: Neighbour) -> str:
     return f"process {one.pid}{f' ({command})' if command else ''}{size}"
 
 
-class _Sizes:
-    """What each rank takes on each card, as the driver tells it, read while they run: once for each, when it samples."""
+def _reading_sizes(what: Run, sizes: dict[tuple[str, int], int]) -> OnProgress:
+    """Notes what each rank takes on each card, as the driver tells it, while they run: once for each, when it samples."""
+    several = bool(what.launch) and what.device != "cpu"
+    seen: set[int] = set()
 
-    def __init__(self, what: Run) -> None:
-        self.found: dict[tuple[str, int], int] = {}
-        self._several = bool(what.launch) and what.device != "cpu"
-        self._seen: set[int] = set()
-
-    def on_progress(self, progress: Progress) -> None:
-        if not self._several or not progress.sample.sampled or progress.rank in self._seen:
+    def on_progress(progress: Progress) -> None:
+        if not several or not progress.sample.sampled or progress.rank in seen:
             return
-        self._seen.add(progress.rank)
+        seen.add(progress.rank)
         for card in gpu.look()[0]:
             for tenant in card.tenants:
-                key = (plain(card.uuid), tenant.pid)
+                key = (card.uuid.removeprefix("GPU-").lower(), tenant.pid)
                 if tenant.bytes is not None:
-                    self.found[key] = max(self.found.get(key, 0), tenant.bytes)
+                    sizes[key] = max(sizes.get(key, 0), tenant.bytes)
+
+    return on_progress

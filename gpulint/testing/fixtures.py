@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gpulint.testing.devices import Device, Pieces, is_same, reached_from, tensors_on
+from gpulint.testing.cpu import Pieces
+from gpulint.testing.devices import is_same, reached_from, tensors_on
+from gpulint.testing.gpu import Device
 
 _GENERATORS = (types.GeneratorType, types.AsyncGeneratorType)
 

@@ -22,8 +22,7 @@ from gpulint.runtime.probes.cuda import _segments, allocated_blocks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.history import without_inductor
 from gpulint.runtime.probes.plain import live_tensors
-from gpulint.testing.cpu import Cpu
-from gpulint.testing.devices import Crossed, Device, Piece, Pieces, identity
+from gpulint.testing.cpu import Cpu, Crossed, Piece, Pieces, identity
 
 MOST_EVENTS: Final = (
     500_000  # allocations and frees of one test's call that are kept to tell what makes its peak
@@ -33,7 +32,7 @@ _Block = tuple[int, int]  # size, site
 
 
 class Gpu:
-    """See `gpulint.testing.devices.Device`. The cards are those that this process uses."""
+    """See `gpulint.testing.cpu.Cpu`. The cards are those that this process uses."""
 
     kind = "cuda"
 
@@ -250,6 +249,9 @@ def _started() -> bool:
 
 def _history(*args: Any, **kwargs: Any) -> None:
     torch.cuda.memory._record_memory_history(*args, **kwargs)
+
+
+Device = Gpu | Cpu
 
 
 def choose(asked: str, root: str) -> Device:

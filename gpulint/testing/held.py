@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.gate import baselines
-from gpulint.gate.baselines import Baselines, Comparison, Key, Line, Peak
+from gpulint.gate.baselines import Baselines, Key
+from gpulint.runtime.record.gate import Check, LineAtPeak, Peak
 from gpulint.units import format_bytes
 
 if TYPE_CHECKING:
-    from gpulint.testing.devices import Device
-    from gpulint.testing.peaks import Reading
+    from gpulint.testing.gpu import Device
+    from gpulint.testing.peaks import Meter
 
 _MOST_GROWN: Final = 3
 
@@ -28,7 +29,7 @@ class Peaks:
     known: Baselines
     shown: str = ""
     measured: dict[Key, Peak] = field(default_factory=dict)
-    held: dict[str, Comparison | None] = field(default_factory=dict)
+    held: dict[str, Check | None] = field(default_factory=dict)
 
     def look_up(self, nodeid: str, device: Device) -> Peak | None:
         """What is committed for a test on this device."""
@@ -44,19 +45,20 @@ class Peaks:
         known = self.look_up(nodeid, device)
         return None if known is None else baselines.allowed(known.allocated, self.tolerance)
 
-    def problem(self, reading: Reading, known: Peak, held: Comparison, renewing: str) -> str:
+    def problem(self, meter: Meter, known: Peak, now: int, renewing: str) -> str:
         """Why a peak that grew is too high: the lines that grew, those that make it, who holds the memory. `renewing` is the
         command that writes it down."""
+        before = known.allocated
         head = (
-            f"gpu_memory: the peak of this test grew from {format_bytes(held.before)} to {format_bytes(held.now)}, by "
-            f"{format_bytes(held.by)}; {self.tolerance:g} % are allowed ({reading.where})"
+            f"gpu_memory: the peak of this test grew from {format_bytes(before)} to {format_bytes(now)}, by "
+            f"{format_bytes(now - before)}; {self.tolerance:g} % are allowed ({meter.where})"
         )
         grown = [
-            f"  grown by {format_bytes(growth.by)}: {growth.line.function or 'code'}, {growth.line.file}:{growth.line.line}"
-            for growth in baselines.grown(self._lines(reading), known.lines)[:_MOST_GROWN]
-            if growth.line.line
+            f"  grown by {format_bytes(line.grew or 0)}: {line.function or 'code'}, {line.file}:{line.line}"
+            for line in baselines.grown(self._lines(meter), known.lines)[:_MOST_GROWN]
+            if line.line
         ]
-        return "\n".join([head, *grown, *reading.evidence(), f"  if that is meant: {renewing}"])
+        return "\n".join([head, *grown, *meter.evidence(), f"  if that is meant: {renewing}"])
 
     def missing(self, nodeid: str, device: Device, renewing: str) -> str:
         """That nothing is committed for a test on this device, and what adds it."""
@@ -67,10 +69,10 @@ class Peaks:
             f"gpu_memory: {self.shown} has no peak of this test on {key.where}{but}\n  write it: {renewing}"
         )
 
-    def entry(self, nodeid: str, reading: Reading) -> dict[str, Any]:
+    def entry(self, nodeid: str, meter: Meter) -> dict[str, Any]:
         """What is to be written down of a test, as plain data."""
-        peak = Peak(reading.peak, reading.reserved, lines=self._lines(reading))
-        return {"key": _key(nodeid, reading.card).to_json(), "peak": peak.to_json()}
+        peak = Peak(meter.peak, meter.device.reserved(), lines=self._lines(meter))
+        return {"key": _key(nodeid, meter.device.card).to_json(), "peak": peak.to_json()}
 
     def take(self, data: dict[str, Any]) -> None:
         """What a report carries: an entry to be written, or a comparison. Of several attempts at a test the last counts."""
@@ -78,7 +80,7 @@ class Peaks:
             self.measured[Key.from_json(data["key"])] = Peak.from_json(data["peak"])
         else:
             held = data["held"]
-            self.held[data["nodeid"]] = None if held is None else Comparison.from_json(held)
+            self.held[data["nodeid"]] = None if held is None else Check.from_json(held)
 
     def write(self) -> str:
         """Write what was measured into the file, all other entries kept; one sentence about it. Raises BadBaseline."""
@@ -89,16 +91,16 @@ class Peaks:
         number = len(self.measured)
         return f"{number} peak{'s' * (number != 1)} written to {self.shown}, {kept} other entries kept"
 
-    def _lines(self, reading: Reading) -> tuple[Line, ...]:
+    def _lines(self, meter: Meter) -> tuple[LineAtPeak, ...]:
         return tuple(
-            Line(
+            LineAtPeak(
                 baselines.relative_to(self.path, site.file),
                 site.line,
                 site.function,
                 linecache.getline(site.file, site.line).strip(),
                 size,
             )
-            for site, size in reading.lines[: baselines.MOST_LINES]
+            for site, size in meter.lines()[: baselines.MOST_LINES]
         )
 
 

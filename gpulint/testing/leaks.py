@@ -7,10 +7,11 @@ from typing import Final
 
 import pytest
 
-from gpulint.testing.asking import ALLOW_LEAK, Allowed, Misuse, allowed_of
-from gpulint.testing.devices import Device, Pieces, births_of, holders_of, is_same, told
+from gpulint.testing.asking import ALLOW_LEAK, ALLOWED_LEAKS, Misuse, allowed_leaks, asked, matches
+from gpulint.testing.cpu import Pieces
+from gpulint.testing.devices import births_of, holders_of, is_same, told
 from gpulint.testing.fixtures import Fixtures
-from gpulint.testing.settings import Settings
+from gpulint.testing.gpu import Device
 from gpulint.testing.telling import Leftover
 
 SEARCHING: Final = 120.0  # seconds of a session that searches for holders may take
@@ -20,33 +21,25 @@ _MOST_HOLDERS: Final = 3
 class Leaks:
     """Looks at the device after each test. Lives in the process that runs the tests."""
 
-    def __init__(self, device: Device, fixtures: Fixtures, settings: Settings) -> None:
+    def __init__(self, device: Device, fixtures: Fixtures, config: pytest.Config) -> None:
         self._device = device
         self._fixtures = fixtures
-        self._settings = settings
-        self._before: Pieces = {}
-        self._levels: list[int] = []
+        self._root = str(config.rootpath)
+        self._above: int = config.option.gpu_memory_leaks_above
+        self._allowed_leaks = allowed_leaks(config)
         self._searched = 0.0
-        self._looking = False
+        device.enter()
+        device.settle()
+        self._before, self._levels = device.live(), device.levels()  # what is there now is nobody's
 
     @property
     def where(self) -> str:
         """Where it is measured."""
         return told(self._device)
 
-    def start(self) -> None:
-        """Before the first test: what is there now is nobody's."""
-        if not self._looking:
-            self._looking = True
-            self._device.enter()
-            self._device.settle()
-            self._before, self._levels = self._device.live(), self._device.levels()
-
     def stop(self) -> None:
         """After the last test."""
-        if self._looking:
-            self._looking = False
-            self._device.leave()
+        self._device.leave()
 
     def after(self, item: pytest.Item) -> list[Leftover]:
         """What the test that has just ended left, its fixtures torn down and its reports made."""
@@ -70,7 +63,7 @@ class Leaks:
         found = [
             self._leftover(item, pieces, owner) for owner, pieces in [*left, *([("", rest)] if rest else [])]
         ]
-        return [one for one in found if one.size > self._settings.leaks_above]
+        return [one for one in found if one.size > self._above]
 
     def _of_ended(self, now: Pieces) -> list[tuple[str, Pieces]]:
         """What is there yet of fixtures whose scope has ended; what another fixture keeps is that one's."""
@@ -93,7 +86,7 @@ class Leaks:
             self.where,
             owner,
             () if allowed else self._holders(pieces),
-            tuple(births_of(self._device, pieces, self._settings.root)),
+            tuple(births_of(self._device, pieces, self._root)),
             allowed,
         )
 
@@ -113,12 +106,13 @@ class Leaks:
 
     def _allowed(self, item: pytest.Item, size: int) -> str:
         """Why what a test leaves is allowed; "" where it is not."""
-        marker = item.get_closest_marker(ALLOW_LEAK)
-        if marker is not None:
-            try:
-                allowed = allowed_of(marker.args, marker.kwargs)
-            except Misuse:  # told when the test was collected
-                allowed = Allowed("", 0)
-            if allowed.most is None or size <= allowed.most:
-                return allowed.reason
-        return self._settings.allowed(item.nodeid, size)
+        try:
+            allowed = asked(item, ALLOW_LEAK)
+        except Misuse:  # told when the test was collected
+            allowed = None
+        if allowed is not None and (allowed.most is None or size <= allowed.most):
+            return str(allowed.reason)
+        for pattern, most in self._allowed_leaks:
+            if matches(pattern, item.nodeid) and (most is None or size <= most):
+                return f"{ALLOWED_LEAKS}: {pattern}"
+        return ""

@@ -7,13 +7,15 @@ figure does not depend on which tests ran before.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
 from gpulint.runtime.record.result import Site
-from gpulint.testing.devices import Device, Pieces, by_line, holders_of, is_same, told
+from gpulint.testing.cpu import Pieces
+from gpulint.testing.devices import by_line, holders_of, is_same, told
 from gpulint.testing.fixtures import Fixtures
+from gpulint.testing.gpu import Device
 from gpulint.units import format_bytes
 
 _MOST_HOLDERS = 4
@@ -21,45 +23,9 @@ _MOST_LOOKS = 5  # for holders, above the limit, each
 _HIGHER = 1.5  # times as high as the one before
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One test's peak. Sizes in bytes. `lines` are those alive at it, largest first; `holders` in words, with `when` they were
-    looked for; `foreign` is what was there before and does not count."""
-
-    peak: int
-    reserved: int | None
-    where: str
-    card: str
-    foreign: int
-    lines: tuple[tuple[Site, int], ...] = ()
-    said_lines: tuple[str, ...] = ()
-    holders: tuple[str, ...] = ()
-    when: str = ""
-
-    def problem(self, allowed: int) -> str:
-        """Why the peak is too high, in a few lines."""
-        head = (
-            f"gpu_memory: the peak of this test is {format_bytes(self.peak)}, {format_bytes(allowed)} are allowed: "
-            f"{format_bytes(self.peak - allowed)} too many ({self.where})"
-        )
-        return "\n".join([head, *self.evidence()])
-
-    def evidence(self) -> list[str]:
-        """The lines that make the peak, and who holds the memory."""
-        said = [f"  {line}" for line in self.said_lines]
-        if not said:
-            said = [
-                "  which lines make it was not recorded: too many allocations, or the test records memory itself"
-            ]
-        said += [f"  {self.when}: {holder}" for holder in self.holders]
-        if self.foreign:
-            said.append(f"  {format_bytes(self.foreign)} that were there before the test do not count")
-        return said
-
-
 @dataclass(slots=True)
 class Meter:
-    """Measures a test: made before its setup, begun before its call. Ended with `leave`, whatever happens."""
+    """Measures a test, in bytes: made before its setup, begun before its call. Ended with `leave`, whatever happens."""
 
     device: Device
     fixtures: Fixtures
@@ -132,29 +98,47 @@ class Meter:
         found = holders_of(self.device, ours, thoroughly=False)
         return tuple(f"{format_bytes(one.bytes)} held by {one.text}" for one in found[:_MOST_HOLDERS])
 
-    def reading(self, lines: bool = True, holders: bool = True) -> Reading:
-        """What was measured so far. `lines` asks for those that make the peak, `holders` for who holds the memory: each takes a
-        moment."""
-        counted = self._counted()
-        peak = max(counted, default=0)
-        card = counted.index(peak) if counted else 0
-        foreign = self._by_card[card] if counted else 0
-        reading = Reading(peak, self.device.reserved(), told(self.device), self.device.card, foreign)
-        if not lines:
-            return reading
-        totals = self._composition(card)
-        sites = self.device.frames.sites
-        ranked = sorted(totals.items(), key=lambda one: (-one[1], one[0]))
-        passed = self._holders
-        return replace(
-            reading,
-            lines=tuple((sites[site], size) for site, size in ranked if size > 0),
-            said_lines=tuple(by_line(self.device, totals, self.root)),
-            holders=passed or (self._held() if holders else ()),
-            when=self._when if passed else "now",
-        )
+    @property
+    def where(self) -> str:
+        """Where it is measured, as a part of a sentence."""
+        return told(self.device)
 
-    def _composition(self, card: int) -> dict[int, int]:
+    def problem(self, allowed: int) -> str:
+        """Why the peak is too high, in a few lines."""
+        peak = self.peak
+        head = (
+            f"gpu_memory: the peak of this test is {format_bytes(peak)}, {format_bytes(allowed)} are allowed: "
+            f"{format_bytes(peak - allowed)} too many ({self.where})"
+        )
+        return "\n".join([head, *self.evidence()])
+
+    def lines(self) -> list[tuple[Site, int]]:
+        """The lines alive at the peak, largest first."""
+        ranked = sorted(self._composition().items(), key=lambda one: (-one[1], one[0]))
+        return [(self.device.frames.sites[site], size) for site, size in ranked if size > 0]
+
+    def evidence(self) -> list[str]:
+        """The lines that make the peak, and who holds the memory: now, where it was not found out when the limit was passed."""
+        said = by_line(self.device, self._composition(), self.root)
+        if not said:
+            said = [
+                "which lines make it was not recorded: too many allocations, or the test records memory itself"
+            ]
+        when = self._when if self._holders else "now"
+        said += [f"{when}: {holder}" for holder in self._holders or self._held()]
+        foreign = self._by_card[self._card] if self._by_card else 0
+        if foreign:
+            said.append(f"{format_bytes(foreign)} that were there before the test do not count")
+        return [f"  {one}" for one in said]
+
+    @property
+    def _card(self) -> int:
+        """The position of the card that has most."""
+        counted = self._counted()
+        return counted.index(max(counted)) if counted else 0
+
+    def _composition(self) -> dict[int, int]:
+        card = self._card
         totals = dict(self.device.at_peak(card) or {})
         for key, piece in self._foreign.items():
             if self.device.card_of(key) == card and piece.site in totals:

@@ -3,11 +3,13 @@ first test that needs it."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import shlex
 import sys
-from collections.abc import Generator
+import unittest
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -16,13 +18,12 @@ import pytest
 
 from gpulint.gate import baselines
 from gpulint.memory.errors import empty_frames
-from gpulint.testing.asking import FEWEST, LIMITS, NO_SYNC, Limits, Misuse, limits_of, syncs_of
+from gpulint.testing.asking import CLEAR_FRAMES, FEWEST, LIMITS, NO_SYNC, Limits, Misuse, asked
 from gpulint.testing.held import Peaks
-from gpulint.testing.settings import Settings
 
 if TYPE_CHECKING:
-    from gpulint.testing.devices import Device
     from gpulint.testing.fixtures import Fixtures
+    from gpulint.testing.gpu import Device
     from gpulint.testing.leaks import Leaks
     from gpulint.testing.peaks import Meter
     from gpulint.testing.steps import GpuMemory
@@ -41,13 +42,15 @@ Wrapper = Generator[None, Any, Any]
 class Running:
     """One a process. `leftovers` is what tests left so far."""
 
-    def __init__(self, settings: Settings, peaks: Peaks) -> None:
-        self._settings = settings
+    def __init__(self, config: pytest.Config, peaks: Peaks) -> None:
+        self._config = config
+        self._options = config.option
+        self._root = str(config.rootpath)
         self._peaks = peaks
         self._devices: dict[str, Device] = {}
         self._fixtures: dict[str, Fixtures] = {}
         self._leaks: Leaks | None = None
-        self._wanted = bool(settings.leaks)
+        self._wanted = bool(self._options.gpu_memory_leaks)
         self.looked_at = 0
         self.leftovers: list[Leftover] = []
 
@@ -72,56 +75,53 @@ class Running:
     def _limits(self, item: pytest.Item) -> Limits | None:
         """What the test's marker asks for, measured where the marker or else the command line says; None without one. Raises
         Misuse."""
-        marker = item.get_closest_marker(LIMITS)
-        if marker is None:
-            return None
         try:
-            limits = limits_of(marker.args, marker.kwargs)
+            limits: Limits | None = asked(item, LIMITS)
         except Misuse as error:
             raise Misuse(f"{item.nodeid}: {error}") from error
-        return replace(limits, device=self._settings.device) if limits.device == "auto" else limits
+        if limits is None or limits.device != "auto":
+            return limits
+        return replace(limits, device=self._options.gpu_memory_device)
 
     def _limits_or_none(self, item: pytest.Item) -> Limits:
         """The same, and no limits where the test has no marker."""
-        return self._limits(item) or Limits(device=self._settings.device)
+        return self._limits(item) or Limits(device=self._options.gpu_memory_device)
 
     def _measures(self, item: pytest.Item) -> bool:
         """Whether the test's peak is wanted."""
         limits = self._limits(item)
-        if FIXTURE in getattr(item, "fixturenames", ()) or (limits and limits.max_peak is not None):
-            return True
-        return bool(self._settings.baseline) and (limits is not None or self._settings.every_test)
+        return _has_fixture(item) or bool(limits and limits.max_peak is not None) or self._holds(item)
 
-    def _device(self, asked: str) -> Device:
+    def _holds(self, item: pytest.Item) -> bool:
+        """Whether the test is held against the baseline, or written into it."""
+        marked = self._options.gpu_memory_all or item.get_closest_marker(LIMITS) is not None
+        return bool(self._peaks.path) and marked
+
+    def _device(self, wanted: str) -> Device:
         from gpulint.testing.fixtures import Fixtures
         from gpulint.testing.gpu import choose
 
-        if asked not in self._devices:
-            chosen = choose(asked, self._settings.root)
+        if wanted not in self._devices:
+            chosen = choose(wanted, self._root)
             same = next((one for one in self._devices.values() if one.kind == chosen.kind), chosen)
-            self._devices[asked] = same
+            self._devices[wanted] = same
             self._fixtures.setdefault(same.kind, Fixtures(same))
-        return self._devices[asked]
+        return self._devices[wanted]
 
     # -- around a test
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Wrapper:
-        if self._settings.leaks and self._leaks is None:
-            self._leaks = self._start_leaks()
+        if self._options.gpu_memory_leaks and self._leaks is None:
+            from gpulint.testing.leaks import Leaks
+
+            device = self._device(self._options.gpu_memory_device)
+            self._leaks = Leaks(device, self._fixtures[device.kind], self._config)
         outcome = yield
         self._let_go(item)
         if self._leaks is not None:
             self._look(item, self._leaks)
         return outcome
-
-    def _start_leaks(self) -> Leaks:
-        from gpulint.testing.leaks import Leaks
-
-        device = self._device(self._settings.device)
-        leaks = Leaks(device, self._fixtures[device.kind], self._settings)
-        leaks.start()
-        return leaks
 
     def _look(self, item: pytest.Item, leaks: Leaks) -> None:
         from gpulint.testing.telling import report_of
@@ -129,23 +129,20 @@ class Running:
         found = leaks.after(item)
         self.looked_at += 1
         self.leftovers += found
-        if self._settings.leaks == "error" and any(not one.reason for one in found):
+        if self._options.gpu_memory_leaks == "error" and any(not one.reason for one in found):
             item.ihook.pytest_runtest_logreport(report=report_of(item, found))
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Within the wrappers of others, which are to see how it ends, and after what skips a test."""
-        if self._measures(item):
-            self._begin_meter(item)
-
-    def _begin_meter(self, item: pytest.Item) -> None:
+        if not self._measures(item):
+            return
         limits = self._limits_or_none(item)
         _need(limits.device)
         from gpulint.testing.peaks import Meter
 
         device = self._device(limits.device)
-        meter = Meter(device, self._fixtures[device.kind], item, self._settings.root)
-        meter.limit = limits.max_peak
-        item.stash[_METER] = meter
+        fixtures = self._fixtures[device.kind]
+        meter = item.stash[_METER] = Meter(device, fixtures, item, self._root, limits.max_peak)
         meter.enter()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -177,15 +174,23 @@ class Running:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Wrapper:
         report = yield
-        remember(item, call)
+        if call.excinfo is not None:
+            item.stash.setdefault(_FAILED, []).append(call.excinfo.value)
         if call.when == "call" and _PEAK in item.stash:
             report.gpulint_peak = item.stash[_PEAK]
             del item.stash[_PEAK]
         return report
 
     def _let_go(self, item: pytest.Item) -> None:
-        if self._settings.clears_frames and "torch" in sys.modules:
-            let_go(item)
+        """Clear the frames of all exceptions that phases of this test ended by; the exceptions and their tracebacks stay."""
+        if not self._config.getini(CLEAR_FRAMES) or "torch" not in sys.modules:
+            return
+        for error in item.stash.get(_FAILED, []):
+            empty_frames(error)
+        item.stash[_FAILED] = []
+        last = getattr(sys, "last_value", None)
+        if isinstance(last, BaseException):
+            empty_frames(last)
 
     def pytest_sessionfinish(self) -> None:
         if self._leaks is not None:
@@ -196,27 +201,26 @@ class Running:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         limits, meter = self._limits_now(item), item.stash.get(_METER, None)
-        syncs = item.get_closest_marker(NO_SYNC)
         if meter is None and self._measures(item):
             pytest.fail(
                 f"{LIMITS}: the marker came while fixtures were set up, too late for a peak", pytrace=False
             )
-        if limits is None and meter is None and syncs is None:
-            return (yield)
-        memory = self._watch_steps(item, limits)
-        try:
-            if meter is not None:
-                self._begin_peak(item, meter)
-            outcome = yield from self._run(syncs)
-            if memory is not None and FIXTURE not in getattr(item, "fixturenames", ()):
-                _repeat(item, memory)
-            problem = self._judge_peak(item, meter, limits) if meter is not None else None
-        finally:
-            if meter is not None:
-                meter.end()
-            if memory is not None:
-                self._end_watch(memory)
-        problems = [problem, _judge_drift(memory)]
+        watches = limits is not None and limits.watches_steps
+        problems: list[str | None] = []
+        with self.watching(item) if watches else contextlib.nullcontext() as memory:
+            try:
+                if meter is not None:
+                    self._begin_peak(item, meter)
+                outcome = yield from self._run(item)
+                if memory is not None and not _has_fixture(item):
+                    _repeat(item, memory)
+                if meter is not None:
+                    problems.append(self._judge_peak(item, meter, limits))
+            finally:
+                if meter is not None:
+                    meter.end()
+        if memory is not None:
+            problems.append(memory.problem(memory.result(anew=False), memory.limits.max_drift))
         said = "\n".join(one for one in problems if one is not None)
         if said:
             pytest.fail(said, pytrace=False)
@@ -230,48 +234,40 @@ class Running:
             problem = str(error)
         pytest.fail(problem, pytrace=False)
 
-    def _run(self, syncs: pytest.Mark | None) -> Wrapper:
-        if syncs is None:
+    def _run(self, item: pytest.Item) -> Wrapper:
+        allowed = asked(item, NO_SYNC)
+        if allowed is None:
             return (yield)
         _need("cuda")
         from gpulint.testing.syncs import counted, explain
 
-        with counted(self._settings.root) as found:
+        with counted(self._root) as found:
             outcome = yield
-        problem = explain(found, syncs_of(syncs.args, syncs.kwargs))
+        problem = explain(found, allowed)
         if problem is not None:
             pytest.fail(problem, pytrace=False)
         return outcome
 
-    def _watch_steps(self, item: pytest.Item, limits: Limits | None) -> GpuMemory | None:
-        if limits is None or not limits.watches_steps:
-            return None
-        return item.stash[_WATCH] if _WATCH in item.stash else self.watch(item)
+    @contextlib.contextmanager
+    def watching(self, item: pytest.Item) -> Iterator[GpuMemory]:
+        """The steps of a test are watched meanwhile. The fixture does so, and the call of a test that is marked: with the same where
+        there are both."""
+        outermost = _WATCH not in item.stash
+        if outermost:
+            limits = self._limits_or_none(item)
+            _need(limits.device)
+            from gpulint.testing.steps import GpuMemory
 
-    def watch(self, item: pytest.Item) -> GpuMemory:
-        """Begin to watch a test's steps."""
-        limits = self._limits_or_none(item)
-        _need(limits.device)
-        from gpulint.testing.steps import GpuMemory
-
-        memory = GpuMemory(limits, self._settings.root, item.stash.get(_METER, None))
-        memory.start()
-        return memory
-
-    def lend(self, item: pytest.Item) -> GpuMemory:
-        """The fixture's value: the call, if it is marked, uses the same."""
-        item.stash[_WATCH] = self.watch(item)
-        return item.stash[_WATCH]
-
-    def take_back(self, item: pytest.Item) -> None:
-        """After the test."""
-        self._end_watch(item.stash[_WATCH])
-        del item.stash[_WATCH]
-
-    def _end_watch(self, memory: GpuMemory) -> None:
-        memory.result(anew=False)
-        for device in self._devices.values():
-            device.resume()
+            item.stash[_WATCH] = GpuMemory(limits, self._root, item.stash.get(_METER, None))
+        memory = item.stash[_WATCH]
+        try:
+            yield memory
+        finally:
+            memory.result(anew=False)
+            for device in self._devices.values():
+                device.resume()
+            if outermost:
+                del item.stash[_WATCH]
 
     def _begin_peak(self, item: pytest.Item, meter: Meter) -> None:
         if self._holds(item):
@@ -280,35 +276,29 @@ class Running:
                 meter.limit = known if meter.limit is None else min(known, meter.limit)
         meter.begin()
 
-    def _holds(self, item: pytest.Item) -> bool:
-        """Whether the test is held against the baseline, or written into it."""
-        return bool(self._settings.baseline) and (
-            self._settings.every_test or item.get_closest_marker(LIMITS) is not None
-        )
-
     def _judge_peak(self, item: pytest.Item, meter: Meter, limits: Limits | None) -> str | None:
         allowed = limits.max_peak if limits is not None else None
         if allowed is not None and meter.peak > allowed:
-            return meter.reading().problem(allowed)
+            return meter.problem(allowed)
         if not self._holds(item) or (meter.peak == 0 and item.get_closest_marker(LIMITS) is None):
             return None
-        if self._settings.writes_baseline:
-            item.stash[_PEAK] = self._peaks.entry(item.nodeid, meter.reading(holders=False))
+        if self._options.gpu_memory_write_baseline:
+            item.stash[_PEAK] = self._peaks.entry(item.nodeid, meter)
             return None
-        reading = meter.reading(lines=False)
         known = self._peaks.look_up(item.nodeid, meter.device)
         if known is None:
             item.stash[_PEAK] = {"nodeid": item.nodeid, "held": None}
             return self._peaks.missing(item.nodeid, meter.device, self._renewing(item))
-        held = baselines.compared("", reading.peak, known.allocated, self._settings.tolerance)
+        held = baselines.compared(meter.peak, known.allocated, self._peaks.tolerance)
         item.stash[_PEAK] = {"nodeid": item.nodeid, "held": held.to_json()}
         if held.status != "exceeded":
             return None
-        return self._peaks.problem(meter.reading(), known, held, self._renewing(item))
+        return self._peaks.problem(meter, known, held.now, self._renewing(item))
 
     def _renewing(self, item: pytest.Item) -> str:
         """The command that writes down a test's peak, from where pytest was started."""
-        device = [] if self._settings.device == "auto" else ["--gpu-memory-device", self._settings.device]
+        asked_for = self._options.gpu_memory_device
+        device = [] if asked_for == "auto" else ["--gpu-memory-device", asked_for]
         options = ["--gpu-memory-baseline", self._peaks.shown, "--gpu-memory-write-baseline", *device]
         every = ["--gpu-memory-all"] if item.get_closest_marker(LIMITS) is None else []
         # Node ids begin at pytest's root
@@ -316,33 +306,29 @@ class Running:
         return shlex.join(["pytest", *options, *every, file + "".join(item.nodeid.partition("::")[1:])])
 
 
-def _need(asked: str) -> None:
+def _has_fixture(item: pytest.Item) -> bool:
+    return FIXTURE in getattr(item, "fixturenames", ())
+
+
+def _need(device: str) -> None:
     """Fails the test where there is no torch, and skips it where it asks for a GPU and there is none."""
     if find_spec("torch") is None:
         pytest.fail(NO_TORCH, pytrace=False)
-    if asked != "cuda":
-        return
-    from gpulint.runtime.observing.machine import has_cuda
-
-    if not has_cuda():
-        pytest.skip(f"gpu_memory: this test asks for a GPU, and {no_cuda()}")
+    if device == "cuda" and (why := no_cuda()):
+        pytest.skip(f"gpu_memory: this test asks for a GPU, and {why}")
 
 
 def no_cuda() -> str:
-    """Why there is no GPU, as part of a sentence."""
+    """Why there is no GPU, as part of a sentence; empty where there is one."""
     import torch
 
+    from gpulint.runtime.observing.machine import has_cuda
+
+    if has_cuda():
+        return ""
     if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
         return f"torch {torch.__version__} is built without CUDA"
     return f"torch {torch.__version__} finds no usable GPU"
-
-
-def _judge_drift(memory: GpuMemory | None) -> str | None:
-    if memory is None:
-        return None
-    from gpulint.testing.steps import explain
-
-    return explain(memory.result(anew=False), memory.limits.max_drift, memory.root)
 
 
 def _repeat(item: pytest.Item, memory: GpuMemory) -> None:
@@ -364,25 +350,4 @@ def _repeat(item: pytest.Item, memory: GpuMemory) -> None:
 
 
 def _is_unittest(item: pytest.Function) -> bool:
-    import unittest
-
     return item.cls is not None and issubclass(item.cls, unittest.TestCase)
-
-
-# -- what the tracebacks of failed tests hold
-
-
-def remember(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """A phase of a test has ended: by its exception, if by one."""
-    if call.excinfo is not None:
-        item.stash.setdefault(_FAILED, []).append(call.excinfo.value)
-
-
-def let_go(item: pytest.Item) -> None:
-    """Clear the frames of all exceptions that phases of this test ended by; the exceptions and their tracebacks stay."""
-    for error in item.stash.get(_FAILED, []):
-        empty_frames(error)
-    item.stash[_FAILED] = []
-    last = getattr(sys, "last_value", None)
-    if isinstance(last, BaseException):
-        empty_frames(last)

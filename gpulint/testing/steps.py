@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from gpulint.runtime.child.inprocess import Watch
 from gpulint.testing.asking import FEWEST, LIMITS, Limits, size_of
+from gpulint.testing.devices import place_of
 from gpulint.units import format_bytes
 
 if TYPE_CHECKING:
@@ -23,18 +25,11 @@ class GpuMemory:
     """Marks steps and tells what they left behind, and the peak of the test's call. Sizes are bytes."""
 
     def __init__(self, limits: Limits, root: str, meter: Meter | None = None) -> None:
-        from gpulint.runtime.child.inprocess import Watch
-
         self.limits = limits
         self.root = root
         self._watch = Watch(limits.steps, limits.warmup, limits.device, root)
-        self._running = False
         self._meter = meter
-
-    def start(self) -> None:
-        """Begin to watch. The fixture has done so."""
         self._watch.__enter__()
-        self._running = True
 
     def step(self) -> None:
         """The end of one step, in a loop that has neither an optimizer nor a module's forward."""
@@ -61,14 +56,12 @@ class GpuMemory:
 
     def result(self, anew: bool = True) -> RankResult:
         """Everything measured. Ends the watch; call it while what may leak is still held."""
-        if self._running:
-            self._running = False
+        if self._watch.result is None:
             if self._meter is not None:
                 self._meter.note()  # the watch shares torch's counters, and takes its own back
             self._watch.leave(anew)
-        found = self._watch.result
-        assert found is not None
-        return found
+            assert self._watch.result is not None
+        return self._watch.result
 
     @property
     def leaks(self) -> tuple[Drift, ...]:
@@ -84,7 +77,7 @@ class GpuMemory:
         """Fail the test if more than `max_drift` bytes ("512B", "1MiB") a step stay, or too few steps were seen."""
         __tracebackhide__ = True
         allowed = self.limits.max_drift if max_drift is None else size_of(LIMITS, "max_drift", max_drift)
-        problem = explain(self.result(), allowed, self.root)
+        problem = self.problem(self.result(), allowed)
         if problem is not None:
             pytest.fail(problem, pytrace=False)
 
@@ -106,7 +99,7 @@ class GpuMemory:
             pytest.fail("gpu_memory.assert_peak() needs a limit, such as assert_peak('2GiB')", pytrace=False)
         meter = self._measured()
         if meter.peak > allowed:
-            pytest.fail(meter.reading().problem(allowed), pytrace=False)
+            pytest.fail(meter.problem(allowed), pytrace=False)
 
     def _measured(self) -> Meter:
         if self._meter is None or not self._meter.begun:
@@ -116,36 +109,35 @@ class GpuMemory:
             )
         return self._meter
 
-
-def explain(result: RankResult, allowed: int, root: str) -> str | None:
-    """Why a result is not acceptable, with the holders; None where it is. Files are told from the folder `root`."""
-    from gpulint.testing.devices import place_of
-
-    steps = result.steps()
-    where = result.environment.device_name or result.environment.device
-    if result.environment.device == "cpu":
-        where = "the CPU, as it would be on a GPU"
-    if steps < FEWEST:
-        return (
-            f"gpu_memory: only {steps} steps were sampled, which is too few to judge: let the test run at least "
-            f"{FEWEST + 4} steps, or mark them with gpu_memory.step()"
-        )
-    leaks = result.leaks("device")
-    drift = sum(leak.bytes_per_step for leak in leaks)
-    if drift <= allowed:
-        return None
-    sites = {leak.site for leak in leaks}
-    lines = [
-        f"gpu_memory: {format_bytes(round(drift))} a step stay on the GPU, {format_bytes(allowed)} are allowed "
-        f"({steps} steps, {where})"
-    ]
-    lines += [
-        f"  held by {holder.text}"
-        for holder in result.holders
-        if holder.place == "device" and holder.bound is None and any(b.site in sites for b in holder.births)
-    ]
-    lines += [
-        f"  {format_bytes(round(leak.bytes_per_step))} a step born in {place_of(leak.site, root)}"
-        for leak in leaks[:5]
-    ]
-    return "\n".join(lines)
+    def problem(self, result: RankResult, allowed: int) -> str | None:
+        """Why a result is not acceptable, with the holders; None where it is."""
+        steps = result.steps()
+        where = result.environment.device_name or result.environment.device
+        if result.environment.device == "cpu":
+            where = "the CPU, as it would be on a GPU"
+        if steps < FEWEST:
+            return (
+                f"gpu_memory: only {steps} steps were sampled, which is too few to judge: let the test run at least "
+                f"{FEWEST + 4} steps, or mark them with gpu_memory.step()"
+            )
+        leaks = result.leaks("device")
+        drift = sum(leak.bytes_per_step for leak in leaks)
+        if drift <= allowed:
+            return None
+        sites = {leak.site for leak in leaks}
+        lines = [
+            f"gpu_memory: {format_bytes(round(drift))} a step stay on the GPU, {format_bytes(allowed)} are allowed "
+            f"({steps} steps, {where})"
+        ]
+        lines += [
+            f"  held by {holder.text}"
+            for holder in result.holders
+            if holder.place == "device"
+            and holder.bound is None
+            and any(b.site in sites for b in holder.births)
+        ]
+        lines += [
+            f"  {format_bytes(round(leak.bytes_per_step))} a step born in {place_of(leak.site, self.root)}"
+            for leak in leaks[:5]
+        ]
+        return "\n".join(lines)

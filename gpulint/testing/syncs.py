@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from gpulint.runtime.probes.frames import Frames
+from gpulint.testing.devices import place_of
 
 _SAID = "synchronizing CUDA operation"
 
@@ -31,8 +32,7 @@ def counted(root: str) -> Iterator[Counter[str]]:
                 return
             frame = frames.user_frame(sys._getframe(1))
             site = frames.sites[frames.index(frame)]
-            file = site.file.removeprefix(root).lstrip("/\\")
-            found[f"{site.function}, {file}:{site.line}" if site.line else "no line of the project"] += 1
+            found[place_of(site, root) if site.line else "no line of the project"] += 1
 
         warnings.showwarning = showwarning
         warnings.filterwarnings("always", message=f".*{_SAID}")

@@ -6,16 +6,17 @@ peaks with each test's report.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pytest
 
-from gpulint.gate.baselines import BadBaseline, Comparison
+from gpulint.gate.baselines import BadBaseline
+from gpulint.runtime.record.gate import Check
 from gpulint.runtime.record.records import Record
 from gpulint.testing.held import Peaks
-from gpulint.testing.settings import Settings
 from gpulint.units import format_bytes
 
 OUTPUT: Final = "gpulint_leaks"  # the entry of a worker's last message
@@ -64,9 +65,9 @@ def report_of(item: pytest.Item, leftovers: Iterable[Leftover]) -> pytest.TestRe
 
 @dataclass(slots=True, eq=False)  # hashable: pytest before 9 keeps its plugins in a set
 class Telling:
-    """One a session."""
+    """One a session. `options` are those of the command line."""
 
-    settings: Settings
+    options: Namespace
     peaks: Peaks
     leftovers: list[Leftover] = field(default_factory=list)
     looked_at: int = 0
@@ -90,12 +91,12 @@ class Telling:
         message = getattr(node, "workeroutput", {}).get(OUTPUT)
         if message is not None:
             self.take(message)
-        elif self.settings.leaks:
+        elif self.options.gpu_memory_leaks:
             self.lost.append(node.gateway.id)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if not self.settings.writes_baseline:
+        if not self.options.gpu_memory_write_baseline:
             return
         if exitstatus not in _DONE:
             self.said.append(f"{self.peaks.shown} is unchanged: the run did not come to its end")
@@ -107,9 +108,9 @@ class Telling:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.settings.leaks:
+        if self.options.gpu_memory_leaks:
             self._tell_leaks(terminalreporter)
-        if self.settings.baseline:
+        if self.peaks.path:
             self._tell_peaks(terminalreporter)
 
     def _tell_leaks(self, out: Any) -> None:
@@ -144,11 +145,11 @@ class Telling:
         for line in [*self.said, *self._compared(self.peaks.held)]:
             out.write_line(line)
 
-    def _compared(self, every: Mapping[str, Comparison | None]) -> list[str]:
-        if self.settings.writes_baseline:
+    def _compared(self, every: Mapping[str, Check | None]) -> list[str]:
+        if self.options.gpu_memory_write_baseline:
             return []
         if not every:
-            what = "used the device" if self.settings.every_test else "is marked gpu_memory"
+            what = "used the device" if self.options.gpu_memory_all else "is marked gpu_memory"
             return [f"no peak was held against {self.peaks.shown}: no test that ran {what}"]
         lines = []
         held = {nodeid: one for nodeid, one in every.items() if one is not None}
@@ -159,7 +160,7 @@ class Telling:
             lines.append(f"{number} have no peak in {self.peaks.shown} for this card and torch, and failed")
         fell = [(nodeid, one) for nodeid, one in held.items() if one.status == "fell"]
         for nodeid, one in fell[:_MOST_TOLD]:
-            lines.append(f"  fell from {format_bytes(one.before)} to {format_bytes(one.now)}: {nodeid}")
+            lines.append(f"  fell from {format_bytes(one.before or 0)} to {format_bytes(one.now)}: {nodeid}")
         if fell:
             lines.append(
                 "  renew what fell with --gpu-memory-write-baseline, so that it cannot grow back unseen"

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from gpulint.gate import baselines
-from gpulint.gate.baselines import BadBaseline, Baselines, Key, Line, Peak
+from gpulint.gate.baselines import BadBaseline, Baselines, Key
+from gpulint.runtime.record.gate import LineAtPeak as Line
+from gpulint.runtime.record.gate import Peak
 
 H200 = Key("train.py --epochs 1", "NVIDIA H200", "2.11")
 CPU = Key("train.py --epochs 1", baselines.CPU, "2.13")
@@ -61,7 +63,7 @@ def test_another_card_torch_or_world_is_another_entry() -> None:
 def test_tolerance_is_a_share_of_what_was_written_down(now: int, tolerance: float, status: str) -> None:
     (found,) = baselines.compare(Peak(now), Peak(10_000), tolerance)
     assert found.status == status
-    assert found.by == now - 10_000
+    assert (found.now, found.before) == (now, 10_000)
 
 
 def test_other_stretches_are_compared_where_both_have_them() -> None:
@@ -76,25 +78,25 @@ def test_a_line_is_found_again_by_its_text_or_else_by_its_number() -> None:
     edited = Line("a.py", 9, "f", "h = wide(128)", 1_000)
     new = Line("a.py", 12, "f", "kept = x + 1", 100)
     found = baselines.grown([moved, edited, new], before)
-    assert [(one.line, one.before, one.by) for one in found] == [
-        (edited, 500, 500),
-        (moved, 500, 400),
-        (new, None, 100),
+    assert [(one.line, one.before, one.grew) for one in found] == [
+        (edited.line, 500, 500),
+        (moved.line, 500, 400),
+        (new.line, None, 100),
     ]
 
 
 def test_lines_of_one_function_that_read_alike_are_told_apart() -> None:
     before = [Line("a.py", n, "forward", "x = self.relu(x)", 100 * n) for n in (3, 5, 7)]
     moved = [Line("a.py", n + 1, "forward", "x = self.relu(x)", 100 * n) for n in (7, 3, 5)]
-    assert baselines.grown(moved, before) == ()
+    assert baselines.grown(moved, before) == []
     (growth,) = baselines.grown([*moved, Line("a.py", 10, "forward", "x = self.relu(x)", 50)], before)
-    assert (growth.line.line, growth.before, growth.by) == (10, None, 50)
+    assert (growth.line, growth.before, growth.grew) == (10, None, 50)
 
 
 def test_a_line_that_the_full_list_lacks_may_have_had_as_much_as_its_last() -> None:
     before = [Line("a.py", n, "f", f"line {n}", 1_000) for n in range(baselines.MOST_LINES)]
     (growth,) = baselines.grown([Line("a.py", 99, "f", "new", 1_500)], before)
-    assert (growth.before, growth.by) == (None, 500)
+    assert (growth.before, growth.grew) == (None, 500)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 import warm
 
-from gpulint.testing.asking import Limits, Misuse, allowed_of, limits_of, syncs_of
-from gpulint.testing.settings import Settings, allowed_by
+from gpulint.testing.asking import Limits, Misuse, allowed_by, matches, read
+
+
+def limits_of(**keywords: object) -> Limits:
+    return read(pytest.mark.gpu_memory(**keywords).mark)
 
 
 def test_limits() -> None:
-    assert limits_of((), {}) == Limits()
-    assert limits_of((), {"max_peak": "2GiB"}) == Limits(max_peak=2 * 1024**3, watches_steps=False)
-    assert limits_of((), {"max_peak": 10, "steps": 8}) == Limits(max_peak=10, steps=8, watches_steps=True)
-    assert limits_of((), {"max_drift": "1KiB", "device": "cpu"}) == Limits(1024, device="cpu")
+    assert limits_of() == Limits()
+    assert limits_of(max_peak="2GiB") == Limits(max_peak=2 * 1024**3, watches_steps=False)
+    assert limits_of(max_peak=10, steps=8) == Limits(max_peak=10, steps=8, watches_steps=True)
+    assert limits_of(max_drift="1KiB", device="cpu") == Limits(1024, device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -37,29 +40,27 @@ def test_limits() -> None:
 )
 def test_wrong_limits(keywords: dict[str, object], said: str) -> None:
     with pytest.raises(Misuse) as error:
-        limits_of((), keywords)
+        limits_of(**keywords)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_other_markers() -> None:
-    assert allowed_of(("a cache",), {"max": "1MiB"}) == allowed_of((), {"reason": "a cache", "max": 1024**2})
-    assert syncs_of((), {"allowed": 2}) == 2
-    for wrong in ((), {}), ((" ",), {}), (("a", "b"), {}):
+    allow = pytest.mark.gpu_memory_allow_leak
+    assert read(allow("a cache", max="1MiB").mark) == read(allow(reason="a cache", max=1024**2).mark)
+    assert read(pytest.mark.gpu_no_sync(allowed=2).mark) == 2
+    for wrong in allow(), allow(" "), allow("a", "b"):
         with pytest.raises(Misuse, match="gpu_memory_allow_leak"):
-            allowed_of(*wrong)
+            read(wrong.mark)
     with pytest.raises(Misuse, match="keywords only"):
-        syncs_of((3,), {})
+        read(pytest.mark.gpu_no_sync(3).mark)
 
 
 def test_patterns_of_node_ids_know_no_brackets() -> None:
-    settings = Settings("", allowed_leaks=(("tests/test_a.py::test_x[[]cpu*", None),))
-    assert not settings.allowed("tests/test_a.py::test_x[cpu-1]", 1)
-    settings = Settings("", allowed_leaks=(("tests/test_a.py::test_x[cpu-*]", 100), ("*::test_y", None)))
-    assert settings.allowed("tests/test_a.py::test_x[cpu-1]", 100)
-    assert not settings.allowed("tests/test_a.py::test_x[cpu-1]", 101)
-    assert not settings.allowed("tests/test_a.py::test_x[gpu-1]", 1)
-    assert settings.allowed("any/where.py::test_y", 10**9).endswith("*::test_y")
+    assert not matches("tests/test_a.py::test_x[[]cpu*", "tests/test_a.py::test_x[cpu-1]")
+    assert matches("tests/test_a.py::test_x[cpu-*]", "tests/test_a.py::test_x[cpu-1]")
+    assert not matches("tests/test_a.py::test_x[cpu-*]", "tests/test_a.py::test_x[gpu-1]")
+    assert matches("*::test_y", "any/where.py::test_y")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import runpy
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,13 +17,12 @@ from gpulint.gate.baselines import Baselines, compared
 from gpulint.memory.errors import empty_frames
 from gpulint.testing import running
 from gpulint.testing.held import Peaks
-from gpulint.testing.settings import Settings
 from gpulint.testing.telling import Telling
 
 
 def test_what_is_registered_can_be_hashed() -> None:
     """pytest before 9 keeps its plugins in a set."""
-    assert hash(Telling(Settings(""), Peaks("", 1.0, Baselines())))
+    assert hash(Telling(Namespace(), Peaks("", 1.0, Baselines())))
 
 
 def test_the_plugin_may_be_named_by_everybody(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_generator_that_waits_goes_on_after_its_exception_was_cleared() -> Non
 def test_of_several_attempts_the_last_counts() -> None:
     peaks = Peaks("memory.json", 1.0, Baselines())
     for now in (900, 500):
-        held = compared("", now, 500, 1.0).to_json()
+        held = compared(now, 500, 1.0).to_json()
         peaks.take({"nodeid": "test_it.py::test_it", "held": held})
     assert [one and one.status for one in peaks.held.values()] == ["within"]
 

@@ -39,16 +39,18 @@ class Limits(Record):
 
 @dataclass(frozen=True, slots=True)
 class LineAtPeak(Record):
-    """A line with bytes at a peak. `file` is as it is shown to people, `path` where it is. `kept` of its bytes outlive the step, and `holder` keeps
+    """A line, and the `bytes` that were allocated there and alive at a peak. `file` is as it is shown to people and written into
+    a baseline, relative to that where it has been there, "" (with line 0) where no Python line is known; `path` is where it is.
+    `code` is the line's text, which finds it again after it has moved. `kept` of its bytes outlive the step, and `holder` keeps
     them. `before` is what it had in the baseline, where it had less: None where no baseline is compared, or it lists no such
     line; `grew` is by how much it has more, at least."""
 
     file: str
-    path: str
     line: int
     function: str
     code: str
     bytes: int
+    path: str = ""
     kept: int = 0
     holder: str = ""
     before: int | None = None
@@ -56,27 +58,36 @@ class LineAtPeak(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class PeakOfRank(Record):
-    """The peaks of one process, in bytes: `allocated` of the sampled steps, `others` of the other stretches by name, `run` of
-    the whole run. `reserved` is the most that the cache had, and is limited by nothing."""
+class Peak(Record):
+    """The peak of a process or a test, in bytes, as a baseline has it.
+
+    `allocated` is what is compared. `others` are peaks of other stretches by name ("start", "evaluation"), each compared where
+    both have it. `reserved`, which depends on what ran before, and `drift`, in bytes a step, are there to be read. `lines` are
+    those with most bytes at the peak, largest first, and `other_lines` the same of the other stretches."""
+
+    allocated: int
+    reserved: int | None = None
+    drift: float = 0.0
+    others: dict[str, int] = field(default_factory=dict)
+    lines: tuple[LineAtPeak, ...] = ()
+    other_lines: dict[str, tuple[LineAtPeak, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeakOfRank(Peak):
+    """The peaks of one process of a run: `allocated` of the stretch `main`, the sampled steps, `run` of the whole run."""
 
     rank: int
     card: str
     torch: str
     main: str
-    allocated: int
-    others: dict[str, int]
     run: int
-    reserved: int | None
-    drift: float
-    lines: tuple[LineAtPeak, ...] = ()
-    other_lines: dict[str, tuple[LineAtPeak, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Record):
-    """One peak and what it may be. `stretch` is the stretch of the run, `before` what the baseline says, where it is that which is
-    compared. `text` is one sentence. `lines` are those that grew most, or else those with most bytes."""
+    """One peak and what it may be: `allowed` is the most that is no failure. `stretch` is the stretch of the run, `before` what the
+    baseline says, where it is that which is compared. `text` is one sentence. `lines` are those that grew most, or else those with most bytes."""
 
     limit: Limit
     status: Status
