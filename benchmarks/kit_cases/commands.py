@@ -132,7 +132,6 @@ def gpu() -> dict[str, Any]:
     import torch
 
     from gpulint.operator import gpu as cards
-    from gpulint.operator import processes
 
     holding = subprocess.Popen(
         [
@@ -147,7 +146,7 @@ def gpu() -> dict[str, Any]:
     assert holding.stdout is not None
     holding.stdout.readline()
     free_before = torch.cuda.mem_get_info()[0]
-    found: dict[str, Any] = {"opens_gpu": processes.opens_gpu(holding.pid)}
+    found: dict[str, Any] = {"opens_gpu": cards.opens_gpu(holding.pid)}
     try:
         with cards.driver() as nvml:
             listed = cards.read_cards(nvml)
@@ -156,10 +155,10 @@ def gpu() -> dict[str, Any]:
     except cards.NoDriver as missing:
         listed = None
         found["nvml"] = str(missing)
-    allowed, refused = cards.candidates([holding.pid, 1], listed)
-    found["refused"] = [f"{refusal.pid}: {refusal.reason}" for refusal in refused]
+    allowed, refused = cards.candidates([holding.pid, 1], listed or [])
+    found["refused"] = [f"{pid}: {reason}" for pid, reason in refused.items()]
     if allowed:
-        found["ended"] = processes.end(allowed[0], 10.0)
+        found["ended"] = cards.end(allowed[0], 10.0)
     else:
         holding.kill()
     holding.wait(30)

@@ -18,8 +18,8 @@ from gpulint.memory.accounts.context import NotMeasured, measured_context
 from gpulint.memory.accounts.driver import read_card
 from gpulint.memory.accounts.records import Account, Entry, How
 from gpulint.memory.accounts.taking import CONTEXT
-from gpulint.operator import agent, processes
-from gpulint.operator.gpu import Card, NoDriver, driver, read_cards
+from gpulint.operator import agent, gpu
+from gpulint.operator.gpu import Card, NoDriver, driver
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
@@ -69,7 +69,7 @@ class Told(Record):
             total = "" if card.total is None else f" of {format_bytes(card.total)}"
             yield f"  GPU {card.index} ({card.name}): {has}{total}, by the driver's list of processes"
         if not self.cards and not self.driver:
-            opens = processes.opens_gpu(self.pid)
+            opens = gpu.opens_gpu(self.pid)
             lists = "the driver lists it on no card"
             yield (
                 f"  {lists}, though it has one open: a container's numbers are others"
@@ -81,7 +81,8 @@ class Told(Record):
 def told(pid: int, timeout: float = 10.0, measure_context: bool = False) -> Told:
     """What is known of a process, waiting `timeout` seconds for its own answer. Raises NoProcess."""
     process = _running(pid)
-    cards, problem = _cards(pid)
+    cards, problem = gpu.look(kept=True)
+    cards = [card for card in cards if any(tenant.pid == pid for tenant in card.tenants)]
     executable, accounts, why = _asked(process, timeout)
     accounts = [_completed(account, cards) for account in accounts]
     if measure_context:
@@ -89,20 +90,11 @@ def told(pid: int, timeout: float = 10.0, measure_context: bool = False) -> Told
     return Told(pid, process.command, tuple(accounts), tuple(why), tuple(cards), problem)
 
 
-def _running(pid: int) -> processes.Process:
-    process = processes.describe(pid)
+def _running(pid: int) -> gpu.Process:
+    process = gpu.describe(pid)
     if process is None:
         raise NoProcess(f"there is no process {pid} here")
     return process
-
-
-def _cards(pid: int) -> tuple[list[Card], str]:
-    try:
-        with driver() as nvml:
-            cards = read_cards(nvml)
-    except NoDriver as missing:
-        return [], str(missing)
-    return [card for card in cards if any(tenant.pid == pid for tenant in card.tenants)], ""
 
 
 # -- asking ------------------------------------------------------------------------------------------------------
@@ -119,7 +111,7 @@ def snapshot(pid: int, file: str, seconds: float, timeout: float) -> str:
     return str(said["message"])
 
 
-def _asked(process: processes.Process, timeout: float) -> tuple[str, list[Account], list[str]]:
+def _asked(process: gpu.Process, timeout: float) -> tuple[str, list[Account], list[str]]:
     """The process's interpreter, its accounts, and why there are none."""
     try:
         said = _said(process, timeout)
@@ -132,11 +124,11 @@ def _asked(process: processes.Process, timeout: float) -> tuple[str, list[Accoun
         return "", [], [_OTHER_VERSION]
 
 
-def _said(process: processes.Process, timeout: float, request: str = "") -> dict[str, Any]:
+def _said(process: gpu.Process, timeout: float, request: str = "") -> dict[str, Any]:
     """What a process answers to a request. Raises NoAnswer, and ValueError for what is no JSON."""
     if process.uid != os.getuid():
         raise NoAnswer(f"it belongs to {process.user}, and is not asked")
-    folder = processes.environment(process.pid).get(agent.FOLDER)
+    folder = gpu.environment(process.pid).get(agent.FOLDER)
     if folder is not None and os.path.isdir(folder):
         path = Path(folder, f"{process.pid}.{agent.ANSWER}")
         with contextlib.suppress(OSError):
@@ -183,15 +175,11 @@ def _answer(path: Path, timeout: float) -> dict[str, Any]:
 
 def _completed(account: Account, cards: list[Card]) -> Account:
     """With what the driver tells here, where it told the process nothing (no nvidia-ml-py in its environment)."""
-    if account.process is not None:
+    tenants = (tenant for card in cards if card.uuid == account.uuid for tenant in card.tenants)
+    size = next((one.bytes for one in tenants if one.pid == account.pid), None)
+    if account.process is not None or size is None:
         return account
-    for card in cards:
-        for tenant in card.tenants:
-            if card.uuid == account.uuid and tenant.pid == account.pid and tenant.bytes is not None:
-                return replace(
-                    account, process=tenant.bytes, source="the driver's list of processes", notes=()
-                )
-    return account
+    return replace(account, process=size, source="the driver's list of processes", notes=())
 
 
 def _with_context(account: Account, executable: str) -> Account:
@@ -214,5 +202,5 @@ def _measured(account: Account, executable: str) -> int:
                 raise NotMeasured("the driver does not tell how much of the card is used")
             return card
 
-        environment = {**os.environ, **processes.environment(account.pid)}
+        environment = {**os.environ, **gpu.environment(account.pid)}
         return measured_context(account.device, look, executable or sys.executable, environment)

@@ -73,6 +73,9 @@ class Recorder:
             except Exception:  # a program that is shutting down, a torch that is half imported
                 continue
 
+    def seconds(self) -> float:
+        return round(time.time() - self.began, 3)
+
     def pause(self) -> float:
         # Long runs are sampled less often: some thousands of samples, however long it takes.
         return max(self.interval, (time.time() - self.began) / 2000.0)
@@ -82,11 +85,8 @@ class Recorder:
         if version is None:  # no torch, or one that is being imported
             return
         self.introduce(version)
-        found = {"kind": "sample", "seconds": round(time.time() - self.began, 3), "rss": resident()}
-        figures = self.cuda_figures()
-        if figures is not None:
-            found.update(figures)
-        self.note(found)
+        found = {"kind": "sample", "seconds": self.seconds(), "rss": resident()}
+        self.note({**found, **(self.cuda_figures() or {})})
 
     def answer(self) -> None:
         """Somebody asks (`gpulint gpu account`, `gpulint gpu snapshot`): gpulint itself answers, from where it was started."""
@@ -148,14 +148,7 @@ class Recorder:
 
     def on_oom(self, device: int, alloc: int, device_alloc: int, device_free: int) -> None:
         try:
-            self.note(
-                {
-                    "kind": "oom",
-                    "seconds": round(time.time() - self.began, 3),
-                    "device": device,
-                    "size": alloc,
-                }
-            )
+            self.note({"kind": "oom", "seconds": self.seconds(), "device": device, "size": alloc})
             self.flush()
         except Exception:
             pass
@@ -187,7 +180,7 @@ class Recorder:
             self.note(
                 {
                     "kind": "error",
-                    "seconds": round(time.time() - self.began, 3),
+                    "seconds": self.seconds(),
                     "type": kind.__name__,
                     "message": str(error)[:20000],
                     "traceback": text[-40000:],
@@ -206,13 +199,9 @@ class Recorder:
         self.note(
             {
                 "kind": "process",
-                "pid": os.getpid(),
-                "parent": os.getppid(),
                 "began": self.began,
-                "argv": [str(word) for word in getattr(sys, "argv", [])],
                 "executable": sys.executable,
                 "python": ".".join(str(part) for part in sys.version_info[:3]),
-                "platform": sys.platform,
                 "torch": str(version),
                 "rank": os.environ.get("RANK"),
                 "world": os.environ.get("WORLD_SIZE"),
@@ -238,8 +227,6 @@ class Recorder:
         self.stopping.set()
         try:
             self.sample()
-            if self.introduced:
-                self.note({"kind": "end", "seconds": round(time.time() - self.began, 3)})
             self.flush()
         except Exception:
             pass

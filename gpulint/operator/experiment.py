@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -156,6 +157,7 @@ def on_gpu(
     environment = {k: v for k, v in os.environ.items() if k not in (alloc_conf.OLD, alloc_conf.NEW)}
     if setting:
         environment[alloc_conf.variable_for(torch_version_of(interpreter))] = setting
+    failed = partial(Outcome, scenario.name, setting, "gpu", False)
     with tempfile.TemporaryDirectory(prefix="gpulint-experiment-") as folder:
         given, result = Path(folder, "scenario.json"), Path(folder, "result.json")
         events = [(event.action, event.name, event.size) for event in scenario.events]
@@ -171,10 +173,9 @@ def on_gpu(
                 timeout=timeout,
             )
         except subprocess.TimeoutExpired:
-            return Outcome(scenario.name, setting, "gpu", False, error=f"no result within {timeout:g} s")
+            return failed(error=f"no result within {timeout:g} s")
         if done.returncode != 0 or not result.exists():
-            lines = done.stderr.strip().splitlines()
-            return Outcome(scenario.name, setting, "gpu", False, error=lines[-1] if lines else "no result")
+            return failed(error=(done.stderr.strip().splitlines() or ["no result"])[-1])
         return Outcome(scenario.name, setting, "gpu", **json.loads(result.read_text()))
 
 
@@ -267,17 +268,18 @@ def _pairs(setting: str, outcomes: Sequence[Outcome]) -> list[tuple[Outcome, Out
 
 def _verdict(judged: Iterable[str], outcomes: Sequence[Outcome]) -> str:
     """The setting that reserves least over what it and the default both ran through, with what it loses elsewhere."""
-    best, saved = "", 0
-    for setting in judged:
-        gain = sum(
+    gains = {
+        setting: sum(
             default.peak_reserved - other.peak_reserved
             for default, other in _pairs(setting, outcomes)
             if default.succeeded and other.succeeded
         )
-        if gain > saved:
-            best, saved = setting, gain
+        for setting in judged
+    }
+    best = max(gains, key=lambda setting: gains[setting])
+    saved = gains[best]
     total = sum(o.peak_reserved for o in outcomes if not o.setting and o.succeeded)
-    if not best or saved < (1 - 1 / _ALIKE) * total:
+    if saved <= 0 or saved < (1 - 1 / _ALIKE) * total:
         return "these programs speak for no setting: the default reserves as little as any"
     lost = [
         other.scenario

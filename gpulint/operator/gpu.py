@@ -1,19 +1,132 @@
-"""The cards of this machine and the processes on them, through NVML."""
+"""The cards of this machine and the processes on them, through NVML and psutil: owner, command line, and how to end one safely."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from gpulint.memory.accounts.driver import NoDriver as NoDriver
 from gpulint.memory.accounts.driver import driver as driver
 from gpulint.memory.accounts.driver import read_card, sizes_on, text_of
-from gpulint.operator import processes
 from gpulint.runtime.record.gate import Neighbour
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
+
+_DEVICES: Final = ("/dev/nvidia", "/dev/dxg")  # the second one under WSL
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A running process. `handle` is psutil's, which knows it by its number and its start time: numbers are used again."""
+
+    pid: int
+    uid: int
+    user: str
+    command: str
+    handle: Any
+
+
+def _psutil() -> Any:
+    try:
+        import psutil
+    except ImportError as error:
+        raise NoDriver("the library psutil is not installed: pip install psutil") from error
+    return psutil
+
+
+def describe(pid: int) -> Process | None:
+    """A process, or None where it does not exist (or lies in another PID namespace). Raises NoDriver without psutil."""
+    psutil = _psutil()
+    try:
+        handle = psutil.Process(pid)
+        if not _lives(handle):
+            return None
+        command = " ".join(filter(None, handle.cmdline())) or f"[{handle.name()}]"
+        said = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in command)
+        return Process(pid, handle.uids().real, handle.username(), said, handle)
+    except psutil.Error:
+        return None
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The variables that a process was started with; none where they may not be seen."""
+    psutil = _psutil()
+    try:
+        return dict(psutil.Process(pid).environ())
+    except psutil.Error:
+        return {}
+
+
+def _lives(handle: Any) -> bool:
+    """Whether it is there, and does not only wait for its parent to notice that it has ended."""
+    psutil = _psutil()
+    try:
+        return bool(handle.is_running() and handle.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD))
+    except psutil.NoSuchProcess:
+        return False
+
+
+def opens_gpu(pid: int) -> bool | None:
+    """Whether a process has a device file of a GPU open; None where that may not be seen. Needs no NVML, and works in
+    containers, where NVML's process numbers may be the host's. psutil lists regular files alone."""
+    try:
+        handles = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return None
+    for handle in handles:
+        try:
+            target = os.readlink(handle)
+        except OSError:
+            continue
+        if target.startswith(_DEVICES) and target != "/dev/nvidiactl":
+            return True
+    return False
+
+
+def ancestors() -> set[int]:
+    """This process and those that started it."""
+    this = _psutil().Process()
+    return {this.pid, *(one.pid for one in this.parents())}
+
+
+Outcome = Literal["ended", "killed", "gone", "alive"]
+
+
+def end(process: Process, grace: float, say: Callable[[str], None] = lambda _: None) -> Outcome:
+    """End a process: TERM, and KILL if it is still there after `grace` seconds.
+
+    "ended" by TERM, "killed" by KILL, "gone" before anything was sent, "alive" where it may not be signalled, or if even
+    KILL did not end it within ten seconds (a process that waits in the driver).
+    """
+    psutil = _psutil()
+    outcome: Outcome = "gone"
+    try:
+        process.handle.terminate()
+        outcome = "ended"
+        if not _over(process.handle, grace):
+            say(f"{process.pid} did not react to TERM within {grace:g} s: KILL")
+            process.handle.kill()
+            outcome = "killed" if _over(process.handle, 10.0) else "alive"
+    except psutil.NoSuchProcess:
+        return outcome
+    except psutil.AccessDenied:
+        return "alive"
+    return outcome
+
+
+def _over(handle: Any, seconds: float) -> bool:
+    """Whether it ends within so many seconds; one that its parent does not take note of, too, which psutil waits for."""
+    limit = time.monotonic() + seconds
+    while _lives(handle):
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.05)
+    return True
+
 
 UNSEEN = 128 * 1024**2  # bytes that nobody accounts for, above which somebody is there who cannot be seen
 
@@ -56,7 +169,7 @@ class Card(Record):
 
 
 def read_cards(nvml: Any) -> list[Card]:
-    """All cards with their processes."""
+    """All cards with their"""
     return [_card_or_problem(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
 
 
@@ -100,8 +213,8 @@ def _or_none(nvml: Any, read: Any) -> Any:
 
 def _tenant(pid: int, size: int | None) -> Tenant:
     """The process under a number of the driver's, as far as it is one of this container's that has a GPU open."""
-    known = processes.describe(pid)
-    if known is None or processes.opens_gpu(pid) is False:
+    known = describe(pid)
+    if known is None or opens_gpu(pid) is False:
         # Not here, or the number is the host's and by chance that of another process here.
         return Tenant(pid, size)
     return Tenant(pid, size, known.user, known.command, known.uid == os.getuid())
@@ -110,12 +223,13 @@ def _tenant(pid: int, size: int | None) -> Tenant:
 # -- who else is on the cards that a run can see ---------------------------------------------------------------
 
 
-def look() -> tuple[list[Card], str]:
-    """The cards, with the processes on them, without what the driver keeps for itself where it can tell; and why it could not be
-    asked."""
+def look(kept: bool = False) -> tuple[list[Card], str]:
+    """The cards, with the processes on them; and why the driver could not be asked. What it keeps for itself is in use only where
+    that is wanted, or where it cannot tell."""
     try:
         with driver() as nvml:
-            seen = [(card, read_card(nvml, card.uuid)) for card in read_cards(nvml)]
+            cards = read_cards(nvml)
+            seen = [(card, None if kept else read_card(nvml, card.uuid)) for card in cards]
             return [card if own is None else replace(card, used=own.used) for card, own in seen], ""
     except NoDriver as error:
         return [], str(error)
@@ -214,36 +328,25 @@ What can be done:
 # -- ending processes ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a process is not ended."""
+def candidates(pids: Iterable[int], cards: list[Card]) -> tuple[list[Process], dict[int, str]]:
+    """Which of the named processes may be ended: the user's own, on a GPU, not this one or its parents; and why the others not.
 
-    pid: int
-    reason: str
-
-
-def candidates(
-    pids: Iterable[int], cards: list[Card] | None
-) -> tuple[list[processes.Process], list[Refusal]]:
-    """Which of the named processes may be ended: the user's own, on a GPU, not this one or its parents.
-
-    Open device files decide who is on a GPU; where they may not be seen, NVML's list (`cards`, None where NVML cannot
-    be asked).
+    Open device files decide who is on a GPU; where they may not be seen, NVML's list, `cards`.
     """
-    on_card = {tenant.pid for card in cards or () for tenant in card.tenants}
-    protected = processes.ancestors()
-    allowed: list[processes.Process] = []
-    refused: list[Refusal] = []
+    on_card = {tenant.pid for card in cards for tenant in card.tenants}
+    protected = ancestors()
+    allowed: list[Process] = []
+    refused: dict[int, str] = {}
     for pid in dict.fromkeys(pids):
-        process = processes.describe(pid)
+        process = describe(pid)
         if process is None:
-            refused.append(Refusal(pid, "there is no such process here"))
+            refused[pid] = "there is no such process here"
         elif pid in protected or pid <= 1:
-            refused.append(Refusal(pid, "it is this command or one that started it"))
+            refused[pid] = "it is this command or one that started it"
         elif process.uid != os.getuid():
-            refused.append(Refusal(pid, f"it belongs to {process.user}"))
-        elif not (pid in on_card if (opens := processes.opens_gpu(pid)) is None else opens):
-            refused.append(Refusal(pid, f"it uses no GPU ({process.command[:60]})"))
+            refused[pid] = f"it belongs to {process.user}"
+        elif not (pid in on_card if (opens := opens_gpu(pid)) is None else opens):
+            refused[pid] = f"it uses no GPU ({process.command[:60]})"
         else:
             allowed.append(process)
     return allowed, refused

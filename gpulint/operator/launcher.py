@@ -65,29 +65,19 @@ def interpreter_of(command: Sequence[str]) -> str | None:
     first line names it. None where it cannot be told."""
     for word in command:
         path = shutil.which(word)
-        if path is None:
-            continue
-        if Path(word).name.startswith("python"):
-            return path
-        found = _shebang(path)
-        if found is not None:
-            return found
+        for name in (word, *_shebang(path)) if path is not None else ():
+            if Path(name).name.startswith("python"):
+                return shutil.which(name)
     return None
 
 
-def _shebang(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            first = file.readline(512)
-    except OSError:
-        return None
-    if not first.startswith(b"#!"):
-        return None
-    words = first[2:].decode(errors="replace").split()
-    for word in words:
-        if Path(word).name.startswith("python"):
-            return shutil.which(word)
-    return None
+def _shebang(path: str) -> list[str]:
+    """The words of a script's first line that name what runs it; none of other files."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        first = file.readline(512)
+        if first.startswith(b"#!"):
+            return first[2:].decode(errors="replace").split()
+    return []
 
 
 def torch_version_of(interpreter: str | None) -> str | None:

@@ -21,7 +21,6 @@ from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.units import format_bytes
 
-_FIGURES = ("allocated", "reserved", "active", "inactive_split", "retries", "ooms", "rss")
 _PAGE, _REPORT = "gpulint.reports.page", "gpulint.reports.verify.report"
 
 
@@ -71,14 +70,10 @@ def _read(path: Path) -> ProcessNotes:
         kind = record.pop("kind", None)
         if kind == "process":
             notes = ProcessNotes(about=record)  # exec() replaced the program: only the last one counts
-        elif kind == "cuda":
-            notes.cuda = record
-        elif kind == "sample":
-            notes.samples.append(record)
-        elif kind == "oom":
-            notes.ooms.append(record)
-        elif kind == "error":
-            notes.error = record
+        elif kind in ("cuda", "error"):
+            setattr(notes, kind, record)
+        elif kind in ("sample", "oom"):
+            getattr(notes, f"{kind}s").append(record)
     # A program that ends or fails is sampled by its own thread too, which may write first what was read last.
     notes.samples.sort(key=lambda sample: sample["seconds"])
     return notes
@@ -153,15 +148,8 @@ def _samples(notes: ProcessNotes) -> Iterable[Sample]:
         # The program may reset the counter; ours only says what rose since the last look.
         rose = highest if highest is not None and highest > peak else allocated
         peak = highest or 0
-        yield Sample(
-            step=number,
-            kind="explicit",
-            sampled=True,
-            seconds=sample["seconds"],
-            duration=sample["seconds"] - before,
-            peak=rose,
-            **{name: sample.get(name) for name in _FIGURES},  # type: ignore[arg-type]
-        )
+        told = {"step": number, "kind": "explicit", "sampled": True, "duration": sample["seconds"] - before}
+        yield Sample.from_json({**sample, **told, "peak": rose})
         before = sample["seconds"]
 
 

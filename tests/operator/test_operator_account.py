@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from fake_nvml import SOURCE
 
-from gpulint.operator import accounting, processes
+from gpulint.operator import accounting, gpu
 
 MIB = 1024**2
 # A program in which the tests' own figures stand for CUDA's: one tensor of 4 MiB in a segment of 20.
@@ -131,7 +131,7 @@ class TestAProgramUnderRun:
         pid = start(code)
         assert "CUDA has not been used in this process" in account(home, pid).stdout
         time.sleep(0.3)
-        assert processes.describe(pid) is not None  # to be asked imported nothing, and disturbed nothing
+        assert gpu.describe(pid) is not None  # to be asked imported nothing, and disturbed nothing
 
     def test_one_that_cannot_answer_now(self, home: Path, start: Callable[..., int]) -> None:
         pid = start(IDLE)
@@ -224,7 +224,7 @@ class TestPython314:
             subprocess.run([sys.executable, "-I", script], check=True, cwd="/")
 
         monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting.processes, "environment", lambda pid: {})
+        monkeypatch.setattr(accounting.gpu, "environment", lambda pid: {})
         told = accounting.told(os.getpid(), 20)
         assert asked == [os.getpid()]
         assert [one.missing for one in told.accounts] == ["CUDA has not been used in this process"]
@@ -237,7 +237,7 @@ class TestPython314:
             Path(script).with_name(accounting.agent.ANSWER).write_text(said)
 
         monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting.processes, "environment", lambda pid: {})
+        monkeypatch.setattr(accounting.gpu, "environment", lambda pid: {})
         told = accounting.told(os.getpid(), 20)
         assert told.accounts == ()
         assert "of another version" in told.why[0]
@@ -248,7 +248,7 @@ class TestPython314:
             raise error
 
         monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting.processes, "environment", lambda pid: {})
+        monkeypatch.setattr(accounting.gpu, "environment", lambda pid: {})
         told = accounting.told(os.getpid(), 1)
         assert told.why == (f"it cannot be asked: {error}",)
         assert accounting.INSIDE in told.lines()

@@ -17,7 +17,7 @@ import pytest
 from fake_nvml import SOURCE
 
 import gpulint.memory
-from gpulint.operator import gpu, processes
+from gpulint.operator import gpu
 
 GIB = 1024**3
 SLEEPER = "import time\nprint('up', flush=True)\ntime.sleep(60)"
@@ -30,8 +30,8 @@ STUBBORN = (
 BEFORE = """
 import sys
 from gpulint.cli import main
-from gpulint.operator import processes
-processes.opens_gpu = lambda pid: {opens}
+from gpulint.operator import gpu
+gpu.opens_gpu = lambda pid: {opens}
 main(["gpu", *sys.argv[1:]])
 """
 
@@ -239,39 +239,39 @@ class TestKill:
 
     def test_others_processes_are_left_alone(self, monkeypatch, child) -> None:
         process = child(SLEEPER)
-        known = processes.describe(process.pid)
+        known = gpu.describe(process.pid)
         assert known is not None
         monkeypatch.setattr(os, "getuid", lambda: known.uid + 1)
-        monkeypatch.setattr(processes, "opens_gpu", lambda pid: True)
+        monkeypatch.setattr(gpu, "opens_gpu", lambda pid: True)
         cards = [gpu.Card(0, "x", "u", 1, 1, 0, tenants=(gpu.Tenant(process.pid, 1),))]
         allowed, refused = gpu.candidates([process.pid], cards)
         assert not allowed
-        assert "belongs to" in refused[0].reason
+        assert "belongs to" in refused[process.pid]
 
 
 class TestEnding:
     def test_a_reused_number_is_not_signalled(self, child) -> None:
         process = child(SLEEPER)
-        known = processes.describe(process.pid)
+        known = gpu.describe(process.pid)
         assert known is not None
         known.handle._ident = (known.pid, 1.0)  # as of one that had the number before
-        assert processes.end(known, 0.1) == "gone"
+        assert gpu.end(known, 0.1) == "gone"
         assert process.poll() is None
 
     def test_one_that_has_ended_is_gone(self, child) -> None:
         process = child(SLEEPER)
-        known = processes.describe(process.pid)
+        known = gpu.describe(process.pid)
         assert known is not None
         process.kill()
         process.wait()
-        assert processes.end(known, 0.1) == "gone"
+        assert gpu.end(known, 0.1) == "gone"
 
     def test_one_that_its_parent_takes_no_note_of_has_ended(self, child) -> None:
         process = child(SLEEPER)
-        known = processes.describe(process.pid)
+        known = gpu.describe(process.pid)
         assert known is not None
-        assert processes.end(known, 5.0) == "ended"  # nobody has waited for it
-        assert processes.describe(process.pid) is None
+        assert gpu.end(known, 5.0) == "ended"  # nobody has waited for it
+        assert gpu.describe(process.pid) is None
 
 
 @pytest.mark.parametrize("asked", [("account", "1"), ("kill", "1"), ("snapshot", "1", "file.pickle"), ()])

@@ -60,17 +60,12 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
 
     There is no way to end all of them: name the ones you mean.
     """
-    from gpulint.operator import gpu, processes
+    from gpulint.operator import gpu
 
-    try:
-        with gpu.driver() as nvml:
-            cards: list[Any] | None = gpu.read_cards(nvml)
-    except gpu.NoDriver:
-        cards = None
     with as_error(Failed, gpu.NoDriver):
-        allowed, refused = gpu.candidates(pids, cards)
-    for refusal in refused:
-        say(f"{refusal.pid} is left alone: {refusal.reason}")
+        allowed, refused = gpu.candidates(pids, gpu.look(kept=True)[0])
+    for pid, reason in refused.items():
+        say(f"{pid} is left alone: {reason}")
     for process in allowed:
         print(f"{process.pid}  {process.user}  {process.command}")
     if not allowed:
@@ -81,7 +76,7 @@ def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
         return 1
     failed = bool(refused)
     for process in allowed:
-        outcome = processes.end(process, grace, print)
+        outcome = gpu.end(process, grace, print)
         print(f"{process.pid}: {_OUTCOMES[outcome]}")
         failed |= outcome == "alive"
     return 1 if failed else 0
