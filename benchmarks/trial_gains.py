@@ -43,8 +43,7 @@ from public_scripts import Bench  # noqa: E402
 from gpulint.runtime.parent import firstparty  # noqa: E402
 from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 from gpulint.runtime.record.result import RunResult, join_lines  # noqa: E402
-from gpulint.trial.gains import amount  # noqa: E402
-from gpulint.trial.plan import Gain, Trial, TrialFix, fixes_of  # noqa: E402
+from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of  # noqa: E402
 from gpulint.trial.trying import try_fixes  # noqa: E402
 from gpulint.verifying import program_findings  # noqa: E402
 from gpulint.version import __version__  # noqa: E402

@@ -18,8 +18,8 @@ from gpulint.findings import Finding
 from gpulint.lint.cells import CellModule, Places, join
 from gpulint.source.files import FileError, SourceFile, read_bytes, read_source
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
-from gpulint.trial.applying import NotWritten, encoded, write
 from gpulint.trial.plan import Trial, TrialFix
+from gpulint.trial.trying import NotWritten, encoded, write
 
 T = TypeVar("T")
 

@@ -19,9 +19,8 @@ from gpulint.reports.trial import as_json, document
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult
 from gpulint.source.notebooks import is_notebook
-from gpulint.trial.applying import NotWritten, apply
 from gpulint.trial.plan import Tell, Trial, fixes_of
-from gpulint.trial.trying import try_fixes
+from gpulint.trial.trying import NotWritten, apply, try_fixes
 
 
 def perform(request: Request) -> int:

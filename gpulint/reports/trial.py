@@ -11,8 +11,7 @@ from gpulint.reports.document import Card, Chart, Diff, Document, Say, Section, 
 from gpulint.reports.verify.report import growth_text, wasted_title
 from gpulint.runtime.record.result import RunResult, Sample
 from gpulint.source.edits import apply_edits, unified_diff
-from gpulint.trial.gains import amount
-from gpulint.trial.plan import Gain, Judged, Status, Trial
+from gpulint.trial.plan import Gain, Judged, Status, Trial, amount
 from gpulint.units import format_bytes
 
 SCHEMA: Final = 1

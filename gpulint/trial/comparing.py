@@ -1,17 +1,159 @@
-"""Whether a run computes what the unchanged script computes: bit for bit, or within the noise of two unchanged runs."""
+"""Whether a run computes what the unchanged script computes: bit for bit, or within the noise of two unchanged runs. What a script prints is
+compared as far as it is about results: numbers by what is printed of them, memory and time not at all."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from gpulint.runtime.record.recording import Recording, Weight
 from gpulint.runtime.record.result import ENDED_WELL, RankResult, RunResult
-from gpulint.trial import printed
 
-FACTOR = 10.0  # of the noise between two unchanged runs: what is beyond is a change
+# A number is a word of its own: `fc1` and `v2.0.1` have none.
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\b(?:nan|inf)\b"
+)
+# `tensor(2.3, device='cuda:0', grad_fn=<AddBackward0>)` and 2.3 say the same.
+_TRAPPINGS = re.compile(r",\s*(?:device='[^']*'|grad_fn=<[^>]*>|requires_grad=True|dtype=torch\.\w+)")
+_SCALAR = re.compile(r"\btensor\(\s*([-+]?[\w.+-]+)\s*\)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+# What a run measures of itself is not its result: sizes, durations, rates, clock times.
+_MEASURED = re.compile(
+    r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?\s?(?:[KMGTkmgt]i?B|[Bb]ytes|B|[mnµu]?s|sec(?:onds?)?|min(?:utes?)?|h(?:ours?)?|"
+    r"(?:it|step|batch|batche|sample|token|tok|image|img|iter)s?/s(?:ec)?|s/(?:it|step|batch|iter)|ms/\w+|[MGT]?FLOPS?)\b"
+    r"|\b\d\d?:\d\d(?::\d\d)?(?:\.\d+)?\b"
+)
+_ABOUT_COST = re.compile(
+    r"(?i)\b((?:mem(?:ory)?|allocated|reserved|cached|peak|vram|rss|elapsed|took|time|duration|dt|speed|throughput|mfu|seconds|eta)"
+    r"\b[^\d\n]{0,20}?)[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?(?:\s*\(\s*\d[\d.,]*\s*\))?"  # the average beside it, too
+)
+FACTOR = 10.0  # of the noise between two unchanged runs
+FINE = 3e-4  # the last place printed, as a part of the number: what is coarser hardly ever lies on the edge of two
+PRINTED_ROUNDING = 1e-5  # what adding up in another precision may change
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A printed line without its numbers, and those."""
+
+    words: str
+    numbers: tuple[str, ...]
+    raw: str
+
+
+def lines_of(text: str) -> list[Line]:
+    """The lines of an output, progress bars' carriage returns counted as ends."""
+    found = []
+    for raw in re.split(r"\r\n|\r|\n", text):
+        line = _SCALAR.sub(r"\1", _TRAPPINGS.sub("", _ADDRESS.sub("~", raw)))
+        line = _ABOUT_COST.sub(r"\1~", _MEASURED.sub("~", line))
+        if line.strip():
+            numbers = tuple(_NUMBER.findall(line))
+            found.append(Line(" ".join(_NUMBER.sub("#", line).split()), numbers, raw.strip()))
+    return found
+
+
+def relative(one: float | None, other: float | None) -> float:
+    """How far two values are apart, as a part of the larger; 0 for two that are no numbers, infinite for one of them."""
+    if one is None or other is None:
+        return 0.0 if one is other else math.inf
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return math.inf
+    return abs(one - other) / max(abs(one), abs(other))
+
+
+def same_number(one: str, other: str, noise: float = 0.0) -> bool:
+    """Whether two printed numbers are the same but for rounding (of what is printed finely the last place may differ) and a
+    `noise`, as a part of the number."""
+    apart = relative(float(one), float(other))
+    if apart == 0 or (_is_whole(one) and _is_whole(other) and not noise):
+        return apart == 0
+    size = max(abs(float(one)), abs(float(other)))
+    fine = 1.01 * max(_last_place(one), _last_place(other)) / size
+    return apart <= max(fine if fine <= 1.01 * FINE else 0.0, PRINTED_ROUNDING, noise)
+
+
+def _is_whole(number: str) -> bool:
+    return not any(sign in number for sign in ".eEni")
+
+
+def _last_place(number: str) -> float:
+    """What the last digit that is shown stands for; 0 for a whole number."""
+    mantissa, _, exponent = number.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    power = int(exponent or 0)
+    return 10.0 ** (power - decimals) if decimals or power else 0.0
+
+
+def difference(first: str, again: str, other: str) -> str:
+    """Where `other` is not what both runs of the unchanged script print, in words; empty where it is nowhere.
+
+    A line that differs between the two, in words, counts for nothing. A number that does counts in no line of the same words: it
+    is measured anew in each.
+    """
+    a1, a2, b = lines_of(first), lines_of(again), lines_of(other)
+    steady = len(a1) == len(a2)
+    loose = _loose(a1, a2)
+    for one, same, changed in zip_longest(a1, a2, b):
+        if one is None or same is None or changed is None:
+            if steady and (one is None) != (changed is None):
+                shown = one if changed is None else changed
+                told = "no longer prints" if changed is None else "also prints"
+                return f"{told} `{_short(shown.raw if shown else '')}`"
+            break
+        if one.words != same.words:
+            continue
+        if one.words != changed.words or not _same_numbers(one, changed, loose):
+            return f"prints `{_short(changed.raw)}` instead of `{_short(one.raw)}`"
+    return ""
+
+
+def _loose(a1: Sequence[Line], a2: Sequence[Line]) -> dict[tuple[str, int], float]:
+    """The places of numbers that differ between two runs, by the words of their line: by how much, as a part of the number. One
+    pair may be near by chance, so the most of all of them holds for each."""
+    found: set[tuple[str, int]] = set()
+    most = 0.0
+    for one, same in zip(a1, a2, strict=False):
+        if one.words == same.words:
+            for place, (a, b) in enumerate(zip(one.numbers, same.numbers, strict=False)):
+                if a != b:
+                    found.add((one.words, place))
+                    most = max(most, relative(float(a), float(b)))
+    return dict.fromkeys(found, most)
+
+
+def unsteady(first: str, again: str) -> int:
+    """How many lines two runs of the unchanged script print differently."""
+    pairs = zip_longest(lines_of(first), lines_of(again))
+    return sum(a is None or b is None or (a.words, a.numbers) != (b.words, b.numbers) for a, b in pairs)
+
+
+def _same_numbers(one: Line, changed: Line, loose: dict[tuple[str, int], float]) -> bool:
+    pairs = zip(one.numbers, changed.numbers, strict=False)
+    return all(same_number(a, b, FACTOR * loose.get((one.words, n), 0.0)) for n, (a, b) in enumerate(pairs))
+
+
+def _short(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def unordered(first: str, again: str, other: str) -> str:
+    """The same for ranks that print at once: which lines there are counts, and not their order."""
+
+    def steady(text: str) -> list[Line]:
+        return sorted(lines_of(text), key=lambda line: (line.words, line.numbers))
+
+    def joined(lines: Sequence[Line]) -> str:
+        return "\n".join(line.raw for line in lines)
+
+    return difference(*(joined(steady(text)) for text in (first, again, other)))
+
+
 ROUNDING = 1e-6  # relative; where two unchanged runs differ at all, rounding may differ anywhere
 BLIND = 0.01  # relative noise at which values say nothing any more
 AHEAD = 10  # values by which the noise of a series is known in advance
@@ -32,10 +174,10 @@ class Baseline:
     def noise(self) -> str:
         """In words, within what other runs are compared with these."""
         parts = []
-        worst = max((_noise(a.losses, b.losses)[-1:] or [0.0] for a, b in self._pairs()), default=[0.0])[0]
+        worst = max((apart for a, b in self._pairs() for apart in _noise(a.losses, b.losses)), default=0.0)
         if worst:
             parts.append(f"what goes backward differs by up to {worst:.1g} of its value")
-        norms = max((_noise(a.norms, b.norms)[-1:] or [0.0] for a, b in self._pairs()), default=[0.0])[0]
+        norms = max((apart for a, b in self._pairs() for apart in _noise(a.norms, b.norms)), default=0.0)
         if norms:
             parts.append(f"the weights' norms differ by up to {norms:.1g}")
         loose = sum(_unequal(a.weights, b.weights) for a, b in self._pairs())
@@ -44,7 +186,7 @@ class Baseline:
         drawn = sorted({name for a, b in self._pairs() for name in _drawn_otherwise(a, b)})
         if drawn:
             parts.append(f"random numbers of {', '.join(drawn)} are drawn differently")
-        lines = printed.unsteady(self.first.stdout or "", self.again.stdout or "")
+        lines = unsteady(self.first.stdout or "", self.again.stdout or "")
         if lines and len(self.first.ranks) + len(self.first.others) < 2:
             parts.append(f"{lines} printed line{'s are' if lines != 1 else ' is'} not the same")
         if not parts:
@@ -94,7 +236,7 @@ class Baseline:
             told = _rank_difference(rank, same, other)
             if told:
                 return f"rank {rank.rank}: {told}" if len(run.ranks) > 1 else told
-        compare = printed.unordered if len(run.ranks) + len(run.others) > 1 else printed.difference
+        compare = unordered if len(run.ranks) + len(run.others) > 1 else difference
         return compare(self.first.stdout or "", self.again.stdout or "", run.stdout or "")
 
 
@@ -115,17 +257,6 @@ def _rank_difference(rank: RankResult, same: RankResult, other: RankResult) -> s
 
 
 # -- values in order -------------------------------------------------------------------------------------------
-
-
-def relative(one: float | None, other: float | None) -> float:
-    """How far two values are apart, as a part of the larger; 0 for two that are no numbers, infinite for one of them."""
-    if one is None or other is None:
-        return 0.0 if one is other else math.inf
-    if one == other or (math.isnan(one) and math.isnan(other)):
-        return 0.0
-    if not (math.isfinite(one) and math.isfinite(other)):
-        return math.inf
-    return abs(one - other) / max(abs(one), abs(other))
 
 
 def _noise(first: Values, again: Values) -> list[float]:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpulint.runtime.record.result import RunResult
-from gpulint.trial import gains as costs
-from gpulint.trial.plan import Gain, Judged, Status, TrialFix
+from gpulint.trial.plan import Gain, Judged, Status, TrialFix, gains_between, pays
 
 OUT_OF_RUNS = "the runs were used up before it was its turn; more are allowed with --max-runs"
 
@@ -159,4 +158,4 @@ def _is_cheaper(one: Outcome, other: Outcome) -> bool:
     """Whether one outcome saves more than another, beyond noise, and nowhere less."""
     assert one.run is not None
     assert other.run is not None
-    return costs.pays(costs.gains_between([other.run], one.run), by_time=False)
+    return pays(gains_between([other.run], one.run), by_time=False)

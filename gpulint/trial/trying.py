@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpulint.atomic import target_of
+from gpulint.atomic import target_of, write_atomic
 from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import verify
@@ -24,9 +24,8 @@ from gpulint.runtime.record.result import (
 from gpulint.runtime.trying import overlay
 from gpulint.source.edits import apply_edits
 from gpulint.source.files import FileError, SourceFile, decode, read_bytes
-from gpulint.trial import gains
 from gpulint.trial.comparing import Baseline
-from gpulint.trial.plan import MAX_RUNS, Attempt, Gain, Judged, Trial, TrialFix, numbers
+from gpulint.trial.plan import MAX_RUNS, Attempt, Gain, Judged, Trial, TrialFix, gains_between, numbers, pays
 from gpulint.trial.sorting import Outcome, Sorting
 
 
@@ -245,15 +244,15 @@ class _Trying:
         if changed:
             return Outcome("changes the result", changed, run=run)
         saved = self._saved(run, by_time)
-        if gains.pays(saved, by_time) and not gains.pays(saved, by_time=False):
+        if pays(saved, by_time) and not pays(saved, by_time=False):
             self._time_again()
             saved = self._saved(run, by_time)
-        return Outcome("pays" if gains.pays(saved, by_time) else "changes nothing", "", saved, run)
+        return Outcome("pays" if pays(saved, by_time) else "changes nothing", "", saved, run)
 
     def _saved(self, run: RunResult, by_time: bool) -> tuple[Gain, ...]:
         on_gpu = any(rank.environment.device == "cuda" for rank in run.ranks)
         unchanged = [self.baseline.first, self.baseline.again, *self.timed]
-        return gains.gains_between(unchanged, run, by_time or on_gpu)
+        return gains_between(unchanged, run, by_time or on_gpu)
 
     def _has_noise_after_all(self) -> bool:
         """Once, and on a GPU: whether a third run of the unchanged script differs from the first although the second did not. What
@@ -332,3 +331,45 @@ UNSEEN = "it pays, and is not known to be safe; the script differs from itself t
 
 def _place(line: LineFigures) -> tuple[str, int, int]:
     return line.file, line.line, line.column
+
+
+# -- writing what pays: every file whole, and none that has changed since it was read -------------------------------
+
+
+class NotWritten(Exception):
+    """The fixes could not be written. The message is one sentence; what it does not name is unchanged."""
+
+
+def apply(trial: Trial) -> Trial:
+    """Write the files as the fixes that pay make them; the trial with those files in `written`.
+
+    Raises `NotWritten` where a file has changed since the trial began, or cannot be written.
+    """
+    return write(trial, encoded(trial))
+
+
+def encoded(trial: Trial) -> dict[str, bytes]:
+    """What would be written, by path. Raises `NotWritten` where a file has changed or cannot be read."""
+    ready: dict[str, bytes] = {}
+    for path, text in trial.texts.items():
+        try:
+            source = decode(path, read_bytes(path))
+            ready[path] = source.encode(text)
+        except FileError as error:
+            raise NotWritten(f"{path}: {error.message}; nothing was written") from None
+        if source.text != trial.originals[path]:
+            raise NotWritten(f"{path} has changed since the trial began; nothing was written, run again")
+    return ready
+
+
+def write(trial: Trial, ready: Mapping[str, bytes]) -> Trial:
+    """Write files, one after the other; the trial with them in `written`. Raises `NotWritten`, which names those written before."""
+    written: list[str] = []
+    for path, data in ready.items():
+        try:
+            write_atomic(path, data)
+        except OSError as error:
+            done = f"; written before that: {', '.join(written)}" if written else ""
+            raise NotWritten(f"{path}: {error.strerror or error}{done}") from None
+        written.append(path)
+    return replace(trial, written=tuple(written))

@@ -13,8 +13,8 @@ from forking import Zygote
 from gpulint.cli import _trial
 from gpulint.cli._dispatch import run as dispatch
 from gpulint.cli._notebook import cell_script
-from gpulint.trial.applying import NotWritten
 from gpulint.trial.plan import Trial
+from gpulint.trial.trying import NotWritten
 
 CELLS = [
     "%matplotlib inline\nimport torch\nfrom torch import nn\nfiles = !ls\nfrom helper import size\n",

@@ -11,7 +11,7 @@ from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.recording import Drawn, Position, Recording, Weight
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.trial.comparing import Baseline, relative
-from gpulint.trial.gains import gains_between, pays
+from gpulint.trial.plan import gains_between, pays
 
 LOSSES = tuple(1.0 / (1 + step) for step in range(30))
 WEIGHT = Weight("Net 0: layer.weight, at the end", (4, 4), 12345, 1.5, 2.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulint.trial.printed import difference, unordered, unsteady
+from gpulint.trial.comparing import difference, unordered, unsteady
 
 SAME = [
     ("loss 0.3417", "loss 0.3417"),

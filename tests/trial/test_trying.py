@@ -14,8 +14,7 @@ from planted import HEAD, MODEL
 from gpulint.claims import Claim
 from gpulint.runtime.parent.runner import Run
 from gpulint.source.edits import apply_edits
-from gpulint.trial.applying import NotWritten, apply
-from gpulint.trial.trying import try_fixes
+from gpulint.trial.trying import NotWritten, apply, try_fixes
 
 LOOP = (
     HEAD
