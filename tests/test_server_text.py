@@ -9,9 +9,8 @@ from lsprotocol import types
 from server_support import applied, offset, utf8, utf16
 
 from gpulint.findings import Position
-from gpulint.server.documents import checked_path
-from gpulint.server.options import read_options
-from gpulint.server.text import Text
+from gpulint.server.documents import Text, checked_path
+from gpulint.server.session import read_options
 
 UNITS = {"utf-8": utf8, "utf-16": utf16, "utf-32": len}
 contents = st.text(alphabet="ab \t\n\f\x85\u2028é😀\ufeff", max_size=40)

@@ -1,24 +1,126 @@
-"""The documents that the editor has open. pygls keeps some too, but splits lines where Python's `str` does (at form feeds,
-at U+2028), which moves every place behind them. Notebooks come as their cells, which are put together as the JSON that gpulint
-reads."""
+"""The documents that the editor has open, in pygls' workspace, as an editor sees them: places in the units that client and server have
+agreed on, changes, differences. Notebooks come as their cells, which are put together as the JSON that gpulint reads.
+
+The protocol counts lines and units from 0, gpulint rows and characters from 1. Lines end at ``\\n``, ``\\r\\n`` and ``\\r`` for both; pygls' own
+documents split them where Python's `str` does (at form feeds, at U+2028), which moves every place behind them.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cached_property
+from os.path import commonprefix
 from typing import Any, Final
 from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.uris import to_fs_path, uri_scheme
+from pygls.workspace import PositionCodec, Workspace
 
-from gpulint.server.text import Text
+from gpulint.findings import Position
+from gpulint.source.edits import BOM, LineIndex
 from gpulint.source.notebooks import SUFFIX as NOTEBOOK_SUFFIX
 from gpulint.source.shell import is_settings_file
 
+# Above so many changed lines a difference is one replacement: finding out more takes quadratic time.
+_MAX_COMPARED: Final = 2_000
+
+
+class Text:
+    """One state of a document. `encoding` is ``utf-8``, ``utf-16`` or ``utf-32``: what `character` counts."""
+
+    def __init__(self, content: str, encoding: str) -> None:
+        self.content = content
+        self.encoding = encoding
+        self.units: Callable[[str], int] = PositionCodec(encoding).client_num_units
+
+    @cached_property
+    def _index(self) -> LineIndex:
+        return LineIndex(self.content)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where lines start for an editor, to which a byte order mark is a character."""
+        return [0, *self._index.starts[1:]]
+
+    def line(self, number: int) -> str:
+        """The line with this number, from 0, without its end; nothing beyond the last one."""
+        if not 0 <= number < len(self._starts):
+            return ""
+        end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self.content)
+        line = self.content[self._starts[number] : end]
+        return line.removesuffix("\n").removesuffix("\r")
+
+    def place(self, position: Position) -> types.Position:
+        """A finding's row and column as the client counts them; the nearest place where there is no such row or column."""
+        if position.row > len(self._starts):
+            return self._at(len(self.content))
+        first = BOM if position.row == 1 and self.content.startswith(BOM) else ""
+        line = self.line(position.row - 1)
+        before = line[: len(first) + position.column - 1]
+        return types.Position(position.row - 1, self.units(before))
+
+    def column(self, place: types.Position) -> int:
+        """The character, from 0, of its line that a client's place is on."""
+        line = self.line(place.line)
+        if line.isascii() or self.encoding == "utf-32":
+            return min(place.character, len(line))
+        passed = 0
+        for number, character in enumerate(line):
+            passed += self.units(character)
+            if passed > place.character:
+                return number
+        return len(line)
+
+    def offset(self, place: types.Position) -> int:
+        """The offset into `content` of a client's place; places beyond a line or the text are at its end."""
+        if place.line >= len(self._starts):
+            return len(self.content)
+        return self._starts[place.line] + self.column(place)
+
+    def changed(self, change: types.TextDocumentContentChangeEvent) -> Text:
+        """The text after one change: of a part, or of everything."""
+        if not isinstance(change, types.TextDocumentContentChangePartial):
+            return Text(change.text, self.encoding)
+        start, end = self.offset(change.range.start), self.offset(change.range.end)
+        return Text(self.content[:start] + change.text + self.content[max(start, end) :], self.encoding)
+
+    def edits_to(self, content: str) -> list[types.TextEdit]:
+        """The changes of lines that turn this text into `content`."""
+        ours, theirs = self.content.splitlines(True), content.splitlines(True)
+        return [
+            types.TextEdit(self._range(len("".join(ours[:first])), len("".join(ours[:last]))), new)
+            for first, last, new in _changes(ours, theirs)
+        ]
+
+    def _range(self, start: int, end: int) -> types.Range:
+        return types.Range(self._at(start), self._at(end))
+
+    def _at(self, offset: int) -> types.Position:
+        row = self._index.position(offset).row
+        return types.Position(row - 1, self.units(self.content[self._starts[row - 1] : offset]))
+
+
+def _changes(old: list[str], new: list[str]) -> Iterator[tuple[int, int, str]]:
+    """The first and the line after the last of what is replaced in `old`, and by what."""
+    head = len(commonprefix([old, new]))
+    tail = len(commonprefix([old[head:][::-1], new[head:][::-1]]))
+    left, right = old[head : len(old) - tail], new[head : len(new) - tail]
+    if len(left) + len(right) > _MAX_COMPARED:
+        yield head, head + len(left), "".join(right)
+        return
+    for tag, first, last, start, end in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield head + first, head + last, "".join(right[start:end])
+
+
 PYTHON: Final = "python"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +185,13 @@ class Book:
 Unit = Document | Book
 
 
-class Documents:
-    """The open documents in their newest state. `buffers` has their bytes by absolute path, for files that import them."""
+class Documents(Workspace):
+    """The open documents in their newest state. `buffers` has their bytes by absolute path, for files that import them. `closed` is
+    told of each document and cell that no longer is."""
 
-    def __init__(self, root: str, encoding: str) -> None:
+    def __init__(self, root: str, encoding: str, closed: Callable[[Document], None]) -> None:
+        super().__init__(None, position_encoding=encoding)
+        self._closed = closed
         self.buffers: dict[str, bytes] = {}
         self._root = root
         self._encoding = encoding
@@ -116,98 +221,63 @@ class Documents:
         """The open document of the file at `path`."""
         return next((document for document in self._open.values() if document.path == path), None)
 
-    def opened(self, item: types.TextDocumentItem) -> Document:
-        path = checked_path(item.uri, item.language_id, self._root)
-        return self._keep(self._document(item, path, None))
+    # --- what pygls calls ----------------------------------------------------------------------------------------
 
-    def changed(
-        self,
-        identifier: types.VersionedTextDocumentIdentifier,
-        changes: Iterable[types.TextDocumentContentChangeEvent],
-    ) -> Document | None:
-        """The document after the changes, which apply one after another; None where it is not open."""
-        document = self.get(identifier.uri)
-        if document is None:
-            return None
-        text = document.text
-        for change in changes:
-            text = text.changed(change)
-        return self._keep(replace(document, version=identifier.version, text=text))
-
-    def closed(self, uri: str) -> Document | None:
-        document = self._open.pop(unquote(uri), None)
-        if document is not None and document.path is not None:
-            self.buffers.pop(document.path, None)
-        return document
-
-    # --- notebooks -----------------------------------------------------------------------------------------------
-
-    def book_opened(self, params: types.DidOpenNotebookDocumentParams) -> Book:
-        notebook = params.notebook_document
-        for item in params.cell_text_documents:
-            self._keep(self._document(item, None, notebook.uri))
-        return self._bind(
-            notebook.uri,
-            [(cell.document, cell.kind == types.NotebookCellKind.Code) for cell in notebook.cells],
-        )
-
-    def book_changed(
-        self, params: types.DidChangeNotebookDocumentParams
-    ) -> tuple[Book | None, list[Document]]:
-        """The notebook after its changes, None where it is not open; and the cells that are gone."""
-        uri = params.notebook_document.uri
-        book = self._books.get(unquote(uri))
-        cells = params.change.cells
-        if book is None or cells is None:
-            return book, []
-        order = [(cell.uri, is_code) for cell, is_code in book.cells]
-        gone: list[Document] = []
-        if cells.structure is not None:
-            order, gone = self._rearranged(uri, order, cells.structure)
-        kinds = {data.document: data.kind == types.NotebookCellKind.Code for data in cells.data or ()}
-        for content in cells.text_content or ():
-            self.changed(content.document, content.changes)
-        return self._bind(uri, [(cell, kinds.get(cell, is_code)) for cell, is_code in order]), gone
-
-    def book_closed(self, uri: str) -> list[Document]:
-        """The cells of a notebook that is closed."""
-        book = self._books.pop(unquote(uri), None)
-        cells = [cell for cell, _ in book.cells] if book is not None else []
-        for cell in cells:
-            self.closed(cell.uri)
-        return cells
-
-    def _rearranged(
-        self,
-        uri: str,
-        order: list[tuple[str, bool]],
-        structure: types.NotebookDocumentCellChangeStructure,
-    ) -> tuple[list[tuple[str, bool]], list[Document]]:
-        array = structure.array
-        new = [(cell.document, cell.kind == types.NotebookCellKind.Code) for cell in array.cells or ()]
-        order = [*order[: array.start], *new, *order[array.start + array.delete_count :]]
-        left = {cell for cell, _ in order}  # a cell that was moved is closed and opened
-        closed = [self.closed(item.uri) for item in structure.did_close or () if item.uri not in left]
-        for item in structure.did_open or ():
-            self._keep(self._document(item, None, uri))
-        return order, [cell for cell in closed if cell is not None]
-
-    def _bind(self, uri: str, order: list[tuple[str, bool]]) -> Book:
-        cells = [(self.get(cell), is_code) for cell, is_code in order]
-        path = checked_path(uri, PYTHON, self._root, notebook=True)
-        book = Book(uri, path, tuple((cell, is_code) for cell, is_code in cells if cell is not None))
-        self._books[unquote(uri)] = book
-        return book
-
-    def _document(self, item: types.TextDocumentItem, path: str | None, notebook: str | None) -> Document:
+    def put_text_document(
+        self, text_document: types.TextDocumentItem, notebook_uri: str | None = None
+    ) -> None:
+        item = text_document
+        path = checked_path(item.uri, item.language_id, self._root) if notebook_uri is None else None
         text = Text(item.text, self._encoding)
-        return Document(item.uri, path, item.version, text, item.language_id, notebook)
+        self._keep(Document(item.uri, path, item.version, text, item.language_id, notebook_uri))
 
-    def _keep(self, document: Document) -> Document:
+    def update_text_document(
+        self,
+        text_doc: types.VersionedTextDocumentIdentifier,
+        change: types.TextDocumentContentChangeEvent,
+    ) -> None:
+        document = self.get(text_doc.uri)
+        if document is None:
+            _log.warning("a change of %s, which is not open", text_doc.uri)
+            return
+        self._keep(replace(document, version=text_doc.version, text=document.text.changed(change)))
+
+    def remove_text_document(self, doc_uri: str) -> None:
+        document = self._open.pop(unquote(doc_uri), None)
+        if document is not None:
+            self.buffers.pop(document.path or "", None)
+            self._closed(document)
+
+    def put_notebook_document(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        super().put_notebook_document(params)
+        self._bind(params.notebook_document.uri)
+
+    def update_notebook_document(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        uri, cells = params.notebook_document.uri, params.change.cells
+        if self.get_notebook_document(notebook_uri=uri) is None:
+            return
+        if cells is not None and (structure := cells.structure) is not None:
+            # A cell that was moved is closed and opened
+            moved = {cell.document for cell in structure.array.cells or ()}
+            structure.did_close = [one for one in structure.did_close or () if one.uri not in moved]
+        super().update_notebook_document(params)
+        self._bind(uri)
+
+    def remove_notebook_document(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        super().remove_notebook_document(params)
+        self._books.pop(unquote(params.notebook_document.uri), None)
+
+    def _bind(self, uri: str) -> None:
+        notebook = self.get_notebook_document(notebook_uri=uri)
+        known = [(self.get(cell.document), cell.kind) for cell in notebook.cells] if notebook else []
+        cells = ((cell, kind == types.NotebookCellKind.Code) for cell, kind in known if cell is not None)
+        path = checked_path(uri, PYTHON, self._root, notebook=True)
+        self._books[unquote(uri)] = Book(uri, path, tuple(cells))
+
+    def _keep(self, document: Document) -> None:
         self._open[unquote(document.uri)] = document
         if document.path is not None:
             self.buffers[document.path] = document.content.encode("utf-8", "surrogatepass")
-        return document
 
 
 def checked_path(uri: str, language: str, root: str, notebook: bool = False) -> str | None:

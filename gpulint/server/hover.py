@@ -16,9 +16,9 @@ from gpulint.lint.explaining import SIGNS, SILENT, Explained, line_of
 from gpulint.lint.selection import BUILT_IN
 from gpulint.lint.suppressions import directives
 from gpulint.rule import Rule
+from gpulint.server.checks import Checked
 from gpulint.server.diagnostics import range_of
 from gpulint.server.documents import Document
-from gpulint.server.engine import Checked
 
 _CODE: Final = re.compile(r"[A-Za-z]+[0-9]+")
 _BUILT_IN_TEXT: Final = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
@@ -12,18 +13,62 @@ from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from gpulint.server import actions
-from gpulint.server.actions import FixAll
-from gpulint.server.checks import Checks, Found
-from gpulint.server.diagnostics import Shown, diagnostic
+from gpulint.config import CONFIDENCES, Overrides
+from gpulint.server import diagnostics
+from gpulint.server.checks import Checks, Engine, Found, Worker
+from gpulint.server.diagnostics import Editing, FixAll, Shown, diagnostic
 from gpulint.server.documents import Book, Document, Documents, Unit
-from gpulint.server.engine import Engine
 from gpulint.server.hover import explanation, hover
-from gpulint.server.options import ServerOptions, read_options
-from gpulint.server.worker import Worker
 
 if TYPE_CHECKING:
     from gpulint.lint.explaining import Explained
+
+
+_KNOWN: Final = ("select", "ignore", "confidence", "unsafeFixes")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """`overrides` outrank the configuration files; `unsafe_fixes` lets "fix all" apply unsafe ones too. `problems` are
+    sentences about settings that were passed over."""
+
+    overrides: Overrides = field(default_factory=Overrides)
+    unsafe_fixes: bool = False
+    problems: tuple[str, ...] = ()
+
+
+def read_options(given: Any) -> ServerOptions:
+    """The options in a client's JSON. What has the wrong form is passed over and told."""
+    if given is None:
+        return ServerOptions()
+    if not isinstance(given, dict):
+        return ServerOptions(problems=("the settings are no object",))
+    settings = given.get("gpulint", given)
+    if not isinstance(settings, dict):
+        return ServerOptions(problems=("the setting gpulint is no object",))
+    problems = [f"unknown setting {name!r}" for name in settings if name not in _KNOWN]
+    select = _codes(settings, "select", problems)
+    ignore = _codes(settings, "ignore", problems) or ()
+    confidence = settings.get("confidence")
+    if confidence is not None and confidence not in CONFIDENCES:
+        problems.append('confidence: expected "high", "medium" or "low"')
+        confidence = None
+    unsafe = settings.get("unsafeFixes")
+    if unsafe is not None and not isinstance(unsafe, bool):
+        problems.append("unsafeFixes: expected true or false")
+    overrides = Overrides(select=select, ignore=ignore, confidence=confidence)
+    return ServerOptions(overrides, unsafe is True, tuple(problems))
+
+
+def _codes(settings: dict[str, Any], name: str, problems: list[str]) -> tuple[str, ...] | None:
+    value = settings.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        problems.append(f'{name}: expected a list of codes or prefixes such as ["GPU1", "GPU201"]')
+        return None
+    return tuple(value)
+
 
 # Seconds without a key before a check begins, where the server decides when to check.
 DEBOUNCE: Final = 0.1
@@ -44,8 +89,8 @@ class Session:
         self._options = read_options(params.initialization_options)
         encoding = types.PositionEncodingKind(server.workspace.position_encoding).value
         self._worker = Worker()
-        self._documents = Documents(_root(params), encoding)
-        self._editing = actions.Editing(self._documents, bool(versioned))
+        self._documents = server.protocol._workspace = Documents(_root(params), encoding, self._closed)
+        self._editing = Editing(self._documents, bool(versioned))
         self._engine = Engine(self._documents.buffers, self._options.overrides, self._complain)
         self._checks = Checks(self._documents, self._engine, self._worker)
         self._timers: dict[str, asyncio.Task[None]] = {}
@@ -66,45 +111,22 @@ class Session:
             )
             self._server.client_register_capability(types.RegistrationParams([registration]))
 
-    def opened(self, params: types.DidOpenTextDocumentParams) -> None:
-        document = self._documents.opened(params.text_document)
-        self._schedule(document, 0)
-        self._recheck_dependents(document)
+    def changed(self, uri: str, delay: float = DEBOUNCE) -> None:
+        """A document or notebook is another one now."""
+        unit = self._documents.unit(uri)
+        if unit is not None:
+            self._schedule(unit, delay)
+            if isinstance(unit, Document):
+                self._recheck_dependents(unit)
 
-    def changed(self, params: types.DidChangeTextDocumentParams) -> None:
-        document = self._documents.changed(params.text_document, params.content_changes)
-        if document is None:
-            _log.warning("a change of %s, which is not open", params.text_document.uri)
-            return
-        self._schedule(document, DEBOUNCE)
-        self._recheck_dependents(document)
-
-    def closed(self, params: types.DidCloseTextDocumentParams) -> None:
-        document = self._documents.closed(params.text_document.uri)
-        if document is None:
-            return
-        self._drop(document.uri)
-        if not self._pulls and document.path is not None:
+    def _closed(self, document: Document) -> None:
+        self.drop(document.uri)
+        if document.notebook is not None or (document.path is not None and not self._pulls):
             self._publish(types.PublishDiagnosticsParams(document.uri, []))
         self._recheck_dependents(document)
 
-    def book_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
-        self._schedule(self._documents.book_opened(params), 0)
-
-    def book_changed(self, params: types.DidChangeNotebookDocumentParams) -> None:
-        book, gone = self._documents.book_changed(params)
-        for cell in gone:
-            self._publish(types.PublishDiagnosticsParams(cell.uri, []))
-        if book is not None:
-            self._schedule(book, DEBOUNCE)
-
-    def book_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:
-        uri = params.notebook_document.uri
-        self._drop(uri)
-        for cell in self._documents.book_closed(uri):
-            self._publish(types.PublishDiagnosticsParams(cell.uri, []))
-
-    def _drop(self, uri: str) -> None:
+    def drop(self, uri: str) -> None:
+        """A document or notebook is closed."""
         timer = self._timers.pop(uri, None)
         if timer is not None:
             timer.cancel()
@@ -195,14 +217,14 @@ class Session:
         every = FixAll(document.uri, self._options.unsafe_fixes)
         offered: list[types.CodeAction] = []
         quick = types.CodeActionKind.QuickFix.value
-        if actions.wanted(quick, only):
-            about = actions.concerned(found.checked.findings, document, params)
-            offered += actions.quick_fixes(about, document, self._editing)
-            for one, told in actions.of_rules(about, found.whole.findings, every):
+        if diagnostics.wanted(quick, only):
+            about = diagnostics.concerned(found.checked.findings, document, params)
+            offered += diagnostics.quick_fixes(about, document, self._editing)
+            for one, told in diagnostics.of_rules(about, found.whole.findings, every):
                 offered.append(one.action(quick, await self._edit_unless_asked(one), told))
-            offered += actions.silencing(about, document, self._editing)
-        kind = actions.FIX_ALL if document.notebook is None else actions.FIX_BOOK
-        if actions.wanted(kind, only) and any(map(every.applies, found.whole.findings)):
+            offered += diagnostics.silencing(about, document, self._editing)
+        kind = diagnostics.FIX_ALL if document.notebook is None else diagnostics.FIX_BOOK
+        if diagnostics.wanted(kind, only) and any(map(every.applies, found.whole.findings)):
             offered.append(every.action(kind, await self._edit_unless_asked(every)))
         return offered
 

@@ -13,7 +13,7 @@ from support import environment
 
 pytest.importorskip("pygls.lsp")
 
-from gpulint.server.protocol import MOST, Messages
+from gpulint.server.app import MOST, Messages
 
 
 @pytest.mark.parametrize(
