@@ -29,9 +29,8 @@ import pytest
 
 from gpulint.gate.baselines import BadBaseline
 from gpulint.testing import asking
-from gpulint.testing.held import open_peaks
 from gpulint.testing.running import NO_TORCH, Running, no_cuda
-from gpulint.testing.telling import OUTPUT, Telling
+from gpulint.testing.telling import OUTPUT, Telling, open_peaks
 
 if TYPE_CHECKING:
     from gpulint.testing.steps import GpuMemory

@@ -21,8 +21,7 @@ from gpulint.cli._options import Given, print_last_words, say_what_went_to, take
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
-from gpulint.gate.judging import subject_of
-from gpulint.gate.running import check, run_limited
+from gpulint.gate.running import check, run_limited, subject_of
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
 from gpulint.reports.markdown import markdown
 from gpulint.reports.verify.gate import of_gate

@@ -1,21 +1,269 @@
-"""What is alive on the device where a test suite's memory is measured: a GPU, or the CPU in its place."""
+"""Where a test suite's memory is measured: GPUs, or the CPU in their place; and what is alive there.
+
+The caching allocator tells its own figures, and its record which line allocated each block. Every process has an allocator of its own:
+what another worker of the same suite, or another program, has on the card is in none of these figures.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Hashable, Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 import torch
 
 from gpulint.runtime.holding import holders
+from gpulint.runtime.observing.calls import collect
+from gpulint.runtime.observing.machine import has_cuda
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block
-from gpulint.runtime.probes.crests import by_site
+from gpulint.runtime.probes.crests import by_site, changes_of, highest
+from gpulint.runtime.probes.cuda import _segments, allocated_blocks
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.history import without_inductor
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.result import Holder, Site
-from gpulint.testing.cpu import Piece, Pieces, identity
-from gpulint.testing.gpu import Device
+from gpulint.testing.cpu import Cpu, Crossed, Piece, Pieces, identity
 from gpulint.units import format_bytes
+
+MOST_EVENTS: Final = (
+    500_000  # allocations and frees of one test's call that are kept to tell what makes its peak
+)
+
+_Block = tuple[int, int]  # size, site
+
+
+class Gpu:
+    """See `gpulint.testing.cpu.Cpu`. The cards are those that this process uses."""
+
+    kind = "cuda"
+
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
+        self._entered = 0
+        self._peak: _Peak | None = None
+
+    @property
+    def card(self) -> str:
+        return str(torch.cuda.get_device_name())
+
+    def enter(self) -> None:
+        self._entered += 1
+        if self._entered == 1:
+            torch.cuda._lazy_call(self._record)  # type: ignore[no-untyped-call]
+
+    def _record(self) -> None:
+        if self._entered and self._peak is None:
+            _history("state", context="state", stacks="python")
+
+    def leave(self) -> None:
+        self._entered -= 1
+        if self._entered == 0 and _started():
+            _history(None)
+
+    def resume(self) -> None:
+        if _started():
+            self._record()
+
+    def settle(self, wholly: bool = True) -> None:
+        collect(2 if wholly else 1)
+        if _started():
+            for card in range(torch.cuda.device_count()):
+                if _stats(card)["reserved_bytes"]["all"]["current"]:
+                    torch.cuda.synchronize(card)
+            # Made by the first matrix product of a process or after this: by whichever test that is.
+            torch._C._cuda_clearCublasWorkspaces()
+
+    def levels(self) -> list[int]:
+        if not _started():
+            return [0] * torch.cuda.device_count()
+        return [
+            _stats(card)["allocated_bytes"]["all"]["current"] for card in range(torch.cuda.device_count())
+        ]
+
+    def live(self) -> Pieces:
+        if not _started():
+            return {}
+        blocks = self.blocks()
+        found = {key: Piece(size, site, None) for key, (size, site) in blocks.items()}
+        for one in live_tensors():
+            key = self.key(one)
+            if key in found and found[key].identity is None:
+                found[key] = found[key]._replace(identity=identity(one))
+        return found
+
+    def blocks(self) -> dict[Hashable, _Block]:
+        """The allocated blocks of all cards: (card, address) -> size and site."""
+        return {
+            (card, address): (size, self.frames.recorded(stack))
+            for card, address, size, stack in allocated_blocks(_segments())
+        }
+
+    def key(self, tensor: Any) -> Hashable | None:
+        try:
+            if not tensor.is_cuda:
+                return None
+            storage = tensor.untyped_storage()
+            pointer = storage.data_ptr()
+        except (NotImplementedError, RuntimeError, ValueError):
+            return None
+        return (tensor.device.index, pointer) if pointer else None
+
+    def card_of(self, key: Hashable) -> int:
+        return int(key[0])  # type: ignore[index]
+
+    def begin_peak(self, limit: int | None, crossed: Crossed) -> None:
+        self.end_peak()
+        self._peak = _Peak(self, limit, crossed)
+        self._peak.start()
+
+    def peaks(self) -> list[int]:
+        return self._peak.figures("allocated") if self._peak is not None else self.levels()
+
+    def reserved(self) -> int | None:
+        return max(self._peak.figures("reserved"), default=None) if self._peak is not None else None
+
+    def at_peak(self, card: int) -> dict[int, int] | None:
+        return self._peak.composition(card) if self._peak is not None else None
+
+    def end_peak(self) -> None:
+        peak, self._peak = self._peak, None
+        if peak is not None:
+            peak.stop()
+            self.resume()  # not before something has initialized CUDA: a test may fork users of it
+
+
+class _Peak:
+    """One stretch of which the peak is wanted. The program may reset torch's counters meanwhile, for ends of its own: what
+    they said before is kept."""
+
+    def __init__(self, gpu: Gpu, limit: int | None, crossed: Crossed) -> None:
+        self._gpu = gpu
+        self._limit = limit
+        self._crossed: Crossed | None = crossed
+        self._kept: dict[tuple[str, int], int] = {}
+        self._before: dict[Hashable, _Block] = {}
+        self._recorded = False
+        self._disturbed = False
+        self._undo = ExitStack()
+
+    def start(self) -> None:
+        torch.cuda._lazy_call(self._begin)  # type: ignore[no-untyped-call]
+        self._look_at_forwards()
+
+    def _begin(self) -> None:
+        if self._gpu._peak is not self:
+            return
+        for card in range(torch.cuda.device_count()):
+            torch.cuda.reset_peak_memory_stats(card)
+        self._keep_resets()
+        self._before = self._gpu.blocks()
+        try:
+            _history(None)
+            _history("all", context="alloc", stacks="python", max_entries=MOST_EVENTS)
+            self._recorded = True
+        except (RuntimeError, TypeError, AttributeError):  # the lines are not known then
+            self._recorded = False
+        self._keep_recording()
+
+    def stop(self) -> None:
+        self._undo.close()
+        self._crossed = None
+
+    def figures(self, what: str) -> list[int]:
+        if not _started():
+            return [0] * torch.cuda.device_count()
+        read = torch.cuda.max_memory_allocated if what == "allocated" else torch.cuda.max_memory_reserved
+        # Whoever resets the counters, or takes them back, takes nothing from us
+        for card in range(torch.cuda.device_count()):
+            self._kept[what, card] = max(read(card), self._kept.get((what, card), 0))
+        return [self._kept[what, card] for card in range(torch.cuda.device_count())]
+
+    # -- the limit
+
+    def _look_at_forwards(self) -> None:
+        """Nothing tells of single allocations: after each module's forward and before each optimizer's step it is looked
+        whether the limit is passed, while who holds the memory can still be found."""
+        if self._limit is not None:
+            self._undo.callback(hooks.modules(after=self._look))
+            self._undo.callback(hooks.optimizers(steps=self._look))
+
+    def _look(self, _: Any) -> None:
+        if self._crossed is None or self._limit is None or torch.compiler.is_compiling() or not _started():
+            return
+        level = max(self.figures("allocated"))
+        if level > self._limit:
+            self._limit = self._crossed(level)
+
+    # -- what the program does with the same counters
+
+    def _keep_resets(self) -> None:
+        def resets(device: Any = None) -> None:
+            for what in ("allocated", "reserved"):
+                self.figures(what)
+
+        for module in (torch.cuda, torch.cuda.memory):
+            self._undo.callback(hooks.around(module, "reset_peak_memory_stats", resets))
+
+    def _keep_recording(self) -> None:
+        """The watch over steps asks for less than what is recorded here, and a program that records for itself takes over."""
+
+        def made(original: Any) -> Any:
+            def _record_memory_history(*args: Any, **kwargs: Any) -> None:
+                if not Frames.is_ours(sys._getframe(1).f_code.co_filename):
+                    self._disturbed = True
+                    original(*args, **kwargs)
+
+            return _record_memory_history
+
+        self._undo.callback(hooks.wrap(torch.cuda.memory, "_record_memory_history", made))
+
+    # -- what makes the peak
+
+    def composition(self, card: int) -> dict[int, int] | None:
+        """The blocks alive at the highest point, replayed from what was alive at the beginning."""
+        if not self._recorded or self._disturbed:
+            return None
+        events = _trace(card)
+        if len(events) >= MOST_EVENTS:
+            return None
+        alive = {key[1]: block for key, block in self._before.items() if key[0] == card}  # type: ignore[index]
+        base = by_site(alive.values())
+        recorded = self._gpu.frames.recorded
+        changes = changes_of(events, alive, lambda event: recorded(event.get("frames") or ()))
+        crest = highest(base, [change for _, change in changes])
+        return None if crest is None else crest.parts
+
+
+def _trace(card: int) -> list[Any]:
+    with without_inductor():
+        traces = torch._C._cuda_memorySnapshot(None)["device_traces"]
+    return list(traces[card]) if card < len(traces) else []
+
+
+def _stats(card: int) -> Any:
+    return torch._C._cuda_memoryStats(card)
+
+
+def _started() -> bool:
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def _history(*args: Any, **kwargs: Any) -> None:
+    torch.cuda.memory._record_memory_history(*args, **kwargs)
+
+
+Device = Gpu | Cpu
+
+
+def choose(asked: str, root: str) -> Device:
+    """The device for auto, cuda or cpu; `root` is the folder whose code is the user's."""
+    frames = Frames(root)
+    frames.foreign = (os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,)
+    return Gpu(frames) if asked == "cuda" or (asked == "auto" and has_cuda()) else Cpu(frames)
+
 
 # Frameworks whose own objects lead to every test and fixture: what a fixture holds is not looked for behind them.
 PYTEST: Final = ("_pytest.", "pytest.", "pluggy.", "xdist.", "execnet.")

@@ -9,9 +9,8 @@ import pytest
 
 from gpulint.testing.asking import ALLOW_LEAK, ALLOWED_LEAKS, Misuse, allowed_leaks, asked, matches
 from gpulint.testing.cpu import Pieces
-from gpulint.testing.devices import births_of, holders_of, is_same, told
-from gpulint.testing.fixtures import Fixtures
-from gpulint.testing.gpu import Device
+from gpulint.testing.devices import Device, births_of, holders_of, is_same, told
+from gpulint.testing.peaks import Fixtures
 from gpulint.testing.telling import Leftover
 
 SEARCHING: Final = 120.0  # seconds of a session that searches for holders may take

@@ -19,15 +19,13 @@ import pytest
 from gpulint.gate import baselines
 from gpulint.memory.errors import empty_frames
 from gpulint.testing.asking import CLEAR_FRAMES, FEWEST, LIMITS, NO_SYNC, Limits, Misuse, asked
-from gpulint.testing.held import Peaks
+from gpulint.testing.telling import Leftover, Peaks, report_of
 
 if TYPE_CHECKING:
-    from gpulint.testing.fixtures import Fixtures
-    from gpulint.testing.gpu import Device
+    from gpulint.testing.devices import Device
     from gpulint.testing.leaks import Leaks
-    from gpulint.testing.peaks import Meter
+    from gpulint.testing.peaks import Fixtures, Meter
     from gpulint.testing.steps import GpuMemory
-    from gpulint.testing.telling import Leftover
 
 FIXTURE: Final = "gpu_memory"
 NO_TORCH: Final = "gpu_memory needs torch: pip install gpulint[verify]"
@@ -98,8 +96,8 @@ class Running:
         return bool(self._peaks.path) and marked
 
     def _device(self, wanted: str) -> Device:
-        from gpulint.testing.fixtures import Fixtures
-        from gpulint.testing.gpu import choose
+        from gpulint.testing.devices import choose
+        from gpulint.testing.peaks import Fixtures
 
         if wanted not in self._devices:
             chosen = choose(wanted, self._root)
@@ -124,8 +122,6 @@ class Running:
         return outcome
 
     def _look(self, item: pytest.Item, leaks: Leaks) -> None:
-        from gpulint.testing.telling import report_of
-
         found = leaks.after(item)
         self.looked_at += 1
         self.leftovers += found
@@ -239,11 +235,11 @@ class Running:
         if allowed is None:
             return (yield)
         _need("cuda")
-        from gpulint.testing.syncs import counted, explain
+        from gpulint.testing.steps import counted, too_many
 
         with counted(self._root) as found:
             outcome = yield
-        problem = explain(found, allowed)
+        problem = too_many(found, allowed)
         if problem is not None:
             pytest.fail(problem, pytrace=False)
         return outcome

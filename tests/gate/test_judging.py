@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.gate import baselines, judging, running
+from gpulint.gate import baselines, running
 from gpulint.gate.baselines import Key
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.gate import Gate, Limits
@@ -33,7 +33,7 @@ def run(*ranks: RankResult) -> RunResult:
 
 
 def judge(result: RunResult, limits: Limits) -> Gate:
-    return judging.judge(result, limits, "train.py", COMMAND)
+    return running.judge(result, limits, "train.py", COMMAND)
 
 
 def test_the_whole_run_is_held_against_the_limit_and_the_stretch_is_named() -> None:
@@ -185,9 +185,9 @@ def test_an_entry_keeps_nothing_of_this_machine(tmp_path: Path) -> None:
     assert peak is not None
     assert peak.lines[0].file == "src/train.py"
     assert (
-        judging.subject_of(str(script), ["--lr", "a b"], False, limits.baseline) == "src/train.py --lr 'a b'"
+        running.subject_of(str(script), ["--lr", "a b"], False, limits.baseline) == "src/train.py --lr 'a b'"
     )
-    assert judging.subject_of("project.train", [], True, limits.baseline) == "-m project.train"
+    assert running.subject_of("project.train", [], True, limits.baseline) == "-m project.train"
 
 
 # -- contexts --------------------------------------------------------------------------------------------------

@@ -16,8 +16,7 @@ import pytest
 from gpulint.gate.baselines import Baselines, compared
 from gpulint.memory.errors import empty_frames
 from gpulint.testing import running
-from gpulint.testing.held import Peaks
-from gpulint.testing.telling import Telling
+from gpulint.testing.telling import Peaks, Telling
 
 
 def test_what_is_registered_can_be_hashed() -> None:
