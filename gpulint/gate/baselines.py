@@ -94,7 +94,12 @@ def read(path: str, missing_is_empty: bool = False) -> Baselines:
         raise BadBaseline(f"{path} is not a baseline of peaks: `peaks` is no list")
     peaks: dict[Key, Peak] = {}
     for item in data["peaks"]:
-        key, peak = _entry(item, path)
+        try:
+            key, peak = Key.from_json(item), Peak.from_json(item)
+        except (TypeError, ValueError, KeyError) as error:
+            raise BadBaseline(f"the baseline {path} has an entry that cannot be read: {error}") from error
+        if peak.allocated < 0:
+            raise BadBaseline(f"the baseline {path} has a peak of `{key.subject}` below 0")
         if key in peaks:
             raise BadBaseline(
                 f"the baseline {path} has two entries of `{key.subject}` for {key.where}, as a merge leaves them: keep one"
@@ -227,13 +232,3 @@ def _indented(value: Any, depth: int) -> str:
         return f"[{margin}" + f",{margin}".join(_indented(one, depth + 1) for one in value) + f"{end}]"
     rows = [f"{json.dumps(name)}: {_indented(one, depth + 1)}" for name, one in value.items()]
     return f"{{{margin}" + f",{margin}".join(rows) + f"{end}}}"
-
-
-def _entry(item: Any, path: str) -> tuple[Key, Peak]:
-    try:
-        key, peak = Key.from_json(item), Peak.from_json(item)
-    except (TypeError, ValueError, KeyError) as error:
-        raise BadBaseline(f"the baseline {path} has an entry that cannot be read: {error}") from error
-    if peak.allocated < 0:
-        raise BadBaseline(f"the baseline {path} has a peak of `{key.subject}` below 0")
-    return key, peak

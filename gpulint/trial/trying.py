@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpulint.atomic import target_of, write_atomic
@@ -28,45 +28,6 @@ from gpulint.trial.comparing import Baseline
 from gpulint.trial.plan import MAX_RUNS, Attempt, Gain, Judged, Trial, TrialFix, gains_between, numbers, pays
 from gpulint.trial.sorting import Outcome, Sorting
 
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Every file that a fix touches, by absolute path."""
-
-    files: dict[str, SourceFile]
-
-    @classmethod
-    def of(cls, fixes: Iterable[TrialFix]) -> Texts:
-        """Read the files. Raises `FileError` where one has become unreadable since it was linted."""
-        paths = dict.fromkeys(os.path.abspath(fix.file) for fix in fixes)
-        return cls({path: decode(path, read_bytes(path)) for path in paths})
-
-    def why_not_written(self, fix: TrialFix) -> str:
-        """Why the fix's file would not be written; empty where it would be."""
-        path = os.path.abspath(fix.file)
-        if not self.files[path].survives_rewriting:
-            return "the encoding of its file is not one-to-one: writing would change other bytes too"
-        try:
-            target_of(path)
-        except OSError as error:
-            return error.strerror or str(error)
-        return ""
-
-    def fixed(self, fixes: Sequence[TrialFix]) -> tuple[dict[str, str], list[TrialFix]]:
-        """The text of each file with the fixes in it, and those that are not in it because they overlap another."""
-        texts: dict[str, str] = {}
-        lost: list[TrialFix] = []
-        for path, source in self.files.items():
-            here = [fix for fix in fixes if os.path.abspath(fix.file) == path]
-            texts[path], taken = apply_edits(source.text, [fix.first for fix in here], unsafe=True)
-            lost += [fix for fix in here if not any(fix.first is one for one in taken)]
-        return texts, lost
-
-    def encoded(self, texts: dict[str, str]) -> dict[str, bytes]:
-        """Texts as bytes of their files. Raises `FileError` for a character that a file's encoding lacks."""
-        return {path: self.files[path].encode(text) for path, text in texts.items()}
-
-
 SEED = 20_251_122
 PATIENCE = 3.0  # times the first run's time that a run with fixes may take, and a minute
 
@@ -88,17 +49,17 @@ def try_fixes(
     if max_runs < 3:
         raise ValueError("max_runs must be at least 3: two runs of the script as it is, one with fixes")
     try:
-        texts = Texts.of(fixes)
+        files = {path: decode(path, read_bytes(path)) for path in dict.fromkeys(map(_path, fixes))}
     except FileError as error:
         return Trial(what.target, failure=f"a file with findings {error.message}")
-    return _Trying(what, fixes, texts, execute, max_runs, max_drift).run()
+    return _Trying(what, fixes, files, execute, max_runs, max_drift).run()
 
 
 @dataclass
 class _Trying:
     what: Run
     fixes: Sequence[TrialFix]
-    texts: Texts
+    files: dict[str, SourceFile]  # that a fix touches, by absolute path
     execute: Execute
     max_runs: int
     max_drift: int
@@ -157,10 +118,11 @@ class _Trying:
         return replace(run, trial=TrialOptions(SEED, True, tuple(bounds)))
 
     def _run(self, what: Run, fixes: Sequence[TrialFix], label: str) -> RunResult:
-        texts, _ = self.texts.fixed(fixes)
+        texts, _ = self._fixed(fixes)
         with tempfile.TemporaryDirectory(prefix="gpulint-trial-") as folder:
             home = os.path.realpath(folder)
-            variables = overlay.write(home, self.texts.encoded(texts), what.environment)
+            encoded = {path: self.files[path].encode(text) for path, text in texts.items()}
+            variables = overlay.write(home, encoded, what.environment)
             environment: Mapping[str, str] = {"PYTHONHASHSEED": "0", **what.environment, **variables}
             result = self.execute(replace(what, environment=environment), label)
         self.attempts.append(Attempt(label, numbers(fixes), result.seconds, ""))
@@ -189,7 +151,7 @@ class _Trying:
         return ""
 
     def _may_be_tried(self, fix: TrialFix, first: RunResult) -> bool:
-        prevented = self.texts.why_not_written(fix)
+        prevented = self._why_not_written(fix)
         if prevented:
             self.judged[fix.number] = Judged(fix, "not tried", prevented)
             return False
@@ -202,10 +164,30 @@ class _Trying:
             return False
         return True
 
+    def _why_not_written(self, fix: TrialFix) -> str:
+        """Why the fix's file would not be written; empty where it would be."""
+        if not self.files[_path(fix)].survives_rewriting:
+            return "the encoding of its file is not one-to-one: writing would change other bytes too"
+        try:
+            target_of(_path(fix))
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def _fixed(self, fixes: Sequence[TrialFix]) -> tuple[dict[str, str], list[TrialFix]]:
+        """The text of each file with the fixes in it, and those that are not in it because they overlap another."""
+        texts: dict[str, str] = {}
+        lost: list[TrialFix] = []
+        for path, source in self.files.items():
+            here = [fix for fix in fixes if _path(fix) == path]
+            texts[path], taken = apply_edits(source.text, [fix.first for fix in here], unsafe=True)
+            lost += [fix for fix in here if not any(fix.first is one for one in taken)]
+        return texts, lost
+
     # -- trying --------------------------------------------------------------------------------------------------
 
     def _sort(self, wanted: Sequence[TrialFix]) -> Sorting:
-        _, apart = self.texts.fixed(wanted)
+        _, apart = self._fixed(wanted)
         sorting = Sorting(self._attempt, lambda: self._left)
         sorting.sort([fix for fix in wanted if fix not in apart], apart)
         return sorting
@@ -288,8 +270,8 @@ class _Trying:
         self.judged |= {number: self._seen(one, blind) for number, one in sorting.judged.items()}
         kept = [fix for fix in sorting.kept if self.judged[fix.number].status == "pays"]
         final = sorting.final if len(kept) == len(sorting.kept) else self._attempt(kept) if kept else None
-        texts, _ = self.texts.fixed(kept)
-        originals = {path: source.text for path, source in self.texts.files.items()}
+        texts, _ = self._fixed(kept)
+        originals = {path: source.text for path, source in self.files.items()}
         return self._trial(
             first,
             blind,
@@ -327,6 +309,10 @@ BLIND = (
     "Seed what it draws (also generators of its own)."
 )
 UNSEEN = "it pays, and is not known to be safe; the script differs from itself too much to see whether its result changes"
+
+
+def _path(fix: TrialFix) -> str:
+    return os.path.abspath(fix.file)
 
 
 def _place(line: LineFigures) -> tuple[str, int, int]:
