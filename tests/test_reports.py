@@ -17,8 +17,7 @@ from gpulint.claims import Claim
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.reports import FORMATS, Report, writer
 from gpulint.reports.layout import printable, width
-from gpulint.reports.lint.fingerprints import fingerprints
-from gpulint.reports.lint.job import markdown
+from gpulint.reports.lint.services import fingerprints, job_summary
 from gpulint.reports.lint.text import changed_lines, finding_lines
 from gpulint.reports.terminal import diff_lines
 from gpulint.source.sources import Sources
@@ -157,7 +156,7 @@ def test_summary(found: list[Any], fixed: list[int], unsafe: bool, line: str) ->
 
 def underline(line: str, column: int, end: int) -> tuple[str, str]:
     found = Finding("GPU101", "x", Severity.ERROR, "m", "a.py", 1, column, 1, end)
-    shown = ["".join(text for text, _ in item) for item in finding_lines(found, [line])]
+    shown = ["".join(text for text, _ in item) for item in finding_lines(found, lambda _: [line])]
     return shown[2].removeprefix("1 | "), shown[3].removeprefix("  | ")
 
 
@@ -199,7 +198,7 @@ def test_lines_take_the_width_of_the_terminal(columns: int, before: int, after: 
     found = Finding(
         "GPU101", "x", Severity.ERROR, "m", "a.py", 1, start, 1, start + 4, reason="a " * 300, fix=fix
     )
-    shown = ["".join(text for text, _ in item) for item in finding_lines(found, [line], columns=columns)]
+    shown = ["".join(text for text, _ in item) for item in finding_lines(found, lambda _: [line], columns)]
     widest = max(map(width, shown))
     assert widest <= columns
     assert widest >= columns - 2  # the reason is broken where the terminal ends
@@ -215,7 +214,8 @@ def test_lines_take_the_width_of_the_terminal(columns: int, before: int, after: 
 def test_spans_over_many_lines_are_shortened() -> None:
     found = Finding("GPU101", "x", Severity.ERROR, "m", "a.py", 1, 1, 40, 2)
     shown = [
-        "".join(text for text, _ in item) for item in finding_lines(found, [f"line{n}" for n in range(50)])
+        "".join(text for text, _ in item)
+        for item in finding_lines(found, lambda _: [f"line{n}" for n in range(50)])
     ]
     assert len(shown) < 20
     assert "..." in shown
@@ -315,27 +315,27 @@ def test_the_summary_of_a_job(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("GITHUB_REPOSITORY", "GITHUB_SHA", "GITHUB_SERVER_URL", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
     found = sample(path)
-    rows = markdown(Report(found)).splitlines()
+    rows = job_summary(Report(found)).splitlines()
     assert rows[0] == "### gpulint: 3 findings, 1 fixable with `--fix`"
     assert rows[4].startswith("| [GPU000](")
     assert rows[4].endswith(" unreadable-file | error | 1 | pkg/a b,é.pyx:1 |")
     assert rows[5].endswith(" held-graph | error | 1 | pkg/a b,é.py:4 |")
     monkeypatch.setenv("GITHUB_REPOSITORY", "one/two")
     monkeypatch.setenv("GITHUB_SHA", "abc")
-    rows = markdown(Report(found)).splitlines()
+    rows = job_summary(Report(found)).splitlines()
     address = "https://github.com/one/two/blob/abc/pkg/a%20b%2C%C3%A9.py"
     assert rows[5].endswith(f"| [pkg/a b,é.py:4]({address}#L4) |")
     assert rows[6].endswith(f"| [pkg/a b,é.py:5]({address}#L5-L7) |")
     many = [replace(found[0], line=row, end_line=row) for row in range(1, 31)]
-    (row,) = (line for line in markdown(Report(many)).splitlines() if "held-graph" in line)
+    (row,) = (line for line in job_summary(Report(many)).splitlines() if "held-graph" in line)
     assert row.count("<br>") == 20
     assert row.endswith("<br>and 10 more |")
-    assert markdown(Report([])) == ""
+    assert job_summary(Report([])) == ""
 
 
 def test_a_summary_stays_a_table_whatever_a_file_is_called(tmp_path: Path) -> None:
     finding = replace(sample(str(tmp_path / "a|b`<i>_c_.py"))[0])
-    (row,) = (line for line in markdown(Report([finding])).splitlines() if "held-graph" in line)
+    (row,) = (line for line in job_summary(Report([finding])).splitlines() if "held-graph" in line)
     assert row.replace("\\|", "").count("|") == 5
     assert "<i>" not in row
 

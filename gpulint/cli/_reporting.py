@@ -71,9 +71,9 @@ def write(request: Request, outcome: Outcome) -> None:
         )
         _write_report(request, report, out)
     if request.output_format in _OF_GITHUB:
-        from gpulint.reports.lint.job import markdown
+        from gpulint.reports.lint.services import job_summary
 
-        summarize(markdown(report))
+        summarize(job_summary(report))
         give("findings", str(len(report.findings)))
     if outcome.known and not request.quiet:
         say(f"{plural(outcome.known, 'finding')} accepted by the baseline not shown")
@@ -87,7 +87,7 @@ def _write_report(request: Request, report: Report, out: TextIO) -> None:
     if not request.statistics:
         writer(request.output_format or "text")(report, out)
         return
-    from gpulint.reports.lint.summary import statistics, summary, table
+    from gpulint.reports.lint.text import statistics, summary, table
 
     counted = statistics(report)
     if request.output_format == "json":

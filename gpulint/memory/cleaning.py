@@ -6,11 +6,18 @@ import gc
 import sys
 from dataclasses import dataclass
 
-from gpulint.memory.device import allocated, cuda_missing, cuda_started, in_use, started_devices, torch_module
+from gpulint.memory.device import (
+    UNUSED,
+    allocated,
+    cuda_missing,
+    cuda_started,
+    in_use,
+    started_devices,
+    torch_module,
+)
 from gpulint.memory.errors import forget_errors, interactive_shell
 from gpulint.memory.live import Held, Lingering, held, lingering
-from gpulint.memory.notebook.holding import Holding, kept_results
-from gpulint.memory.notebook.roots import forget_results
+from gpulint.memory.notebook.holding import Holding, forget_results, kept_results
 from gpulint.units import format_bytes
 
 
@@ -74,9 +81,7 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
     At a prompt and in a notebook it also lets go of the last error, which no debugger finds afterwards, and names what shown
     results (`Out[n]`, `_`) hold; `outputs=True` forgets these results first.
     """
-    missing = cuda_missing()
-    if missing is None and not cuda_started():
-        missing = "CUDA has not been used in this process"
+    missing = cuda_missing() or ("" if cuda_started() else UNUSED)
     start = 0 if missing else allocated()
     errors = forget_errors()
     shell = interactive_shell()
@@ -85,7 +90,7 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
     if missing:
         objects = gc.collect()
         _empty_other_caches()
-        return Cleared(objects, missing=missing, errors=errors, results=_results(shell, "cpu"))
+        return Cleared(objects, missing=missing, errors=errors, results=_results(shell, on_cpu=True))
     forgotten, before = allocated(), _reserved()
     objects = gc.collect()
     collected = allocated()
@@ -104,14 +109,15 @@ def clear(force: bool = False, *, outputs: bool = False) -> Cleared:
         holders=held() if force else (),
         errors=errors,
         tracebacks=start - forgotten,
-        results=_results(shell, None),
+        results=_results(shell),
     )
 
 
-def _results(shell: object, device: str | None) -> tuple[Holding, ...]:
-    if shell is None or sys.modules.get("torch") is None:
+def _results(shell: object, on_cpu: bool = False) -> tuple[Holding, ...]:
+    torch = sys.modules.get("torch")
+    if shell is None or torch is None:
         return ()
-    return tuple(kept_results(shell, None if device is None else torch_module().device(device)))
+    return tuple(kept_results(shell, torch.device("cpu") if on_cpu else None))
 
 
 def _empty_other_caches() -> None:

@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+UNUSED = "CUDA has not been used in this process"
 logger = logging.getLogger("gpulint.memory")
 
 

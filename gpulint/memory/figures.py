@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from gpulint.memory.accounts.driver import driver
 from gpulint.memory.accounts.segments import segments_of
@@ -91,6 +92,9 @@ class MemoryStats:
         return self.summary()
 
 
+_SIZES: Final = ("allocated", "reserved", "active", "inactive_split")
+
+
 def stats(device: Any = None, blocks: bool = True) -> MemoryStats:
     """The figures of `device` (None: the current one). Never initialises CUDA.
 
@@ -105,23 +109,20 @@ def stats(device: Any = None, blocks: bool = True) -> MemoryStats:
     if not cuda_started():
         free, total = _card_without_cuda(index)
         return MemoryStats(index, free=free, total=total)
-    figures = torch.cuda.memory_stats(index)
+    counters = torch.cuda.memory_stats(index)
     free, total = torch.cuda.mem_get_info(index)
     peak_allocated, peak_reserved = process_peak(index)
     return MemoryStats(
         device=index,
         name=torch.cuda.get_device_name(index),
-        allocated=figures.get("allocated_bytes.all.current", 0),
-        reserved=figures.get("reserved_bytes.all.current", 0),
-        active=figures.get("active_bytes.all.current", 0),
-        inactive_split=figures.get("inactive_split_bytes.all.current", 0),
         peak_allocated=peak_allocated,
         peak_reserved=peak_reserved,
         free=int(free),
         total=int(total),
         largest_free_block=_largest_free_block(index) if blocks else None,
-        retries=figures.get("num_alloc_retries", 0),
-        ooms=figures.get("num_ooms", 0),
+        retries=counters.get("num_alloc_retries", 0),
+        ooms=counters.get("num_ooms", 0),
+        **{name: counters.get(f"{name}_bytes.all.current", 0) for name in _SIZES},
     )
 
 
@@ -138,12 +139,9 @@ def _largest_free_block(index: int) -> int:
 def _card_without_cuda(index: int) -> tuple[int | None, int | None]:
     """Free and total bytes through NVML, because `mem_get_info` would start CUDA. Only where NVML's numbers are
     CUDA's: NVML ignores CUDA_VISIBLE_DEVICES, and orders cards by their bus where CUDA puts the fastest first."""
-    import os
-
-    if os.environ.get("CUDA_VISIBLE_DEVICES") is not None:
-        return None, None
     in_order = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    if not in_order and torch_module().cuda.device_count() != 1:
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES") is not None
+    if chosen or not (in_order or torch_module().cuda.device_count() == 1):
         return None, None
     try:
         with driver() as nvml:

@@ -14,8 +14,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -70,15 +70,13 @@ class OomEvent:
 def is_oom(error: BaseException) -> bool:
     """Whether an exception says that memory ran out: the allocator's own type, or a RuntimeError that says so."""
     torch = sys.modules.get("torch")
-    kinds = {
-        getattr(torch, "OutOfMemoryError", None),
-        getattr(getattr(torch, "cuda", None), "OutOfMemoryError", None),
-    }
-    if isinstance(error, tuple(kind for kind in kinds if isinstance(kind, type))):
+    kinds = (getattr(one, "OutOfMemoryError", None) for one in (torch, getattr(torch, "cuda", None)))
+    if any(isinstance(kind, type) and isinstance(error, kind) for kind in kinds):
         return True
     return isinstance(error, RuntimeError) and parse_message(str(error)) is not None
 
 
+@dataclass(eq=False)
 class OomGuard:
     """Recover from out-of-memory errors: free what the failed step held, say why it failed and what helps.
 
@@ -100,27 +98,22 @@ class OomGuard:
     `events` are the errors seen so far, `last` the latest or None.
     """
 
-    def __init__(
-        self,
-        retry: Retry = None,
-        *,
-        batch_size: str = "batch_size",
-        minimum: int = 1,
-        snapshot: str | os.PathLike[str] | None = None,
-        reraise: bool = True,
-        level: int = logging.ERROR,
-    ) -> None:
+    retry: Retry = None
+    _: KW_ONLY
+    batch_size: str = "batch_size"
+    minimum: int = 1
+    snapshot: str | os.PathLike[str] | None = None
+    reraise: bool = True
+    level: int = logging.ERROR
+    events: list[OomEvent] = field(default_factory=list, init=False, repr=False)
+    _worked: int | None = field(default=None, init=False, repr=False)
+    _explained: set[tuple[str, str]] = field(default_factory=set, init=False, repr=False)  # kinds, places
+
+    def __post_init__(self) -> None:
+        retry = self.retry
         if retry is not None and retry != "halve" and not (isinstance(retry, int) and retry >= 0):
             raise ValueError(f'retry must be None, a number of attempts or "halve", got {retry!r}')
-        self._retry = retry
-        self._batch_size = batch_size
-        self._minimum = max(1, minimum)
-        self._snapshot = snapshot
-        self._reraise = reraise
-        self._level = level
-        self._worked: int | None = None
-        self._explained: set[tuple[str, str]] = set()  # kinds and places
-        self.events: list[OomEvent] = []
+        self.minimum = max(1, self.minimum)
 
     @property
     def last(self) -> OomEvent | None:
@@ -129,7 +122,7 @@ class OomGuard:
     # -- with ------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> OomGuard:
-        if self._retry is not None:
+        if self.retry is not None:
             raise TypeError(
                 "a with block cannot be run again: use oom_guard(retry=...) as a decorator or its run()"
             )
@@ -140,11 +133,10 @@ class OomGuard:
     ) -> bool:
         if error is None or not is_oom(error):
             return False
-        failure = _Failure(error, self._snapshot is not None)
+        failure = _Failure(error, self.snapshot is not None)
         del kind, trace
-        empty_frames(error)
-        self._tell(self._recover(failure), error)
-        return not self._reraise
+        self._tell(self._recover(failure, error), error)
+        return not self.reraise
 
     # -- calls -----------------------------------------------------------------------------------------------
 
@@ -163,44 +155,41 @@ class OomGuard:
 
     def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function`; on an out-of-memory error recover and, where `retry` says so, call it again."""
-        sizes = _Sizes(function, self._batch_size, args, kwargs) if self._retry == "halve" else None
+        sizes = _Sizes(function, self.batch_size, args, kwargs) if self.retry == "halve" else None
         if sizes is not None and self._worked is not None and sizes.size > self._worked:
-            args, kwargs = sizes.use(self._worked)
+            sizes.use(self._worked)
         attempts = 0
         while True:
             error: BaseException | None = None
             try:
+                if sizes is not None:
+                    return function(*sizes.bound.args, **sizes.bound.kwargs)
                 return function(*args, **kwargs)
             except Exception as caught:
                 if not is_oom(caught):
                     raise
-                failure, error = _Failure(caught, self._snapshot is not None), caught
+                failure, error = _Failure(caught, self.snapshot is not None), caught
             # Here the handler has ended. What the error still refers to are the frames of the failed call: they
             # are over, and emptied, they hold no tensor.
-            empty_frames(error)
-            event = self._recover(failure)
+            event = self._recover(failure, error)
             attempts += 1
             again = None
-            if sizes is not None:
-                smaller = sizes.halve(self._minimum)
-                if smaller is not None:
-                    args, kwargs = smaller
-                    self._worked = sizes.size
-                    again = f"trying again with {sizes.name}={sizes.size}"
-            elif isinstance(self._retry, int) and attempts <= self._retry:
-                again = f"trying again ({attempts} of {self._retry})"
+            if sizes is not None and sizes.size // 2 >= self.minimum:
+                self._worked = sizes.use(sizes.size // 2)
+                again = f"trying again with {sizes.name}={sizes.size}"
+            elif isinstance(self.retry, int) and attempts <= self.retry:
+                again = f"trying again ({attempts} of {self.retry})"
             self._tell(event, error, again)
-            if again is not None:
-                del failure, error
-                continue
-            if self._reraise:
-                raise error
-            return None
+            if again is None:
+                if self.reraise:
+                    raise error
+                return None
+            del failure, error
 
-    def _recover(self, failure: _Failure) -> OomEvent:
-        event = OomEvent(
-            failure.diagnosis, failure.where, failure.before, _cleared(), self._write_snapshot(failure)
-        )
+    def _recover(self, failure: _Failure, error: BaseException) -> OomEvent:
+        empty_frames(error)
+        snapshot = self._write_snapshot(failure)
+        event = OomEvent(failure.diagnosis, failure.where, failure.before, _cleared(), snapshot)
         self.events.append(event)
         return event
 
@@ -213,30 +202,28 @@ class OomGuard:
         kind = (event.diagnosis.kind, event.where)
         if kind in self._explained:
             said = "; ".join(filter(None, (event.line(), again)))
-            logger.log(logging.WARNING if again else self._level, "%s", said)
+            logger.log(logging.WARNING if again else self.level, "%s", said)
         else:
             self._explained.add(kind)
-            logger.log(self._level, "%s", "\n".join(event.lines()))
+            logger.log(self.level, "%s", "\n".join(event.lines()))
             if again is not None:
                 logger.warning("%s", again)
-        if again is None and self._reraise and hasattr(error, "add_note"):
+        if again is None and self.reraise and hasattr(error, "add_note"):
             error.add_note(f"gpulint: {event.diagnosis.headline}")
 
     def _write_snapshot(self, failure: _Failure) -> str | None:
-        if self._snapshot is None or failure.snapshot is None:
+        state, failure.snapshot = failure.snapshot, None
+        if self.snapshot is None or state is None:
             return None
         import pickle
 
-        path = os.fspath(self._snapshot)
         try:
-            with open(path, "wb") as file:
-                pickle.dump(failure.snapshot, file)
+            with open(self.snapshot, "wb") as file:
+                pickle.dump(state, file)
         except OSError as error:  # a full disk must not take the place of the error, nor prevent a retry
             logger.warning("no snapshot could be written: %s", error)
             return None
-        finally:
-            failure.snapshot = None
-        return path
+        return os.fspath(self.snapshot)
 
 
 oom_guard = OomGuard
@@ -247,10 +234,11 @@ class _Failure:
 
     def __init__(self, error: BaseException, snapshot: bool) -> None:
         self.before = _figures()
-        self.where = _where(error)
-        message = parse_message(str(error)) or OomMessage("cuda")
-        passed = [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
-        self.diagnosis = diagnose(_completed(message, self.before), self.before.retries or None, passed)
+        frames = traceback.extract_tb(error.__traceback__)
+        self.where = _where(frames)
+        message = _completed(parse_message(str(error)) or OomMessage("cuda"), self.before)
+        passed = [(frame.filename, frame.name) for frame in frames]
+        self.diagnosis = diagnose(message, self.before.retries or None, passed)
         self.snapshot: Any = None
         if snapshot and cuda_started():
             with contextlib.suppress(RuntimeError):
@@ -258,80 +246,65 @@ class _Failure:
 
 
 # After some CUDA errors every further call fails as well. The error at hand must not be replaced by such a one.
+_SILENT: Final = "the driver does not answer any more"
 
 
 def _figures() -> MemoryStats:
     try:
         return stats(blocks=False)
     except RuntimeError as error:
-        return MemoryStats(-1, missing=f"the driver does not answer any more ({error})")
+        return MemoryStats(-1, missing=f"{_SILENT} ({error})")
 
 
 def _cleared() -> Cleared:
     try:
         return clear()
     except RuntimeError as error:
-        return Cleared(0, missing=f"the driver does not answer any more ({error})")
+        return Cleared(0, missing=f"{_SILENT} ({error})")
 
 
 def _completed(message: OomMessage, figures: MemoryStats) -> OomMessage:
     """What a message does not say of the card (that of another allocator backend, or of an extension), from the
     allocator's own figures."""
-    if (
-        message.source != "allocator"
-        or message.allocated is not None
-        or figures.total is None
-        or figures.missing
-    ):
+    told = message.source != "allocator" or message.allocated is not None
+    if told or figures.total is None or figures.missing:
         return message
-    return replace(
-        message,
-        device=figures.device,
-        total=figures.total,
-        free=figures.free,
-        allocated=figures.allocated,
-        cached=figures.cached,
-    )
+    known = {name: getattr(figures, name) for name in ("device", "total", "free", "allocated", "cached")}
+    return replace(message, **known)
 
 
-def _where(error: BaseException) -> str:
+def _where(frames: Sequence[traceback.FrameSummary]) -> str:
     """The innermost line that is not torch's or gpulint's."""
-    frames = traceback.extract_tb(error.__traceback__)
     inside = (f"{os.sep}site-packages{os.sep}", f"{os.sep}gpulint{os.sep}memory{os.sep}")
     own = [frame for frame in frames if not any(part in frame.filename for part in inside)]
-    last = (own or list(frames))[-1:]
-    if not last:
+    if not frames:
         return "an unknown place"
-    name = last[0].name if last[0].name.startswith("<") else f"{last[0].name}()"
-    return f"{last[0].filename}:{last[0].lineno} in {name}"
+    last = (own or frames)[-1]
+    name = last.name if last.name.startswith("<") else f"{last.name}()"
+    return f"{last.filename}:{last.lineno} in {name}"
 
 
 class _Sizes:
-    """The batch size among the arguments of a call, and how to make it smaller."""
+    """The batch size among the arguments of a call, in `bound`."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self.bound = inspect.signature(function).bind(*args, **kwargs)
         self.bound.apply_defaults()
-        names = list(self.bound.arguments)
-        self.name = name if name in self.bound.arguments else names[0] if names else ""
-        value = self.bound.arguments.get(self.name)
+        given = self.bound.arguments
+        self.name = name if name in given else next(iter(given), "")
+        value = given.get(self.name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(
                 f'oom_guard(retry="halve") needs an integer parameter {name!r} (or an integer as the first'
                 f" argument) in {getattr(function, '__qualname__', function)}()"
             )
-        self.size = value
 
-    def halve(self, minimum: int) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """The arguments with half of the size; None when that would be below `minimum`."""
-        if self.size // 2 < minimum:
-            return None
-        return self.use(self.size // 2)
+    @property
+    def size(self) -> int:
+        return int(self.bound.arguments[self.name])
 
-    def use(self, size: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with this size."""
-        self.size = size
+    def use(self, size: int) -> int:
         self.bound.arguments[self.name] = size
-        return self.bound.args, self.bound.kwargs
+        return size

@@ -188,19 +188,18 @@ def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:
     groups: dict[str, list[int]] = {}
     nodes: set[Any] = set()
 
-    def pinned_by(tensor: Any) -> int:
-        """The bytes that only this tensor's graph keeps and no graph before it did."""
-        behind = [
-            one for one in tensors_behind([tensor.grad_fn], nodes, MOST_NODES) if on_device(one, wanted)
-        ]
-        fresh = {key: storage_bytes(one) for one in behind if (key := key_of(one)) not in seen}
-        seen.update(fresh)
-        return sum(fresh.values())
-
     for tensor, texts in zip(tensors, holders_of(tensors), strict=True):
+        # What only this tensor's graph keeps, and no graph before it did
+        behind = tensors_behind([tensor.grad_fn], nodes, MOST_NODES)
+        fresh = {
+            key: storage_bytes(one)
+            for one in behind
+            if on_device(one, wanted) and (key := key_of(one)) not in seen
+        }
+        seen.update(fresh)
         group = groups.setdefault("; ".join(_COUNT.sub("", text) for text in texts) or UNSEEN, [0, 0, 0])
         group[0] += 1
         group[1] += storage_bytes(tensor)
-        group[2] += pinned_by(tensor)
+        group[2] += sum(fresh.values())
     every = [Held(holder, *figures) for holder, figures in groups.items()]
     return tuple(sorted(every, key=lambda one: -(one.bytes + one.pinned))[:largest])

@@ -127,12 +127,8 @@ class Milestone:
     detail: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "milestone": self.name,
-            "seconds": round(self.seconds, 3),
-            "detail": self.detail,
-            **self.figures.to_json(),
-        }
+        said = {"milestone": self.name, "seconds": round(self.seconds, 3), "detail": self.detail}
+        return {**said, **self.figures.to_json()}
 
 
 class Monitor:
@@ -163,7 +159,10 @@ class Monitor:
         quiet: bool = False,
         optimizer_steps: bool = False,
     ) -> None:
-        self._file = self._path(file)
+        self._file = None if file is None else Path(file)
+        rank, world = _rank()
+        if self._file is not None and world > 1:
+            self._file = self._file.with_name(f"{self._file.stem}-rank{rank}{self._file.suffix}")
         self._every = every
         self._device = device
         self._quiet = quiet
@@ -177,8 +176,7 @@ class Monitor:
         self.milestone("start")
         atexit.register(self.end)
         if optimizer_steps:
-            self._hooks = _Hooks(self)
-            self._hooks.count_steps()
+            self._hooks = _Hooks(self, loop=False)
 
     @classmethod
     def install(
@@ -188,8 +186,7 @@ class Monitor:
         the device, and epoch 0 begins), first optimizer step, the start of each further pass over the training loader (epoch), the
         first and the last batch in eval mode (validation), `torch.save` (checkpoint), and the end."""
         monitor = cls(file, every=every, device=device)
-        monitor._hooks = _Hooks(monitor)
-        monitor._hooks.install()
+        monitor._hooks = _Hooks(monitor, loop=True)
         return monitor
 
     # -- milestones ------------------------------------------------------------------------------------------
@@ -251,15 +248,6 @@ class Monitor:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def _path(self, file: str | os.PathLike[str] | None) -> Path | None:
-        if file is None:
-            return None
-        path = Path(file)
-        rank, world = _rank()
-        if world > 1:
-            path = path.with_name(f"{path.stem}-rank{rank}{path.suffix}")
-        return path
-
     def _write(self, record: dict[str, Any]) -> None:
         if self._file is None:
             return
@@ -300,9 +288,10 @@ def _parameters(model: Any) -> str:
 
 
 class _Hooks:
-    """The milestones of a plain loop: watches outermost forwards, optimizer steps, loaders and `torch.save` for one Monitor."""
+    """The milestones of a plain loop: watches optimizer steps for one Monitor, and of a `loop` outermost forwards, loaders and
+    `torch.save` too."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Monitor, loop: bool) -> None:
         self._monitor = monitor
         self._depth = 0
         self._trained = False
@@ -312,21 +301,12 @@ class _Hooks:
         self._current_loader: weakref.ref[Any] | None = None
         self._training_loader: weakref.ref[Any] | None = None
         self._undo = ExitStack()
-
-    def count_steps(self) -> None:
-        """Watch optimizer steps alone."""
-        torch_module()
-        self._undo.callback(hooks.optimizers(stepped=self._after_step))
-
-    def install(self) -> None:
-        self.count_steps()
         torch = torch_module()
-        for undo in (
-            hooks.modules(self._before_forward, self._after_forward),
-            hooks.around(torch.utils.data.DataLoader, "__iter__", self._before_loader),
-            hooks.around(torch, "save", self._before_save, self._after_save),
-        ):
-            self._undo.callback(undo)
+        self._undo.callback(hooks.optimizers(stepped=self._after_step))
+        if loop:
+            self._undo.callback(hooks.modules(self._before_forward, self._after_forward))
+            self._undo.callback(hooks.around(torch.utils.data.DataLoader, "__iter__", self._before_loader))
+            self._undo.callback(hooks.around(torch, "save", self._before_save, self._after_save))
 
     def remove(self) -> None:
         self._end_validation()

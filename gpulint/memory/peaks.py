@@ -1,35 +1,84 @@
-"""The allocator has one peak counter for a device; this module lets several windows share it.
+"""The peaks of stretches of a program, and `monitor`: what a stretch of code did to memory.
 
-Whoever needs the peak of a stretch has to reset the counter at its start, and everybody who is still waiting
-for the peak of a longer stretch loses it. So before each reset the peak so far is given to every open window
-and to the process's own memory of it.
+The allocator has one peak counter for a device, and here several windows share it. Whoever needs the peak of a stretch has to reset
+the counter at its start, and everybody who is still waiting for the peak of a longer stretch loses it. So before each reset the peak
+so far is given to every open window and to the process's own memory of it.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import logging
 import threading
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field, replace
+from types import TracebackType
+from typing import Any, TypeVar, cast
 
-from gpulint.memory.device import cuda_missing, cuda_started, device_index, say_once, torch_module
+from gpulint.memory.device import (
+    cuda_missing,
+    cuda_started,
+    device_index,
+    in_use,
+    say_once,
+    tell,
+    torch_module,
+)
+from gpulint.units import format_bytes
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(slots=True)
-class PeakWindow:
-    """A stretch of the program on one device. `allocated` and `reserved` are the highest bytes seen in it."""
+@dataclass(slots=True, eq=False)
+class Window:
+    """The figures of one stretch: `before`, `after`, `peak`, `peak_reserved`, `delta` in bytes, `seconds`.
 
-    device: int
-    allocated: int = 0
-    reserved: int = 0
+    `peak` is the highest allocated memory within the stretch, wherever it started; `rise` is how far that is
+    above `before`. All are 0 where CUDA is not in use; `missing` then says why. `error` is the name of the
+    exception that ended it, or None.
+    """
+
+    name: str
+    device: int = -1
+    before: int = 0
+    after: int = 0
+    peak: int = 0
+    peak_reserved: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+    missing: str = ""
+
+    @property
+    def delta(self) -> int:
+        return self.after - self.before
+
+    @property
+    def rise(self) -> int:
+        return max(0, self.peak - self.before)
+
+    def summary(self) -> str:
+        if self.missing:
+            return f"{self.name}: {self.seconds:.3f} s, no CUDA memory: {self.missing}"
+        text = (
+            f"{self.name}: allocated {format_bytes(self.before)} -> {format_bytes(self.after)}"
+            f" ({format_bytes(self.delta, signed=True)}), peak {format_bytes(self.peak)}"
+            f" (+{format_bytes(self.rise)}), {self.seconds:.3f} s"
+        )
+        return f"{text}, ended by {self.error}" if self.error else text
+
+    def __str__(self) -> str:
+        return self.summary()
 
     def _see(self, allocated: int, reserved: int) -> None:
-        self.allocated = max(self.allocated, allocated)
-        self.reserved = max(self.reserved, reserved)
+        self.peak = max(self.peak, allocated)
+        self.peak_reserved = max(self.peak_reserved, reserved)
 
 
 _lock = threading.Lock()
-_open: list[PeakWindow] = []
-_process: dict[int, PeakWindow] = {}
+_open: list[Window] = []
+_process: dict[int, Window] = {}
 
 
 def _counters(device: int) -> tuple[int, int]:
@@ -38,48 +87,114 @@ def _counters(device: int) -> tuple[int, int]:
 
 
 def _hand_over(device: int) -> None:
-    allocated, reserved = _counters(device)
-    for window in (*_open, _process.setdefault(device, PeakWindow(device))):
+    figures = _counters(device)
+    for window in (*_open, _process.setdefault(device, Window("process", device))):
         if window.device == device:
-            window._see(allocated, reserved)
+            window._see(*figures)
+    torch_module().cuda.reset_peak_memory_stats(device)
 
 
-def open_window(device: int) -> PeakWindow:
+def open_window(device: int, name: str = "") -> Window:
     """Begin a window at the memory in use now; before CUDA has started that is none."""
-    window = PeakWindow(device)
+    window = Window(name, device)
     with _lock:
         if cuda_started():
             _hand_over(device)
-            torch_module().cuda.reset_peak_memory_stats(device)
         _open.append(window)
+    window.before = in_use(device)[0]
     return window
 
 
-def close_window(window: PeakWindow) -> None:
+def close_window(window: Window) -> None:
     """End a window; its figures are final."""
     with _lock:
         if cuda_started():
             window._see(*_counters(window.device))
-        # By identity: equal figures do not make two windows the same one.
-        _open[:] = [other for other in _open if other is not window]
+        if window in _open:
+            _open.remove(window)
+    window.after = in_use(window.device)[0]
+    window.peak = max(window.peak, window.before, window.after)
 
 
 def process_peak(device: int) -> tuple[int, int]:
-    """Peak allocated and reserved bytes of the process since the start or the last `forget`."""
+    """Peak allocated and reserved bytes of the process since the start or the last `reset_peak`."""
     allocated, reserved = _counters(device)
     with _lock:
-        past = _process.get(device)
-        return (
-            (max(allocated, past.allocated), max(reserved, past.reserved)) if past else (allocated, reserved)
-        )
+        past = _process.get(device, Window("process", device))
+        return max(allocated, past.peak), max(reserved, past.peak_reserved)
 
 
-def forget(device: int) -> None:
-    """Start the process's peak afresh; open windows keep theirs."""
-    with _lock:
-        _hand_over(device)
-        torch_module().cuda.reset_peak_memory_stats(device)
-        _process.pop(device, None)
+@dataclass(eq=False)
+class monitor:
+    """Measure a `with` block or every call of a function.
+
+        with memory.monitor("validation") as window:
+            validate()
+        print(window.peak)
+
+        @memory.monitor("step")
+        def step(batch): ...
+
+    Nested and concurrent uses each see their own peak: the allocator's peak counter is shared out between them.
+    `memory.stats()` keeps reporting the process's peak. The result is logged to `gpulint.memory` at `level`
+    (None: not at all). Times are host time; `synchronize=True` waits for the GPU at both ends.
+    """
+
+    name: str = ""
+    device: Any = None
+    _: KW_ONLY
+    level: int | None = logging.INFO
+    synchronize: bool = False
+    _open: list[tuple[Window, float]] = field(default_factory=list, init=False, repr=False)
+
+    def __enter__(self) -> Window:
+        name, missing = self.name or "block", cuda_missing()
+        if missing is None:
+            index = device_index(self.device)
+            self._wait()
+            window = open_window(index, name)
+        else:
+            window = Window(name, missing=missing)
+        self._open.append((window, time.perf_counter()))
+        return window
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        window, began = self._open.pop()
+        if not window.missing:
+            self._wait()
+        window.seconds = time.perf_counter() - began
+        if not window.missing:
+            close_window(window)
+        window.error = kind.__name__ if kind else None
+        if self.level is not None:
+            tell(window.summary(), self.level)
+
+    def _wait(self) -> None:
+        if self.synchronize and cuda_started():
+            torch_module().cuda.synchronize()
+
+    def __call__(self, function: F) -> F:
+        def fresh() -> monitor:
+            # One object a call: calls may overlap in threads and coroutines.
+            return replace(self, name=self.name or function.__qualname__)
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def measured_async(*args: Any, **kwargs: Any) -> Any:
+                with fresh():
+                    return await function(*args, **kwargs)
+
+            return cast("F", measured_async)
+
+        @functools.wraps(function)
+        def measured(*args: Any, **kwargs: Any) -> Any:
+            with fresh():
+                return function(*args, **kwargs)
+
+        return cast("F", measured)
 
 
 # -- of the calling process; they never reach into another ------------------------------------------------------
@@ -96,7 +211,9 @@ def reset_peak(device: Any = None) -> bool:
         return False
     if not cuda_started():
         return False
-    forget(device_index(device))
+    with _lock:
+        _hand_over(index := device_index(device))
+        _process.pop(index, None)
     return True
 
 

@@ -60,15 +60,13 @@ def release(model: Any = None, optimizer: Any = None, *, keep: bool = True) -> R
     exchange = _Exchange(keep)
     gradients = parameters = buffers = state = 0
     modules, optimizers = _several(model), _several(optimizer)
-    held = _unique(
-        [p for m in modules for p in m.parameters()]
-        + [p for o in optimizers for g in o.param_groups for p in g["params"]]
-    )
-    for parameter in held:
+    held = {id(p): p for m in modules for p in m.parameters()}
+    held |= {id(p): p for o in optimizers for g in o.param_groups for p in g["params"]}
+    for parameter in held.values():
         if parameter.grad is not None:
             gradients += storage_bytes(parameter.grad)
             parameter.grad = None
-    for parameter in held:
+    for parameter in held.values():
         parameters += exchange.content(parameter)
     for module in modules:
         buffers += exchange.attributes(module)
@@ -97,31 +95,20 @@ def restore(model: Any = None, optimizer: Any = None, device: Any = "cuda") -> N
             for name, value in list(entry.items()) if isinstance(entry, dict) else ():
                 if name == "step" and not capturable:
                     continue
-                entry[name] = _mapped(value, lambda tensor: tensor.to(device))
+                entry[name] = _mapped(lambda tensor: tensor.to(device), value)
 
 
 def _several(given: Any) -> list[Any]:
     if given is None:
         return []
-    torch = torch_module()
-    if isinstance(given, (list, tuple, set)) and not isinstance(given, torch.nn.Module):
-        return list(given)
-    return [given]
+    return list(given) if isinstance(given, (list, tuple, set)) else [given]
 
 
-def _unique(parameters: list[Any]) -> list[Any]:
-    return list({id(parameter): parameter for parameter in parameters}.values())
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """A value with each tensor in it changed."""
+    from torch.utils._pytree import tree_map_only
 
-
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    torch = torch_module()
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _mapped(part, change) for key, part in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(_mapped(part, change) for part in value)
-    return value
+    return tree_map_only(torch_module().Tensor, change, value)
 
 
 class _Exchange:
@@ -183,21 +170,15 @@ class _Exchange:
             return made
 
         for name, value in list(entry.items()):
-            entry[name] = _mapped(value, change)
+            entry[name] = _mapped(change, value)
         return total
 
 
 def _own_tensors(torch: Any, module: Any) -> Iterator[Any]:
     seen: set[int] = set()
     for value in (*module._buffers.values(), *vars(module).values()):
-        parts = (
-            value.values()
-            if isinstance(value, dict)
-            else value
-            if isinstance(value, (list, tuple))
-            else [value]
-        )
-        for part in parts:
+        several = value.values() if isinstance(value, dict) else value
+        for part in several if isinstance(value, (dict, list, tuple)) else [value]:
             ours = isinstance(part, torch.Tensor) and not isinstance(part, torch.nn.Parameter)
             if ours and part.grad_fn is None and id(part) not in seen:
                 seen.add(id(part))

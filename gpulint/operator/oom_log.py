@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
+from gpulint.memory.oom.diagnosis import BEGIN, END, Diagnosis, diagnose, is_again, parse_report, raised_at
 from gpulint.memory.oom.messages import START, OomMessage, parse_message
-from gpulint.memory.oom.reports import BEGIN, END, is_again, parse_report, raised_at
 from gpulint.units import format_bytes
 
 LONGEST_LINE: Final = 1 << 16

@@ -1,4 +1,4 @@
-"""Output formats of findings: the module of each in `lint` has ``write(report, out)``."""
+"""Output formats of findings, in `lint`, and what reports say alike."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Final, TextIO
 
-from gpulint.config import OUTPUT_FORMATS, shown_path
+from gpulint.config import OUTPUT_FORMATS
+from gpulint.config import shown_path as shown_path
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule
 from gpulint.source.sources import Sources
 
 FORMATS: Final = OUTPUT_FORMATS
-# Formats that stand in the file of another, of which they are a second form
-_BESIDE: Final = {"json-lines": ("json", "write_lines"), "grouped": ("concise", "write_grouped")}
+_FOR_PEOPLE: Final = ("text", "concise", "grouped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,10 @@ class Report:
 
 def writer(name: str) -> Callable[[Report, TextIO], None]:
     """The function that writes the format called `name`."""
-    module, function = _BESIDE.get(name, (name, "write"))
-    write: Callable[[Report, TextIO], None] = getattr(
-        import_module(f"gpulint.reports.lint.{module}"), function
-    )
+    module = "text" if name in _FOR_PEOPLE else "sarif" if name == "sarif" else "services"
+    found = getattr(import_module(f"gpulint.reports.lint.{module}"), f"write_{name.replace('-', '_')}")
+    write: Callable[[Report, TextIO], None] = found
     return write
-
-
-def shown(path: str) -> str:
-    """A file name for people: relative to the working directory where it lies below it."""
-    return shown_path(path)
 
 
 def full(path: str) -> str:

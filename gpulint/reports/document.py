@@ -13,6 +13,7 @@ from typing import Final
 
 from gpulint.config import shown_path
 from gpulint.reports import plural
+from gpulint.reports.layout import Excerpt
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 
@@ -85,9 +86,8 @@ class Table:
 
 
 def _cell(value: Value) -> Cell:
-    return (
-        value if isinstance(value, Cell) else Cell(format_bytes(value) if isinstance(value, int) else value)
-    )
+    text = format_bytes(value) if isinstance(value, int) else value
+    return text if isinstance(text, Cell) else Cell(text)
 
 
 def _is_numeric(column: Sequence[Cell]) -> bool:
@@ -125,17 +125,6 @@ class Diff:
     path: str
     before: str
     after: str
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A part of a source, from line and column to line and column, as findings count them."""
-
-    source: Sequence[str]
-    line: int
-    column: int
-    end_line: int
-    end_column: int
 
 
 def whole_line(sources: Sources, file: str, line: int) -> Excerpt | None:

@@ -41,11 +41,9 @@ def document(report: LogReport, found: Sequence[str] = (), all_of_them: bool = F
 def _headline(report: LogReport) -> str:
     total = sum(each.times for each in report.occurrences)
     text = f"{plural(total, 'out-of-memory message')} in {report.lines:,} {'line' if report.lines == 1 else 'lines'}"
-    ranks = report.ranks
-    if ranks:
-        text += (
-            f", from {plural(len(ranks), 'rank')} ({', '.join(ranks[:8])}{', ...' if len(ranks) > 8 else ''})"
-        )
+    if ranks := report.ranks:
+        named = ", ".join((*ranks[:8], *(["..."] if len(ranks) > 8 else [])))
+        text += f", from {plural(len(ranks), 'rank')} ({named})"
     if report.retries is not None:
         text += f"; the allocator retried {plural(report.retries, 'time')}"
     return text
@@ -55,16 +53,17 @@ def _group(group: Sequence[Occurrence], advised: set[tuple[str, ...]]) -> Sectio
     """The one that lacks most in full; what was advised before is not advised again."""
     first = max(group, key=lambda each: each.diagnosis.missing or 0)
     diagnosis = first.diagnosis
-    title = [f"line {first.line}", f"rank {first.rank}" if first.rank is not None else ""]
-    title += [
+    title = [
+        f"line {first.line}",
+        f"rank {first.rank}" if first.rank is not None else "",
         f"{first.times} times" if first.times > 1 else "",
         f"raised at {first.where}" if first.where else "",
     ]
-    said = [*diagnosis.arithmetic, *([diagnosis.retried] if diagnosis.retries else [])]
-    said += [f"raised {diagnosis.cause.what}"] if diagnosis.cause is not None else []
-    others = [
+    cause = f"raised {diagnosis.cause.what}" if diagnosis.cause is not None else ""
+    said = filter(None, (*diagnosis.arithmetic, diagnosis.retried, cause))
+    others = (
         f"line {one.line}{f' (rank {one.rank})' if one.rank else ''}" for one in group if one is not first
-    ]
+    )
     advice = tuple(f"{number}. {each}" for number, each in enumerate(map(str, diagnosis.advice), 1))
     facts = [("figures", "", *said), ("the same here", ", ".join(others))]
     facts += [(TO_TRY, "", *advice)] if advice not in advised else []

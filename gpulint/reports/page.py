@@ -9,72 +9,71 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from gpulint.reports.document import (
-    MORE_ON_A_PAGE,
-    Block,
-    Card,
-    Cell,
-    Chart,
-    Diff,
-    Document,
-    Excerpt,
-    Facts,
-    Say,
-    Section,
-    Series,
-    Table,
-    Tip,
-    Trace,
-    sentence,
-)
+from gpulint.reports import document as doc
+from gpulint.reports.layout import Excerpt
 from gpulint.source.edits import unified_diff
 from gpulint.units import format_bytes
 
 WIDTH, HEIGHT = 960, 280
 LEFT, RIGHT, TOP, BOTTOM = 116, 14, 12, 30
-MOST_LABELS: Final = (
-    6  # below; on a narrow screen, where letters are twice as large, more would run into one another
-)
+# Below; on a narrow screen, where letters are twice as large, more would run into one another
+MOST_LABELS: Final = 6
 _LINES: Final = 5  # at most
 _ROUND: Final = (1, 2, 5, 10, 20, 50, 100, 200, 256, 512)  # of a unit, of which 1,024 are one of the next
 
 
-def figure(chart: Chart) -> str:
+def figure(chart: doc.Chart) -> str:
     """A figure element; an empty string where there is no curve to draw."""
     series = [one for one in chart.series if len(one.points) > 1]
     if not series:
         return ""
     low, high = _edges(chart)
-    drawn = [_band(*band) for band in chart.bands] + [amounts(high, low), below(chart.below)]
-    drawn += [_area(one, low, high) for one in series if one.filled]
-    drawn += [_curve(one, low, high) for one in series]
+    floor = y_of(low, low, high)
+    drawn = [
+        f'<rect class="{style}" x="{x_of(begin)}" y="{TOP}" width="{max(1.0, x_of(end) - x_of(begin)):.1f}" '
+        f'height="{HEIGHT - TOP - BOTTOM}"/>'
+        for begin, end, style in chart.bands
+    ]
+    drawn += [amounts(high, low), below(chart.below)]
+    curves, keys = [], []
+    for one in series:
+        named, first, last = f'data-series="{one.style}"', x_of(one.points[0][0]), x_of(one.points[-1][0])
+        points = " ".join(f"{x_of(at)},{y_of(value, low, high)}" for at, value in one.points)
+        curves.append(f'<polyline class="s-{one.style}" {named} points="{points}"/>')
+        if one.filled:
+            ring = f"{first},{floor} {points} {last},{floor}"
+            drawn.append(f'<polygon class="s-area" {named} points="{ring}"/>')
+        keys.append(
+            f'<button type="button" class="key c-{one.style}" {named} aria-pressed="true">'
+            f'<span class="swatch"></span>{escape(one.name)}</button>'
+        )
+    drawn += curves
     if chart.limit is not None:
         y = y_of(chart.limit[0], low, high)
         drawn.append(f'<line class="s-peak" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
+        keys.append(f'<span class="key c-peak"><span class="swatch"></span>{escape(chart.limit[1])}</span>')
+    keys += [f"<span>{escape(chart.note)}</span>"] if chart.note else []
     drawn += [
         f'<circle class="event" cx="{x_of(at)}" cy="{TOP + 6}" r="4"><title>{escape(said)}</title></circle>'
         for at, said in chart.marks
     ]
-    drawn += [
-        f'<line class="cursor hidden" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>',
-        '<circle class="dot hidden" r="4.5"/>',
-    ]
+    drawn.append(f'<line class="cursor hidden" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+    drawn.append('<circle class="dot hidden" r="4.5"/>')
     tips = [{"x": x_of(one.at), "y": y_of(one.height, low, high), "text": one.lines} for one in _tips(chart)]
-    moves = ". Arrow keys move along it; the tables have every figure"
+    label = escape(f"{chart.label}. Arrow keys move along it; the tables have every figure")
     return (
-        f'<figure><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" aria-label="{escape(chart.label + moves)}">'
-        f'{"".join(drawn)}</svg><div class="tip hidden" role="status"></div><figcaption>{_legend(chart, series)}</figcaption>'
+        f'<figure><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" aria-label="{label}">'
+        f'{"".join(drawn)}</svg><div class="tip hidden" role="status"></div><figcaption>{"".join(keys)}</figcaption>'
         f'<script type="application/json">{as_script_json(tips)}</script></figure>'
     )
 
 
 def as_script_json(data: object) -> str:
     """JSON that may stand inside a script element: no `<`, no line separators."""
-    text = json.dumps(data, ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return re.sub("[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(data, ensure_ascii=True))
 
 
-def _edges(chart: Chart) -> tuple[int, int]:
+def _edges(chart: doc.Chart) -> tuple[int, int]:
     """What the lower and the upper edge stand for."""
     values = [value for one in chart.series for _, value in one.points]
     low, high = min(values), max(*values, chart.limit[0] if chart.limit is not None else 0)
@@ -83,7 +82,7 @@ def _edges(chart: Chart) -> tuple[int, int]:
     return low, high + max(1, high - low) // 12 + 1
 
 
-def _tips(chart: Chart) -> Iterator[Tip]:
+def _tips(chart: doc.Chart) -> Iterator[doc.Tip]:
     """Those of the chart, or the figures of all curves where the first of them has a point."""
     if chart.tips:
         yield from chart.tips
@@ -91,7 +90,7 @@ def _tips(chart: Chart) -> Iterator[Tip]:
     known = [(one.name, dict(one.points)) for one in chart.series]
     for at, height in chart.series[0].points:
         lines = tuple(f"{name}: {format_bytes(sizes[at])}" for name, sizes in known if at in sizes)
-        yield Tip(at, height, lines)
+        yield doc.Tip(at, height, lines)
 
 
 def x_of(part: float) -> float:
@@ -106,7 +105,8 @@ def y_of(amount: float, low: int, high: int) -> float:
 
 def amounts(high: int, low: int = 0) -> str:
     """A line and its amount at each round number of bytes from `low`, the lower edge, up to `high`."""
-    step = next(size for size in _steps() if (high - low) // size < _LINES)
+    steps = (number << unit for unit in range(0, 60, 10) for number in _ROUND)
+    step = next(size for size in steps if (high - low) // size < _LINES)
     drawn = []
     for amount in range(-(-low // step) * step, high + 1, step):
         y = y_of(amount, low, high)
@@ -114,10 +114,6 @@ def amounts(high: int, low: int = 0) -> str:
         drawn.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
         drawn.append(f'<text class="label" x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{said}</text>')
     return "".join(drawn)
-
-
-def _steps() -> Sequence[int]:
-    return [number << unit for unit in range(0, 60, 10) for number in _ROUND]
 
 
 def below(labels: Sequence[tuple[float, str]]) -> str:
@@ -134,45 +130,11 @@ def _anchor(part: float) -> str:
     return "start" if part < 0.05 else "end" if part > 0.95 else "middle"
 
 
-def _band(begin: float, end: float, style: str) -> str:
-    left, right = x_of(begin), x_of(end)
-    return (
-        f'<rect class="{style}" x="{left}" y="{TOP}" width="{max(1.0, right - left):.1f}" '
-        f'height="{HEIGHT - TOP - BOTTOM}"/>'
-    )
-
-
-def _points(series: Series, low: int, high: int) -> str:
-    return " ".join(f"{x_of(at)},{y_of(value, low, high)}" for at, value in series.points)
-
-
-def _area(series: Series, low: int, high: int) -> str:
-    floor, first, last = y_of(low, low, high), x_of(series.points[0][0]), x_of(series.points[-1][0])
-    ring = f"{first},{floor} {_points(series, low, high)} {last},{floor}"
-    return f'<polygon class="s-area" data-series="{series.style}" points="{ring}"/>'
-
-
-def _curve(series: Series, low: int, high: int) -> str:
-    style = series.style
-    return f'<polyline class="s-{style}" data-series="{style}" points="{_points(series, low, high)}"/>'
-
-
-def _legend(chart: Chart, series: Sequence[Series]) -> str:
-    keys = [
-        f'<button type="button" class="key c-{one.style}" data-series="{one.style}" aria-pressed="true">'
-        f'<span class="swatch"></span>{escape(one.name)}</button>'
-        for one in series
-    ]
-    if chart.limit is not None:
-        keys.append(f'<span class="key c-peak"><span class="swatch"></span>{escape(chart.limit[1])}</span>')
-    return "".join(keys) + (f"<span>{escape(chart.note)}</span>" if chart.note else "")
-
-
 _CONTEXT: Final = 3  # source lines shown before and after
 _LONGEST: Final = 400  # letters of a source line
 
 
-def page(document: Document) -> str:
+def page(document: doc.Document) -> str:
     """The whole page."""
     from gpulint.version import __version__
 
@@ -198,7 +160,7 @@ def ticked(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _head(document: Document) -> str:
+def _head(document: doc.Document) -> str:
     more = f"<br>{ticked(document.closing)}" if document.closing else ""
     tiles = "".join(
         f"<div><dt>{escape(name.capitalize())}</dt><dd>{_cell(value)}<small>{escape(note)}</small></dd></div>"
@@ -206,13 +168,13 @@ def _head(document: Document) -> str:
     )
     return (
         f'<header><h1>{escape(document.subject)}</h1><p class="soft">{escape(document.lead)}</p>'
-        f'<p class="banner {document.style}" role="status"><strong>{ticked(sentence(document.headline))}</strong>{more}</p>'
+        f'<p class="banner {document.style}" role="status"><strong>{ticked(doc.sentence(document.headline))}</strong>{more}</p>'
         + (f'<dl class="figures">{tiles}</dl>' if tiles else "")
         + "</header>"
     )
 
 
-def _section(section: Section) -> str:
+def _section(section: doc.Section) -> str:
     inner = "\n".join(filter(None, map(_block, section.blocks)))
     if not inner:
         return ""
@@ -221,23 +183,23 @@ def _section(section: Section) -> str:
     return f"<section><h2>{ticked(section.title)}</h2>\n{inner}</section>"
 
 
-def _block(block: Block) -> str:
+def _block(block: doc.Block) -> str:
     match block:
-        case Table():
+        case doc.Table():
             return _table(block)
-        case Card():
+        case doc.Card():
             return _card(block)
-        case Say():
+        case doc.Say():
             label = f'<span class="badge {block.style}">{escape(block.label)}</span> ' if block.label else ""
             style = f' class="{block.style}"' if block.style and not label else ""
             return f"<p{style}>{label}{ticked(block.text)}</p>"
-        case Facts():
+        case doc.Facts():
             return _facts(block.listed)
-        case Chart():
+        case doc.Chart():
             return figure(block)
-        case Diff():
+        case doc.Diff():
             return f'<p class="soft mono">{escape(block.path)}</p>{_diff(block)}'
-        case Trace():
+        case doc.Trace():
             return f'<pre class="trace">{escape(block.text)}</pre>'
 
 
@@ -249,7 +211,7 @@ def _facts(listed: Iterable[tuple[str, ...]]) -> str:
     return f'<dl class="facts">{inner}</dl>' if inner else ""
 
 
-def _card(card: Card) -> str:
+def _card(card: doc.Card) -> str:
     code = f"<code>{escape(card.code)}</code> " if card.code else ""
     return (
         f'<article><header><span class="badge {card.style}">{escape(card.badge)}</span>'
@@ -275,7 +237,7 @@ def _source(excerpt: Excerpt) -> str:
     return f'<pre class="source"><code>{"".join(rows)}</code></pre>'
 
 
-def _diff(diff: Diff) -> str:
+def _diff(diff: doc.Diff) -> str:
     """Without its head, which names the file twice."""
     styles = {"+": "added", "-": "removed", "@": "n"}
     lines = unified_diff(diff.before, diff.after, diff.path).splitlines()[2:]
@@ -285,10 +247,10 @@ def _diff(diff: Diff) -> str:
     return f'<pre class="source"><code>{rows}</code></pre>' if rows else ""
 
 
-def _table(table: Table) -> str:
+def _table(table: doc.Table) -> str:
     """A wide table with several columns of words is a list of its cells on a narrow screen; one of numbers, which are read down a
     column, is moved sideways there."""
-    laid = table.laid(MORE_ON_A_PAGE)
+    laid = table.laid(doc.MORE_ON_A_PAGE)
     if not laid.rows:
         return ""
 
@@ -305,13 +267,12 @@ def _table(table: Table) -> str:
         for row in laid.rows
     )
     style = ' class="listed"' if len(named) > 3 and len(named) - len(laid.numbers) > 1 else ""
-    return (
-        f'<div class="scroll"><table{style}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    rows = f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll"><table{style}>{rows}</table></div>'
 
 
-def _cell(value: str | int | Cell) -> str:
-    if not isinstance(value, Cell):
+def _cell(value: str | int | doc.Cell) -> str:
+    if not isinstance(value, doc.Cell):
         return ticked(value) if isinstance(value, str) else format_bytes(value)
     text = ticked(value.text)
     if value.style:

@@ -7,24 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-from gpulint.reports import plural, shown
-from gpulint.reports.document import (
-    Block,
-    Cell,
-    Chart,
-    Document,
-    Plot,
-    Say,
-    Section,
-    Table,
-    Tip,
-    Value,
-    curve,
-    sentence,
-)
-from gpulint.snapshot.lines import Line
-from gpulint.snapshot.recording import Frame
-from gpulint.snapshot.summary import DeviceSummary, Difference, Growth, Summary
+from gpulint.reports import document as doc
+from gpulint.reports import plural, shown_path
+from gpulint.snapshot.recording import Frame, Line
+from gpulint.snapshot.summary import DeviceSummary, Difference, Fragmentation, Growth, Summary
 from gpulint.snapshot.usage import Share, Usage
 from gpulint.snapshot.whatif import Outcome, WhatIf
 from gpulint.units import format_bytes
@@ -58,18 +44,20 @@ class Paths:
 
     def line(self, line: Line) -> list[str]:
         """The frames, the innermost first; what stands in place of one."""
-        if line.kind == "older":
-            return [OLDER]
-        if line.kind == "unknown":
-            return [UNKNOWN]
+        if line.kind in ("older", "unknown"):
+            return [OLDER if line.kind == "older" else UNKNOWN]
         if line.kind == "node":
             return [f"{line.frames[0].name}, a backward without Python in its stack"]
-        frames = [self.frame(frame) for frame in line.frames]
-        if line.kind == "backward":
-            frames[0] = f"backward of {frames[0]}"
-        elif line.kind == "library":
-            frames[0] = f"{frames[0]} (no line of the program's own in its stack)"
-        return frames
+        first, *others = map(self.frame, line.frames)
+        before = "backward of " if line.kind == "backward" else ""
+        after = " (no line of the program's own in its stack)" if line.kind == "library" else ""
+        return [f"{before}{first}{after}", *others]
+
+    def cell(self, *lines: Line) -> doc.Cell:
+        """The stack of a line, or of several together."""
+        first, *others = (said for line in lines for said in self.line(line))
+        soft = len(lines) == 1 and lines[0].kind in ("older", "unknown", "library")
+        return doc.Cell(first, "soft" if soft else "mono", tuple(others))
 
 
 def _lines(usage: Usage) -> Iterable[Line]:
@@ -87,52 +75,44 @@ def covered(usage: Usage) -> str:
         return (
             'no trace: only what was there when the snapshot was taken (record with enabled="all" for more)'
         )
-    began = (
-        ""
-        if not usage.start_allocated
-        else f", which begins with {format_bytes(usage.start_allocated)} allocated"
-    )
+    start = usage.start_allocated
+    began = f", which begins with {format_bytes(start)} allocated" if start else ""
     return f"{usage.events:,} events over {usage.seconds:.1f} s{began}"
 
 
-def doubts(usage: Usage) -> list[str]:
+def doubts(usage: Usage) -> Iterator[str]:
     """What is not known, or not certain, in what is said of a device."""
-    said = []
     if usage.older and has_trace(usage):
-        said.append(
+        yield (
             f"{format_bytes(usage.older)} of the peak are older than the trace; only those still there at its end have a stack, and"
             " a peak before it is not seen"
         )
     if usage.unsplit:
-        said.append(
+        yield (
             f"the blocks that are left are {format_bytes(usage.unsplit)} larger than what they were asked for, rounded: torch's"
             " memory_allocated counts that too, and over the trace it is not known"
         )
     if usage.astray:
-        said.append(
+        yield (
             f"trace and segments do not agree about {format_bytes(usage.astray)}: the recording ended before the snapshot was taken"
         )
-    return said
 
 
-def fragmentation(device: DeviceSummary) -> list[str]:
+def fragmentation(found: Fragmentation) -> Iterator[str]:
     """Where the bytes are that are reserved and not allocated."""
-    found = device.fragmentation
     free = found.reserved - found.allocated
     if not free:
-        return ["all that is reserved is allocated"]
-    said = [
-        f"{format_bytes(free)} are reserved and not allocated, the largest free block {format_bytes(found.largest_free)}"
-    ]
-    if found.whole:
-        said.append(
-            f"{format_bytes(found.whole)} in segments without any block: empty_cache() gives these back"
-        )
-    if found.split:
-        said.append(f"{format_bytes(found.split)} in pieces between blocks that live")
-    if found.pending:
-        said.append(f"{format_bytes(found.pending)} are freed and wait for another stream (record_stream)")
-    return said
+        yield "all that is reserved is allocated"
+        return
+    largest = format_bytes(found.largest_free)
+    yield f"{format_bytes(free)} are reserved and not allocated, the largest free block {largest}"
+    for size, where in (
+        (found.whole, "in segments without any block: empty_cache() gives these back"),
+        (found.split, "in pieces between blocks that live"),
+        (found.pending, "are freed and wait for another stream (record_stream)"),
+    ):
+        if size:
+            yield f"{format_bytes(size)} {where}"
 
 
 def recommendation(tried: WhatIf) -> str:
@@ -174,16 +154,18 @@ def unsure(one: Outcome, tried: WhatIf) -> int:
     return max(round(abs(tried.error) * one.peak_reserved), one.unsure)
 
 
-def outcome(one: Outcome, tried: WhatIf) -> tuple[str, str, str, str]:
-    """Setting, whether it fits, reserved at most with the model's error, and against what was recorded."""
-    name = (one.setting or "default") + (" (recorded)" if one.setting == tried.recorded else "")
+def outcome(one: Outcome, tried: WhatIf) -> tuple[doc.Value, ...]:
+    """Setting, reserved at most with the model's error, against what was recorded, and whether it fits."""
+    name = doc.Cell(
+        (one.setting or "default") + (" (recorded)" if one.setting == tried.recorded else ""), "mono"
+    )
     if not one.fits:
-        return name, "out of memory", f"no room for {format_bytes(one.failed or 0)}", ""
+        return name, f"no room for {format_bytes(one.failed or 0)}", "", "out of memory"
     against = (one.peak_reserved - tried.recorded_reserved) / max(1, tried.recorded_reserved)
     wide = f" ± {unsure(one, tried) / max(1, one.peak_reserved):.1%}"
     fits = "fits" if tried.capacity is not None else ""
-    retried = f", {plural(one.retries, 'retry')}".replace("retrys", "retries") if one.retries else ""
-    return name, fits + retried, format_bytes(one.peak_reserved) + wide, f"{against:+.1%}"
+    retried = f", {one.retries} {'retry' if one.retries == 1 else 'retries'}" if one.retries else ""
+    return name, format_bytes(one.peak_reserved) + wide, f"{against:+.1%}", fits + retried
 
 
 _MOST_OOMS: Final = 50
@@ -205,31 +187,30 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def document(summaries: Sequence[Summary], differences: Sequence[Difference], most: int) -> Document:
+def document(summaries: Sequence[Summary], differences: Sequence[Difference], most: int) -> doc.Document:
     """The whole report; at most `most` rows of a table on a terminal."""
     paths = Paths(summaries)
-    names = ", ".join(shown(one.path) for one in summaries)
+    names = ", ".join(shown_path(one.path) for one in summaries)
     style, headline = _conclusion(summaries, differences, paths)
     sections = [_difference(one, paths, most) for one in differences]
+    last = []
     for summary in summaries:
+        name = shown_path(summary.path)
         for one in summary.devices:
             of = f", device {one.usage.device}" if len(summary.devices) > 1 else ""
-            of += f" of {shown(summary.path)}" if len(summaries) > 1 else ""
-            sections += _device(one, paths, most, of)
-    below = [Say(f"Paths are below {paths.folder}.", "soft")] if paths.folder else []
-    host = [
-        Say(f"{shown(one.path)}: {format_bytes(one.host)} of pinned host memory.")
-        for one in summaries
-        if one.host
-    ]
+            sections += _device(one, paths, most, of + (f" of {name}" if len(summaries) > 1 else ""))
+        if summary.host:
+            last.append(doc.Say(f"{name}: {format_bytes(summary.host)} of pinned host memory."))
+    if paths.folder:
+        last.append(doc.Say(f"Paths are below {paths.folder}.", "soft"))
     settings = "; ".join(dict.fromkeys(one.settings or "default" for one in summaries))
-    return Document(
+    return doc.Document(
         f"gpulint snapshot: {names}",
         names,
         f"allocator settings: {settings}",
         style,
         headline,
-        (*sections, Section("", (*host, *below))),
+        (*sections, doc.Section("", tuple(last))),
     )
 
 
@@ -248,9 +229,8 @@ def _conclusion(
     if worst.what_if is not None and not worst.usage.ooms:
         return "info", recommendation(worst.what_if)
     usage = worst.usage
-    peak = (
-        f"Peak {format_bytes(usage.peak_allocated)} allocated, {format_bytes(usage.peak_reserved)} reserved"
-    )
+    allocated, reserved = format_bytes(usage.peak_allocated), format_bytes(usage.peak_reserved)
+    peak = f"Peak {allocated} allocated, {reserved} reserved"
     if usage.at_peak and has_trace(usage):
         most = usage.at_peak[0]
         first = paths.line(most.line)[0]
@@ -260,49 +240,51 @@ def _conclusion(
     return "info", peak
 
 
-def _device(device: DeviceSummary, paths: Paths, most: int, of: str) -> Iterator[Section]:
+def _device(device: DeviceSummary, paths: Paths, most: int, of: str) -> Iterator[doc.Section]:
     """`of` says in each title which it is, where there are several."""
     usage, traced = device.usage, has_trace(device.usage)
+    rows = [("at the end", usage.end_allocated, usage.end_reserved)]
+    if traced:
+        rows.insert(0, ("peak", usage.peak_allocated, usage.peak_reserved))
+    figures = doc.Table(("", "Allocated", "Reserved"), rows)
+    yield doc.Section(f"Memory{of}", (doc.Say(doc.sentence(covered(usage)), "soft"), figures))
+    if traced:
+        yield doc.Section(f"Allocated and reserved over the trace{of}", tuple(_chart(usage)))
+        yield doc.Section(f"What makes the peak{of}", (_shares(usage.at_peak, paths, most, traced),))
+    if device.what_if is not None:
+        wanted = room(device.what_if)
+        yield doc.Section(f"What if{f': {wanted}' if wanted else ''}{of}", tuple(_what_if(device.what_if)))
+    elif device.untried:
+        yield doc.Section(f"What if{of}", (doc.Say(doc.sentence(device.untried), "warn"),))
+    yield doc.Section(f"What stays at the end{of}", (_shares(usage.at_end, paths, most, traced),))
+    found = device.fragmentation
+    said = (doc.Say(doc.sentence(one)) for one in fragmentation(found))
+    pins = [(pin.free, f"{pin.segments:,}", pin.bytes, paths.cell(pin.line)) for pin in found.pins]
+    kept = doc.Table(("Free", "In segments", "Kept by", "Line"), pins, most, "other line")
+    yield doc.Section(f"Reserved and not allocated, at the end{of}", (*said, kept))
     ooms = [
-        (oom.asked, oom.allocated, oom.reserved, oom.free, _stack(oom.line, paths))
+        (oom.asked, oom.allocated, oom.reserved, oom.free, paths.cell(oom.line))
         for oom in usage.ooms[:_MOST_OOMS]
     ]
-    wanted = device.what_if and room(device.what_if)
-    tried: tuple[Block, ...] = (Say(sentence(device.untried), "warn"),) if device.untried else ()
-    sections: list[tuple[str, tuple[Block, ...]]] = [
-        ("Memory", (Say(sentence(covered(usage)), "soft"), _figures(device))),
-        ("Allocated and reserved over the trace", tuple(_chart(usage)) if traced else ()),
-        ("What makes the peak", (_shares(usage.at_peak, paths, most, traced),) if traced else ()),
-        (
-            f"What if{f': {wanted}' if wanted else ''}",
-            tuple(_what_if(device.what_if)) if device.what_if is not None else tried,
-        ),
-        ("What stays at the end", (_shares(usage.at_end, paths, most, traced),)),
-        ("Reserved and not allocated, at the end", tuple(_fragmentation(device, paths, most))),
-        (
-            f"Out of memory, {plural(len(usage.ooms), 'time')}",
-            (
-                Table(
-                    ("Asked for", "Allocated", "Reserved", "Left on the card", "Line"), ooms, 5, "other time"
-                ),
-            ),
-        ),
-        ("Doubts", tuple(Say(sentence(said)) for said in doubts(usage))),
+    head = ("Asked for", "Allocated", "Reserved", "Left on the card", "Line")
+    title = f"Out of memory, {plural(len(usage.ooms), 'time')}{of}"
+    yield doc.Section(title, (doc.Table(head, ooms, 5, "other time"),))
+    yield doc.Section(f"Doubts{of}", tuple(doc.Say(doc.sentence(said)) for said in doubts(usage)))
+    pools = ["" if one.pool == (0, 0) else f"{one.pool[0]}.{one.pool[1]}" for one in found.parts]
+    parts = [
+        (str(one.stream), pool, one.allocated, one.reserved, str(one.segments))
+        for one, pool in zip(found.parts, pools, strict=True)
     ]
-    yield from (Section(title + of, blocks) for title, blocks in sections)
-    yield Section(f"Streams and memory pools{of}", (_parts(device),))
-    yield Section(f"Segments with the most free bytes{of}", (_held(device, paths),), folded=True)
+    head = ("Stream", "Private pool", "Allocated", "Reserved", "Segments")
+    yield doc.Section(f"Streams and memory pools{of}", (doc.Table(head, parts if len(parts) > 1 else ()),))
+    held = [
+        (one.free, one.size, str(one.blocks), one.largest_free, paths.cell(*one.lines)) for one in found.held
+    ]
+    head = ("Free", "Size", "Blocks", "Largest free", "Lines")
+    yield doc.Section(f"Segments with the most free bytes{of}", (doc.Table(head, held),), folded=True)
 
 
-def _figures(device: DeviceSummary) -> Table:
-    usage = device.usage
-    rows: list[tuple[Value, ...]] = [("at the end", usage.end_allocated, usage.end_reserved)]
-    if has_trace(usage):
-        rows.insert(0, ("peak", usage.peak_allocated, usage.peak_reserved))
-    return Table(("", "Allocated", "Reserved"), rows)
-
-
-def _chart(usage: Usage) -> Iterator[Chart]:
+def _chart(usage: Usage) -> Iterator[doc.Chart]:
     """Allocated and reserved, at most, with times under the axis, or the numbers of events where the trace has none, and marks where
     requests failed."""
     points = usage.timeline
@@ -310,115 +292,65 @@ def _chart(usage: Usage) -> Iterator[Chart]:
         return
     last, timed = len(points) - 1, points[-1].after > 0
     allocated, reserved = [one.allocated for one in points], [one.reserved for one in points]
-    yield Chart(
-        f"Memory of device {usage.device} over {usage.events} events: allocated at most {format_bytes(usage.peak_allocated)},"
-        f" reserved at most {format_bytes(usage.peak_reserved)}",
+    most = f"allocated at most {format_bytes(usage.peak_allocated)}, reserved at most {format_bytes(usage.peak_reserved)}"
+    told = [
         (
-            curve("allocated", "allocated, at most", allocated, filled=True),
-            curve("reserved", "reserved, at most", reserved),
+            f"after {one.after:.2f} s, event {one.event:,}",
+            f"allocated: {format_bytes(one.allocated)}",
+            f"reserved: {format_bytes(one.reserved)}",
+        )
+        for one in points
+    ]
+    yield doc.Chart(
+        f"Memory of device {usage.device} over {usage.events} events: {most}",
+        (
+            doc.curve("allocated", "allocated, at most", allocated, filled=True),
+            doc.curve("reserved", "reserved, at most", reserved),
         ),
-        tuple(
-            (n / last, f"{one.after:.2f} s" if timed else f"{one.event:,}") for n, one in enumerate(points)
-        ),
+        tuple((n / last, f"{p.after:.2f} s" if timed else f"{p.event:,}") for n, p in enumerate(points)),
         marks=tuple(
             (oom.event / max(1, usage.events), f"out of memory: {format_bytes(oom.asked)} asked for")
             for oom in usage.ooms[:_MOST_OOMS]
         ),
-        tips=tuple(
-            Tip(
-                n / last,
-                one.allocated,
-                (
-                    f"after {one.after:.2f} s, event {one.event:,}",
-                    f"allocated: {format_bytes(one.allocated)}",
-                    f"reserved: {format_bytes(one.reserved)}",
-                ),
-            )
-            for n, one in enumerate(points)
-        ),
-        plots=(Plot(allocated, reserved),),
+        tips=tuple(doc.Tip(n / last, allocated[n], lines) for n, lines in enumerate(told)),
+        plots=(doc.Plot(allocated, reserved),),
     )
 
 
-def _stack(line: Line, paths: Paths) -> Cell:
-    first, *others = paths.line(line)
-    return Cell(first, "soft" if line.kind in ("older", "unknown", "library") else "mono", tuple(others))
-
-
-def _shares(shares: Sequence[Share], paths: Paths, most: int, traced: bool) -> Table:
+def _shares(shares: Sequence[Share], paths: Paths, most: int, traced: bool) -> doc.Table:
     rows = [
         (
             share.bytes,
             f"{share.blocks:,}",
             share.older if traced and share.older and share.line.kind != "older" else "",
-            _stack(share.line, paths),
+            paths.cell(share.line),
         )
         for share in shares
     ]
     whole = max(1, sum(share.bytes for share in shares))
-    return Table(("Bytes", "Blocks", "Older than the trace", "Line"), rows, most, "other line", whole)
+    return doc.Table(("Bytes", "Blocks", "Older than the trace", "Line"), rows, most, "other line", whole)
 
 
-def _fragmentation(device: DeviceSummary, paths: Paths, most: int) -> Iterator[Block]:
-    yield from (Say(sentence(said)) for said in fragmentation(device))
-    pins = [
-        (pin.free, f"{pin.segments:,}", pin.bytes, _stack(pin.line, paths))
-        for pin in device.fragmentation.pins
-    ]
-    yield Table(("Free", "In segments", "Kept by", "Line"), pins, most, "other line")
+def _what_if(tried: WhatIf) -> Iterator[doc.Block]:
+    yield doc.Say(doc.sentence(recommendation(tried)))
+    rows = [outcome(one, tried) for one in tried.outcomes]
+    yield doc.Table(("Settings", "Reserved at most", "Against the recorded", "Fits"), rows)
+    yield doc.Say(doc.sentence(error(tried)), "soft")
+    yield from (doc.Say(doc.sentence(said), "warn", "doubt") for said in tried.doubts)
 
 
-def _held(device: DeviceSummary, paths: Paths) -> Table:
-    rows = [
-        (one.free, one.size, str(one.blocks), one.largest_free, _together(one.lines, paths))
-        for one in device.fragmentation.held
-    ]
-    return Table(("Free", "Size", "Blocks", "Largest free", "Lines"), rows)
-
-
-def _parts(device: DeviceSummary) -> Table:
-    """What each stream and private pool has, where there are several."""
-    rows = [
-        (
-            str(one.stream),
-            "" if one.pool == (0, 0) else f"{one.pool[0]}.{one.pool[1]}",
-            one.allocated,
-            one.reserved,
-            str(one.segments),
-        )
-        for one in device.fragmentation.parts
-    ]
-    return Table(
-        ("Stream", "Private pool", "Allocated", "Reserved", "Segments"), rows if len(rows) > 1 else ()
+def _difference(difference: Difference, paths: Paths, most: int) -> doc.Section:
+    title = f"From {shown_path(difference.before)} to {shown_path(difference.after)}"
+    return doc.Section(
+        title, tuple(block for one in difference.devices for block in _growth(one, paths, most))
     )
 
 
-def _together(lines: Iterable[Line], paths: Paths) -> Cell:
-    first, *others = (said for line in lines for said in paths.line(line))
-    return Cell(first, "mono", tuple(others))
-
-
-def _what_if(tried: WhatIf) -> Iterator[Block]:
-    yield Say(sentence(recommendation(tried)))
-    rows = [
-        (Cell(name, "mono"), reserved, against, fits)
-        for name, fits, reserved, against in (outcome(one, tried) for one in tried.outcomes)
-    ]
-    yield Table(("Settings", "Reserved at most", "Against the recorded", "Fits"), rows)
-    yield Say(sentence(error(tried)), "soft")
-    yield from (Say(sentence(said), "warn", "doubt") for said in tried.doubts)
-
-
-def _difference(difference: Difference, paths: Paths, most: int) -> Section:
-    title = f"From {shown(difference.before)} to {shown(difference.after)}"
-    return Section(title, tuple(block for one in difference.devices for block in _growth(one, paths, most)))
-
-
-def _growth(growth: Growth, paths: Paths, most: int) -> Iterator[Block]:
+def _growth(growth: Growth, paths: Paths, most: int) -> Iterator[doc.Block]:
     """What moved most first."""
     moved = format_bytes(growth.allocated_after - growth.allocated_before, signed=True)
     held = format_bytes(growth.reserved_after - growth.reserved_before, signed=True)
-    yield Say(f"Device {growth.device}: allocated {moved}, reserved {held}.")
+    yield doc.Say(f"Device {growth.device}: allocated {moved}, reserved {held}.")
     rows = [
         (
             format_bytes(one.grown, signed=True),
@@ -426,12 +358,12 @@ def _growth(growth: Growth, paths: Paths, most: int) -> Iterator[Block]:
             one.after,
             f"{one.blocks_after - one.blocks_before:+,}",
             f"{one.blocks_after:,}",
-            _stack(one.line, paths),
+            paths.cell(one.line),
         )
         for one in sorted(growth.changes, key=lambda one: -abs(one.grown))
     ]
-    yield Table(("Change", "Before", "After", "Blocks", "Now", "Line"), rows, 2 * most, "other line")
+    yield doc.Table(("Change", "Before", "After", "Blocks", "Now", "Line"), rows, 2 * most, "other line")
     if not rows:
-        yield Say("The same lines have the same alive.", "good")
+        yield doc.Say("The same lines have the same alive.", "good")
     if growth.strangers:
-        yield Say(sentence(STRANGERS), "warn", "doubt")
+        yield doc.Say(doc.sentence(STRANGERS), "warn", "doubt")

@@ -6,106 +6,75 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import Final, TextIO
 
-from gpulint.reports.document import (
-    Block,
-    Card,
-    Cell,
-    Chart,
-    Diff,
-    Document,
-    Facts,
-    Plot,
-    Say,
-    Section,
-    Table,
-    Trace,
-    sentence,
-)
-from gpulint.reports.excerpts import excerpt_lines, gutter, headline, margin_of, notes
-from gpulint.reports.layout import Line, hanging, paint, printable, quoted, width
+from gpulint.reports import document as doc
+from gpulint.reports.layout import Line, described, hanging, paint, printable, quoted, width
 from gpulint.source.edits import unified_diff
 from gpulint.source.notebooks import is_notebook, read_notebook
 from gpulint.units import format_bytes
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-Series = Sequence[int]
 
 
-def _spread(values: Series, columns: int) -> list[int]:
+def _spread(values: Sequence[int], columns: int) -> list[int]:
     """The values over `columns` dots: the largest of those that fall on one, or each one repeated."""
     number = len(values)
-    if number >= columns:
-        return [
-            max(values[i * number // columns : max((i + 1) * number // columns, i * number // columns + 1)])
-            for i in range(columns)
-        ]
-    return [values[min(number - 1, i * number // columns)] for i in range(columns)]
+    starts = [at * number // columns for at in range(columns + 1)]
+    return [max(values[start : max(end, start + 1)]) for start, end in pairwise(starts)]
 
 
-def _cells(values: Series, low: int, high: int, width: int, height: int, filled: bool) -> list[list[int]]:
+def _cells(
+    values: Sequence[int], low: int, high: int, width: int, height: int, filled: bool
+) -> list[list[int]]:
     """A grid of dot patterns: the curve, or the area below it."""
     grid = [[0] * width for _ in range(height)]
     rows = 4 * height
-    previous: int | None = None
-    for x, value in enumerate(_spread(values, 2 * width)):
-        level = round((value - low) / max(1, high - low) * (rows - 1))
-        bottom = 0 if filled else min(level, previous if previous is not None else level)
-        top = level if filled else max(level, previous if previous is not None else level)
-        for y in range(bottom, top + 1):
-            row = rows - 1 - y
-            grid[row // 4][x // 2] |= _DOTS[row % 4][x % 2]
-        previous = level
+    levels = [round((value - low) / (high - low) * (rows - 1)) for value in _spread(values, 2 * width)]
+    for x, (previous, level) in enumerate(zip([levels[0], *levels], levels, strict=False)):
+        bottom = 0 if filled else min(previous, level)
+        top = level if filled else max(previous, level)
+        for y in range(rows - 1 - top, rows - bottom):
+            grid[y // 4][x // 2] |= _DOTS[y % 4][x % 2]
     return grid
 
 
-def plot_lines(plot: Plot, columns: int, height: int = 5) -> list[Line]:
+def plot_lines(plot: doc.Plot, columns: int, height: int = 5) -> list[Line]:
     """With the scale at the left; nothing where there are fewer than two values."""
-    allocated, reserved = plot.area, plot.line
-    if len(allocated) < 2:
+    if len(plot.area) < 2:
         return []
-    both = [*allocated, *reserved]
+    both = [*plot.area, *plot.line]
     high, low = max(both), min(both)
     low = 0 if high == low or high - low > high / 3 else max(0, low - (high - low) // 4)
-    if high == low:
-        high += 1
+    high = max(high, low + 1)
     labels = [format_bytes(high), *[""] * (height - 2), format_bytes(low)]
     margin = max(map(len, labels))
-    width = max(10, min(columns - margin - 3, max(20, len(allocated))))
-    area = _cells(allocated, low, high, width, height, filled=True)
-    curve = _cells(reserved, low, high, width, height, filled=False) if reserved else None
+    width = max(10, min(columns - margin - 3, max(20, len(plot.area))))
+    area = _cells(plot.area, low, high, width, height, filled=True)
+    over = _cells(plot.line, low, high, width, height, filled=False) if plot.line else [[0] * width] * height
     lines: list[Line] = []
-    for row in range(height):
-        line: Line = [(f"  {labels[row]:>{margin}} ", "faint"), ("┤" if labels[row] else "│", "faint")]
-        for x in range(width):
-            over = curve[row][x] if curve is not None else 0
-            line.append((chr(0x2800 + (area[row][x] | over)), "reserved" if over else "allocated"))
-        lines.append(_joined(line))
+    for label, under, curve in zip(labels, area, over, strict=True):
+        line: Line = [(f"  {label:>{margin}} {'┤' if label else '│'}", "faint")]
+        dots = [
+            (chr(0x2800 + (a | b)), "reserved" if b else "allocated")
+            for a, b in zip(under, curve, strict=True)
+        ]
+        for style, run in groupby(dots, lambda dot: dot[1]):
+            line.append(("".join(dot for dot, _ in run), style))
+        lines.append(line)
     gap = " " * max(1, width - len(plot.first) - len(plot.last)) if plot.last else ""
     axis: Line = [(f"{' ' * (margin + 4)}{plot.first}{gap}{plot.last}", "faint")]
     return [*lines, axis] if plot.first else lines
 
 
-def _joined(line: Line) -> Line:
-    """Neighbours of the same style as one span."""
-    joined: Line = []
-    for text, style in line:
-        if joined and joined[-1][1] == style:
-            joined[-1] = (joined[-1][0] + text, style)
-        else:
-            joined.append((text, style))
-    return joined
-
-
 _LEAST: Final = 30  # columns for the last cell of a row, which is wrapped
-_LEAD: Final = re.compile(
-    r"allocated|reserved|\d+\. "
-)  # of a fact's line: a style's name, or what further lines stand beside
+# Of a fact's line: a style's name, or what further lines stand beside
+_LEAD: Final = re.compile(r"allocated|reserved|\d+\. ")
 _PLAIN: Final = str.maketrans({"→": "->", "…": "...", "±": "+-"})
 
 
-def write(document: Document, out: TextIO, colour: bool = False, columns: int | None = None) -> None:
+def write(document: doc.Document, out: TextIO, colour: bool = False, columns: int | None = None) -> None:
     """Write everything. `columns` is the terminal's width, None in a pipe, where nothing is wrapped."""
     everything = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
     lines = list(_spaced(_lines(document, columns, everything)))
@@ -123,19 +92,19 @@ def _spaced(lines: Iterator[Line]) -> Iterator[Line]:
         blank = not line
 
 
-def _lines(document: Document, columns: int | None, plots: bool) -> Iterator[Line]:
+def _lines(document: doc.Document, columns: int | None, plots: bool) -> Iterator[Line]:
     if document.lead:
         yield [(printable(document.subject), "path"), (f": {printable(document.lead)}", "")]
-    yield from _table(Table(("", "", ""), document.figures), columns)
+    yield from _table(doc.Table(("", "", ""), document.figures), columns)
     for section in document.sections:
         if not section.folded:
             yield from _section(section, columns, plots)
     yield []
-    said = document.closing or sentence(document.headline)
-    yield from _said(Say(said, document.style), columns)
+    said = document.closing or doc.sentence(document.headline)
+    yield from _said(doc.Say(said, document.style), columns)
 
 
-def _section(section: Section, columns: int | None, plots: bool) -> Iterator[Line]:
+def _section(section: doc.Section, columns: int | None, plots: bool) -> Iterator[Line]:
     most = section.most or len(section.blocks)
     inner = [line for block in section.blocks[:most] for line in _block(block, columns, plots)]
     if len(section.blocks) > most:
@@ -147,15 +116,15 @@ def _section(section: Section, columns: int | None, plots: bool) -> Iterator[Lin
         yield from inner
 
 
-def _block(block: Block, columns: int | None, plots: bool) -> Iterator[Line]:
+def _block(block: doc.Block, columns: int | None, plots: bool) -> Iterator[Line]:
     match block:
-        case Table():
+        case doc.Table():
             yield from _table(block, columns)
-        case Card():
+        case doc.Card():
             yield from _card(block, columns)
-        case Say():
+        case doc.Say():
             yield from _said(block, columns)
-        case Facts():
+        case doc.Facts():
             for name, first, *lines in block.listed:
                 yield from hanging(
                     [("  ", ""), (f"{name}: " if first else f"{name}:", "strong")], first, columns
@@ -163,43 +132,32 @@ def _block(block: Block, columns: int | None, plots: bool) -> Iterator[Line]:
                 for line in lines:
                     lead = found[0] if (found := _LEAD.match(line)) else ""
                     yield from hanging([("    ", ""), (lead, lead)], line.removeprefix(lead), columns)
-        case Chart() if plots:
+        case doc.Chart() if plots:
             for plot in block.plots:
                 yield from [[], *plot_lines(plot, min(columns or 72, 80)), []]
-        case Diff():
+        case doc.Diff():
             yield from diff_lines(block.path, block.before, block.after)
-        case Trace():
+        case doc.Trace():
             yield from ([(printable(line), "")] if line else [] for line in block.text.splitlines())
 
 
-def _said(said: Say, columns: int | None) -> Iterator[Line]:
-    text = printable(" ".join(said.text.split()))
-    label, body = (f"{said.label}: ", "") if said.label else ("", said.style)
-    wrapped = textwrap.wrap(
-        label + text, max(columns, 40), subsequent_indent="  " if label else "", break_on_hyphens=False
-    ) if columns else [label + text]  # fmt: skip
-    for number, line in enumerate(wrapped):
-        lead = len(label) if not number else 0
-        yield [(line[:lead], said.style), *quoted(line[lead:], body)]
+def _said(said: doc.Say, columns: int | None) -> Iterator[Line]:
+    text = " ".join(said.text.split())
+    if said.label:
+        return hanging([(f"{said.label}: ", said.style)], text, columns, indent=2)
+    return hanging([], text, columns, style=said.style)
 
 
-def _card(card: Card, columns: int | None) -> Iterator[Line]:
-    yield []
-    where: Line = [
-        (f"{printable(card.place)}: " if card.place else "", "path"),
-        (f"{card.badge} ", card.style),
-    ]
-    yield from headline([*where, (f"{card.code} " if card.code else "", "code")], card.text, columns)
-    margin, shown = margin_of(card.excerpt), card.excerpt
-    if shown is not None and (drawn := excerpt_lines(shown, margin, columns, card.style)):
-        yield from [gutter(margin), *drawn, gutter(margin)]
-    yield from notes(card.facts, margin, columns)
+def _card(card: doc.Card, columns: int | None) -> list[Line]:
+    where = (f"{printable(card.place)}: " if card.place else "", "path")
+    lead = [where, (f"{card.badge} ", card.style), (f"{card.code} " if card.code else "", "code")]
+    return [[], *described(lead, card.text, card.excerpt, card.style, card.facts, columns)]
 
 
-def _table(table: Table, columns: int | None) -> Iterator[Line]:
+def _table(table: doc.Table, columns: int | None) -> Iterator[Line]:
     laid = table.laid()
     named = any(laid.head)
-    rows = [*([tuple(Cell(name, "faint") for name in laid.head)] if named else []), *laid.rows]
+    rows = [*([tuple(doc.Cell(name, "faint") for name in laid.head)] if named else []), *laid.rows]
     wide = [max(width(printable(row[at].text)) for row in rows) for at in range(len(laid.head))]
     for row in rows:
         line: Line = []
@@ -219,7 +177,7 @@ def _table(table: Table, columns: int | None) -> Iterator[Line]:
             yield from ([(margin, ""), (printable(more), "faint")] for more in cell.more)
 
 
-def _styled(text: str, cell: Cell) -> Line:
+def _styled(text: str, cell: doc.Cell) -> Line:
     return [(text, cell.style)] if cell.style else quoted(text)
 
 
@@ -233,24 +191,13 @@ def _stripped(line: Line) -> Line:
 def diff_lines(path: str, before: str, after: str) -> Iterator[Line]:
     """The difference between two texts of the file at `path`, as `patch` and `git apply` take it; of a notebook one for each cell, as its
     reader sees it."""
-    if not is_notebook(path):
-        yield from _diff_lines(unified_diff(before, after, path))
-        return
-    old, new = read_notebook(before), read_notebook(after)
-    for cell, changed in zip(old.cells, new.cells, strict=True):
-        if cell.source != changed.source:
-            yield from _diff_lines(unified_diff(cell.source, changed.source, f"{path}:cell {cell.number}"))
-
-
-def _diff_lines(diff: str) -> Iterator[Line]:
-    # Only \n ends a line of a diff: a \r belongs to the line before it.
-    for line in diff.removesuffix("\n").split("\n") if diff else ():
-        yield [(line, _diff_style(line))]
-
-
-def _diff_style(line: str) -> str:
-    if line.startswith("\\"):
-        return "faint"
-    if line.startswith(("---", "+++")):
-        return "strong"
-    return {"-": "removed", "+": "added", "@": "code"}.get(line[:1], "")
+    if is_notebook(path):
+        cells = zip(read_notebook(before).cells, read_notebook(after).cells, strict=True)
+        diffs = [unified_diff(old.source, new.source, f"{path}:cell {old.number}") for old, new in cells]
+    else:
+        diffs = [unified_diff(before, after, path)]
+    for diff in filter(None, diffs):
+        # Only \n ends a line of a diff: a \r belongs to the line before it.
+        for line in diff.removesuffix("\n").split("\n"):
+            styles = {"\\": "faint", "-": "removed", "+": "added", "@": "code"}
+            yield [(line, "strong" if line.startswith(("---", "+++")) else styles.get(line[:1], ""))]

@@ -126,14 +126,12 @@ def change(gain: Gain) -> str:
 
 def told(judged: Judged, most: int = 10) -> str:
     """What a fix saves, or what is wrong with it, in one line."""
+    costs = "; ".join(_moved(gain) for gain in judged.gains if gain.is_worse)
     if judged.status != "pays":
-        costs = "; ".join(_moved(gain) for gain in judged.gains if gain.is_worse)
         return judged.text or (f"costs: {costs}" if costs else "no figure moves beyond noise")
-    saved = [gain for gain in judged.gains if gain.is_better]
-    shown = "; ".join(_moved(gain) for gain in saved[:most])
-    worse = "; ".join(_moved(gain) for gain in judged.gains if gain.is_worse)
+    saved = [_moved(gain) for gain in judged.gains if gain.is_better][:most]
     group = "" if judged.alone else "together with others: "
-    return f"{group}{shown}{f'; costs {worse}' if worse else ''}"
+    return f"{group}{'; '.join(saved)}{f'; costs {costs}' if costs else ''}"
 
 
 def _moved(gain: Gain) -> str:
@@ -145,15 +143,13 @@ def where(trial: Trial) -> str:
     runs = plural(len(trial.attempts), "run")
     seconds = sum(attempt.seconds for attempt in trial.attempts)
     parts = [f"{runs} in {seconds:.0f} s"]
-    if trial.before is not None and trial.before.ranks:
-        environment = trial.before.ranks[0].environment
-        if environment.torch is not None:
-            name = environment.device_name or environment.device
-            parts.append(f"on {name}" if environment.device == "cuda" else f"on the CPU ({name})")
-            parts.append(f"torch {environment.torch}")
-        if len(trial.before.ranks) > 1:
-            workers = any(rank.process for rank in trial.before.ranks)
-            parts.append(f"{len(trial.before.ranks)} {'processes' if workers else 'ranks'}")
+    ranks = trial.before.ranks if trial.before is not None else ()
+    if ranks and (environment := ranks[0].environment).torch is not None:
+        name = environment.device_name or environment.device
+        parts.append(f"on {name}" if environment.device == "cuda" else f"on the CPU ({name})")
+        parts.append(f"torch {environment.torch}")
+    if len(ranks) > 1:
+        parts.append(f"{len(ranks)} {'processes' if any(rank.process for rank in ranks) else 'ranks'}")
     return ", ".join(parts)
 
 
@@ -207,9 +203,8 @@ def closing(trial: Trial, dry: bool) -> str:
         return f"No finding of this program has a fix{'; what drifts is left' if drifts else ': there is nothing to try'}."
     number, every = len(trial.paying), len(trial.judged)
     if not number:
-        return (
-            f"{'The fix does not pay' if every == 1 else f'None of {every} fixes pays'}: nothing was written."
-        )
+        none = "The fix does not pay" if every == 1 else f"None of {every} fixes pays"
+        return f"{none}: nothing was written."
     verb = "pays and changes no result" if number == 1 else "pay and change no result"
     said = f"{_most(trial)}{'the fix' if every == 1 else f'{number} of {every} fixes'} {verb}"
     said = said[0].upper() + said[1:]
@@ -232,17 +227,35 @@ def as_json(trial: Trial) -> dict[str, Any]:
     from gpulint.version import __version__
 
     runs = {"before": trial.before, "again": trial.again, "after": trial.after}
+    left = trial.left
     return {
         "schema": SCHEMA,
         "version": __version__,
         "target": trial.target,
         "exit_code": trial.exit_code,
         "failure": trial.failure,
-        "fixes": [_judged(one) for one in trial.judged],
-        "gains": [_gain(one) for one in trial.gains],
+        "fixes": [
+            {
+                "number": one.fix.number,
+                "status": one.status,
+                "text": one.text,
+                "alone": one.alone,
+                "gains": _gains(one.gains),
+                "findings": [finding.to_json() for finding in one.fix.told],
+                "defect_of_gpulint": one.is_our_defect,
+            }
+            for one in trial.judged
+        ],
+        "gains": _gains(trial.gains),
         "noise": trial.noise,
         "doubts": list(trial.doubts),
-        "left": _left(trial),
+        # What running finds of the program with the fixes that pay; the run itself is among `runs`
+        "left": left
+        and {
+            "drift": left.drift,
+            "unpredicted": [one.to_json() for one in left.unpredicted],
+            "wasted": [one.to_json() for one in left.wasted],
+        },
         "diffs": {
             path: unified_diff(trial.originals[path], text, path) for path, text in trial.texts.items()
         },
@@ -255,29 +268,5 @@ def as_json(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _judged(judged: Judged) -> dict[str, Any]:
-    return {
-        "number": judged.fix.number,
-        "status": judged.status,
-        "text": judged.text,
-        "alone": judged.alone,
-        "gains": [_gain(one) for one in judged.gains],
-        "findings": [finding.to_json() for finding in judged.fix.told],
-        "defect_of_gpulint": judged.is_our_defect,
-    }
-
-
-def _left(trial: Trial) -> dict[str, Any] | None:
-    """What running finds of the program with the fixes that pay; the run itself is among `runs`."""
-    found = trial.left
-    if found is None:
-        return None
-    return {
-        "drift": found.drift,
-        "unpredicted": [one.to_json() for one in found.unpredicted],
-        "wasted": [one.to_json() for one in found.wasted],
-    }
-
-
-def _gain(gain: Gain) -> dict[str, Any]:
-    return {**gain.to_json(), "saved": gain.saved}
+def _gains(gains: Sequence[Gain]) -> list[dict[str, Any]]:
+    return [{**gain.to_json(), "saved": gain.saved} for gain in gains]

@@ -14,7 +14,7 @@ class NotPlainData(ValueError):
 
 
 class List(list[Any]):
-    """A list that is being read; `slot` is its number in the memo, -1 while it has none."""
+    """A list that is being read; `slot` is its number in the memo, once it has one."""
 
     __slots__ = ("slot",)
     slot: int

@@ -22,7 +22,6 @@ _MOST_NUMBERED: Final = 1 << 28  # values that may be referred to again
 _MOST_OPEN: Final = 1 << 20  # of these, lists and dictionaries that nothing stands for
 _MOST_BYTES: Final = 1 << 29  # of texts, and of containers that nothing stands for
 _MOST_TEXT: Final = 1 << 24  # bytes of one text
-_MOST_ITEMS: Final = 4_000_000  # in one list of other things than events
 _MOST_NESTED: Final = 100  # tuples in tuples
 _MOST_KNOWN: Final = 1 << 16  # values that are known again where they are written again
 
@@ -40,22 +39,12 @@ class Limits:
         if self._bytes > _MOST_BYTES:
             raise NotPlainData("it has more in it, besides events, than a snapshot has")
 
-    def take_text(self, nbytes: int) -> None:
-        """Before it is read."""
-        if nbytes > _MOST_TEXT:
-            raise NotPlainData(f"it has a text of {nbytes} bytes")
-
     def take_tuple(self, items: tuple[Any, ...]) -> None:
         if tuple in map(type, items):
             self._nested += 1  # Python ends in a crash where it compares or hashes what is nested too deep
             if self._nested > _MOST_NESTED:
                 raise NotPlainData("it has tuples in one another, which a snapshot has not")
         self.take(64 + 8 * len(items))
-
-    def take_list(self, items: list[Any], added: int) -> None:
-        if len(items) > _MOST_ITEMS:
-            raise NotPlainData("it has a list of other things than a snapshot's")
-        self.take(8 * added)
 
     def hold(self, waiting: int, memo: Memo) -> None:
         """Asked for each piece of the file: `waiting` values are there."""
@@ -95,6 +84,7 @@ _REFUSED: Final = {
 _GETS: Final = re.compile(rb"\((?:h.|j.{4})+e|(?:h.|j.{4})a", re.DOTALL)
 _GET: Final = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
 _GET1, _GET4 = ord("h"), ord("j")
+_PUTS: Final = {0x94: 1, 0x71: 2, 0x72: 5}  # bytes of the opcodes that number a value
 _U1, _U2, _U4, _I4, _F8 = (struct.Struct(form) for form in ("<B", "<H", "<I", "<i", ">d"))
 
 
@@ -183,7 +173,8 @@ class Machine:
     def _bytes(self, data: bytes, at: int, length: int) -> tuple[bytes, int]:
         """The next `length` bytes, and where to go on."""
         end = at + length
-        self._limits.take_text(length)
+        if length > _MOST_TEXT:
+            raise NotPlainData(f"it has a text of {length} bytes")
         if end <= len(data):
             return data[at:end], end
         head = data[at:]
@@ -201,7 +192,7 @@ class Machine:
         table: list[Callable[[bytes, int], int]] = [self._unknown] * 256
         known: dict[bytes, Callable[[bytes, int], int]] = {
             b"\x80": self._protocol,
-            b"\x95": self._frame,
+            b"\x95": lambda _, at: at + 8,
             b".": self._stop,
             b"(": self._mark,
             b"0": self._simply(self._stack.pop),
@@ -218,16 +209,16 @@ class Machine:
             b"C": self._sized(1, self._binary),
             b"B": self._sized(4, self._binary),
             b"\x8e": self._sized(8, self._binary),
-            b"t": self._tuple,
+            b"t": self._simply(lambda: self._push_tuple(tuple(self._since_mark()))),
             b"\x85": self._tuple_of(1),
             b"\x86": self._tuple_of(2),
             b"\x87": self._tuple_of(3),
             b"]": self._empty_list,
             b"a": self._simply(lambda: self._extend([self._stack.pop()])),
-            b"e": self._appends,
-            b"}": self._empty_dict,
-            b"s": self._set_item,
-            b"u": self._set_items,
+            b"e": self._simply(lambda: self._extend(self._since_mark())),
+            b"}": self._simply(lambda: push(Dict())),
+            b"s": self._simply(lambda: self._fill([self._stack.pop(-2), self._stack.pop()])),
+            b"u": self._simply(lambda: self._fill(self._since_mark())),
             b"\x94": self._memoize,
             b"q": self._number(_U1, self._put),
             b"r": self._number(_U4, self._put),
@@ -243,19 +234,13 @@ class Machine:
         return table
 
     def _unknown(self, data: bytes, at: int) -> int:
-        code = data[at - 1]
-        why = _REFUSED.get(
-            code, f"opcode 0x{code:02x} at byte {self._before + at - 1} does not belong in one"
-        )
-        raise NotPlainData(why)
+        code, place = data[at - 1], self._before + at - 1
+        raise NotPlainData(_REFUSED.get(code, f"opcode 0x{code:02x} at byte {place} does not belong in one"))
 
     def _protocol(self, data: bytes, at: int) -> int:
         if not 2 <= data[at] <= 5:
             raise NotPlainData(f"it is written in protocol {data[at]} of pickle, which is not known")
         return at + 1
-
-    def _frame(self, data: bytes, at: int) -> int:
-        return at + 8
 
     def _stop(self, data: bytes, at: int) -> int:
         self._stopped = True
@@ -324,10 +309,6 @@ class Machine:
         del self._stack[mark:]
         return items
 
-    def _tuple(self, data: bytes, at: int) -> int:
-        self._push_tuple(tuple(self._since_mark()))
-        return at
-
     def _tuple_of(self, number: int) -> Callable[[bytes, int], int]:
         def push(data: bytes, at: int) -> int:
             items = tuple(self._stack[-number:])
@@ -349,17 +330,10 @@ class Machine:
 
     def _empty_list(self, data: bytes, at: int) -> int:
         made = List()
-        made.slot = -1
         self._stack.append(made)
-        put = at
-        if data[at] == 0x94:
-            put = at + 1
-        elif data[at] == 0x71:
-            put = at + 2
-        elif data[at] == 0x72:
-            put = at + 5
-        run = _GETS.match(data, put)
-        if run is None or put == at:
+        width = _PUTS.get(data[at])
+        run = _GETS.match(data, at + width) if width is not None else None
+        if run is None:
             return at
         whole = run[0]
         known = self._runs.get(whole)
@@ -374,10 +348,6 @@ class Machine:
         self._handlers[data[at]](data, at + 1)  # into the memo
         return run.end()
 
-    def _appends(self, data: bytes, at: int) -> int:
-        self._extend(self._since_mark())
-        return at
-
     def _extend(self, added: list[Any]) -> None:
         target = self._stack[-1]
         stands = self._reading.extended(target, added)
@@ -385,25 +355,9 @@ class Machine:
             if not isinstance(target, List):
                 raise NotPlainData("it appends to something that is no list")
             target.extend(added)
-            self._limits.take_list(target, len(added))
+            self._limits.take(40 * len(added))
         elif stands is not target:
             self._replace(target, stands)
-
-    def _empty_dict(self, data: bytes, at: int) -> int:
-        made = Dict()
-        made.slot = -1
-        self._stack.append(made)
-        return at
-
-    def _set_item(self, data: bytes, at: int) -> int:
-        items = self._stack[-2:]
-        del self._stack[-2:]
-        self._fill(items)
-        return at
-
-    def _set_items(self, data: bytes, at: int) -> int:
-        self._fill(self._since_mark())
-        return at
 
     def _fill(self, items: list[Any]) -> None:
         target = self._stack[-1]
@@ -424,12 +378,12 @@ class Machine:
     def _close(self, items: list[Any]) -> None:
         """Lists that are still empty when what they stand in is complete stay so: let one stand for all, of which there are millions."""
         for value in items:
-            if type(value) is List and not value and value.slot >= 0:
-                self._memo.put(value.slot, ())
+            if type(value) is List and not value and (slot := getattr(value, "slot", -1)) >= 0:
+                self._memo.put(slot, ())
 
     def _replace(self, target: Any, stands: Any) -> None:
         self._stack[-1] = stands
-        slot = target.slot if isinstance(target, (List, Dict)) else self._memo.last(target)
+        slot = getattr(target, "slot", -1) if isinstance(target, (List, Dict)) else self._memo.last(target)
         if slot >= 0:
             self._memo.put(slot, stands)
 

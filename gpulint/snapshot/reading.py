@@ -14,9 +14,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gpulint.snapshot.memo import NotPlainData
 from gpulint.snapshot.opcodes import Machine
@@ -41,6 +40,12 @@ _MOST_FRAMES: Final = 1 << 26  # of all stacks
 _MOST_LINES: Final = 1 << 14  # in one traceback
 _TEXT_FRAME: Final = re.compile(r'File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<name>\S+)')
 
+# Files that people take for snapshots, by what they begin with
+_TEXT: Final = "text; a snapshot is the pickle that"
+_OTHERS: Final = {
+    b"PK": "a zip file, as torch.save writes; a snapshot is what",
+    **dict.fromkeys((b"{", b"[", b"<"), _TEXT),
+}
 # What the values of another layout end in.
 _NOT_LAID_OUT: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -59,10 +64,15 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
         head = file.peek(4)[:4]
         if not head:
             raise NotASnapshot(f"{path} is empty")
-        _refuse_others(path, head)
-        packed = head[:2] == b"\x1f\x8b"
-        source: Any = gzip.GzipFile(fileobj=file) if packed else file
-        tell = None if progress is None else _telling(progress, file, total)
+        for beginning, what in _OTHERS.items():
+            if head.startswith(beginning):
+                raise NotASnapshot(f"{path} is {what} torch.cuda.memory._dump_snapshot writes")
+        source: Any = gzip.GzipFile(fileobj=file) if head[:2] == b"\x1f\x8b" else file
+
+        def tell(read: int) -> None:
+            if progress is not None:
+                progress(file.tell() if file.seekable() else read, total)
+
         try:
             result = Machine(source, reader, tell).load()
             return reader.finish(result)
@@ -76,27 +86,10 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
             ) from error
 
 
-def _opened(path: str | Path) -> AbstractContextManager[BufferedReader]:
+def _opened(path: str | Path) -> AbstractContextManager[Any]:
     if str(path) == "-":
-        assert isinstance(sys.stdin.buffer, BufferedReader)
         return nullcontext(sys.stdin.buffer)
     return open(path, "rb")
-
-
-def _refuse_others(path: str | Path, head: bytes) -> None:
-    """Say what files are that people take for snapshots."""
-    if head[:2] == b"PK":
-        raise NotASnapshot(
-            f"{path} is a zip file, as torch.save writes; a snapshot is what torch.cuda.memory._dump_snapshot writes"
-        )
-    if head[:1] in b"{[<":
-        raise NotASnapshot(
-            f"{path} is text; a snapshot is the pickle that torch.cuda.memory._dump_snapshot writes"
-        )
-
-
-def _telling(progress: Progress, file: BinaryIO, total: int) -> Callable[[int], None]:
-    return lambda read: progress(file.tell() if file.seekable() else read, total)
 
 
 class _Shape(NamedTuple):
@@ -112,6 +105,10 @@ class _Shape(NamedTuple):
     forward: int
 
 
+# What torch calls these, in their order; of an event of another version the second
+_KEYS: Final = "action addr|device_free size stream time_us frames pool_id forward_frames".split()
+
+
 class _Reader:
     """Gathers the recording while the pickle is read."""
 
@@ -122,9 +119,8 @@ class _Reader:
         self._frames: dict[Frame, Frame] = {}
         self._shapes: dict[tuple[Any, ...], _Shape | None] = {}  # by the keys; None for what is no event
         self._places: dict[tuple[int, tuple[int, int] | None], int] = {}
-        self._texts: dict[
-            tuple[Any, ...], tuple[Any, ...]
-        ] = {}  # tracebacks of a forward, which each event has anew
+        # Tracebacks of a forward, which each event has anew
+        self._texts: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._forwards: dict[tuple[Any, ...], Stack] = {}
         self._framed = 0  # frames of all stacks
         self._left = _MOST_EVENTS
@@ -159,15 +155,14 @@ class _Reader:
         shape = self._shapes[keys]
         if shape is not None:
             return self._event(shape, items)
-        if "filename" in keys and "line" in keys and "name" in keys:
-            return self._frame(dict(zip(keys, items[1::2], strict=True)))
-        if "blocks" in keys and "total_size" in keys:
-            return self._segment(dict(zip(keys, items[1::2], strict=True)))
-        if "state" in keys and "size" in keys:
-            return self._block(dict(zip(keys, items[1::2], strict=True)))
-        if "stage" in keys and "time_us" in keys:
-            return _ANNOTATION
-        return None
+        given = dict(zip(keys, items[1::2], strict=True))
+        if given.keys() >= {"filename", "line", "name"}:
+            return self._frame(given)
+        if given.keys() >= {"blocks", "total_size"}:
+            return self._segment(given)
+        if given.keys() >= {"state", "size"}:
+            return self._block(given)
+        return _ANNOTATION if given.keys() >= {"stage", "time_us"} else None
 
     def _event(self, shape: _Shape, items: list[Any]) -> Any:
         trace = self._events
@@ -306,19 +301,8 @@ def _shape_of(keys: tuple[Any, ...]) -> _Shape | None:
     if "action" not in keys or "size" not in keys:
         return None
 
-    def at(*names: str) -> int:
-        return next((2 * keys.index(name) + 1 for name in names if name in keys), -1)
-
-    return _Shape(
-        action=at("action"),
-        address=at("addr", "device_free"),
-        size=at("size"),
-        stream=at("stream"),
-        time=at("time_us"),
-        frames=at("frames"),
-        pool=at("pool_id"),
-        forward=at("forward_frames"),
-    )
+    named = [[name for name in names.split("|") if name in keys] for names in _KEYS]
+    return _Shape(*(2 * keys.index(names[0]) + 1 if names else -1 for names in named))
 
 
 def _frames_of_text(lines: Sequence[str]) -> tuple[Frame, ...]:

@@ -1,15 +1,17 @@
-"""What a memory snapshot has in it, compactly: segments with their blocks, and the trace as columns of numbers.
+"""What a memory snapshot has in it, compactly: segments with their blocks, and the trace as columns of numbers; and which line of a
+stack is the user's. A snapshot comes from another machine, so the paths alone must tell.
 
 An event of the trace is some thirty bytes here, where the dictionaries of the pickle would be a thousand and more.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gpulint.allocator import Settings, parse_settings
 from gpulint.allocator.settings import UNLIMITED
@@ -70,6 +72,10 @@ class Block:
     pending: bool
     stack: int
 
+    @property
+    def free(self) -> bool:
+        return not self.allocated and not self.pending
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -103,12 +109,8 @@ class Trace:
 
     def extend(self, other: Trace) -> None:
         """Put the events of another behind."""
-        self.action.extend(other.action)
-        self.address.extend(other.address)
-        self.size.extend(other.size)
-        self.place.extend(other.place)
-        self.stack.extend(other.stack)
-        self.time.extend(other.time)
+        for column in fields(self):
+            getattr(self, column.name).extend(getattr(other, column.name))
 
     def __iter__(self) -> Iterator[tuple[int, int, int, int, int]]:
         """(action, address, size, place, stack) of each event."""
@@ -158,3 +160,88 @@ def settings_of(recording: Recording) -> tuple[Settings, str]:
         numbers = [value for value in divisions.values() if type(value) is int]
         settings = replace(settings, divisions=tuple(numbers)) if len(numbers) == 16 else settings
     return settings, text
+
+
+# -- whose lines -----------------------------------------------------------------------------------------------
+
+# Python's own files, installed packages, compiled code, and what is no Python at all.
+_LIBRARY: Final = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]"
+    r"|[/\\]lib(?:64)?[/\\]python3(?:\.\d+)?[/\\]"
+    r"|[/\\]Lib[/\\]\w+\.py$"
+    r"|[/\\]torch[/\\](?:nn|optim|utils|autograd|cuda|_\w+|distributed|fx|jit|ao|_functorch|_inductor)[/\\]"
+    r"|torchinductor_|[/\\]\.triton[/\\]|[/\\]gpulint[/\\]runtime[/\\]"
+    r"|^<"
+)
+_PYTHON: Final = re.compile(r"\.py[wc]?$|^<|^/tmp/ipykernel|\[\d+\]$", re.IGNORECASE)
+# What autograd calls a function's backward, in C++.
+_NODE: Final = re.compile(r"autograd::(?:generated::)?(?P<node>\w*Backward\d*|AccumulateGrad)::apply\b")
+_CELL: Final = re.compile(r"ipykernel_\d+|^<ipython-input|^<stdin>|^<string>")
+
+
+class Line(NamedTuple):
+    """Where bytes come from, for people: the user's lines, innermost first. `kind` says what stands there instead:
+    "" for the user's own, "library" where no line of the user's is in the stack, "backward" where it is the forward's line of what a
+    backward allocated, "node" for a backward without any Python of which C++ lines tell the function, "older" for what was allocated before the trace by nobody knows whom, and "unknown"."""
+
+    frames: tuple[Frame, ...]
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return " < ".join(f"{one.file}:{one.line} {one.name}" for one in self.frames)
+
+
+UNKNOWN: Final = Line((), "unknown")
+BEFORE: Final = Line((), "older")
+
+
+def is_users(frame: Frame) -> bool:
+    """Whether a frame is of the program, not of Python, torch or another package."""
+    if _CELL.search(frame.file):
+        return True
+    return bool(_PYTHON.search(frame.file)) and not _LIBRARY.search(frame.file)
+
+
+def line_of(stack: Stack, depth: int = 1) -> Line:
+    """The innermost `depth` lines of the user's; 0 stands for the whole stack."""
+    frames = tuple(_with_originals(stack.frames))
+    if not frames:
+        return UNKNOWN
+    kind = "backward" if stack.forward else ""
+    if depth == 0:
+        return Line(frames, kind)
+    users = [frame for frame in frames if is_users(frame)][:depth]
+    if users:
+        return Line(tuple(users), kind)
+    python = next((frame for frame in frames if _PYTHON.search(frame.file)), None)
+    return Line((python,), "library") if python is not None else _node_of(frames)
+
+
+def _node_of(frames: Sequence[Frame]) -> Line:
+    for frame in frames:
+        node = _NODE.search(frame.name)
+        if node is not None:
+            return Line((Frame("", 0, node["node"]),), "node")
+    return UNKNOWN
+
+
+def _with_originals(frames: Iterable[Frame]) -> Iterable[Frame]:
+    """The frames, with the model's own lines before the compiled ones that were made of them."""
+    for frame in frames:
+        yield from frame.original
+        yield frame
+
+
+class Lines:
+    """The line of every stack of a recording, looked up once each."""
+
+    def __init__(self, recording: Recording, depth: int = 1) -> None:
+        self._stacks: Sequence[Stack] = recording.stacks
+        self._depth = depth
+        self._found: dict[int, Line] = {}
+
+    def __getitem__(self, stack: int) -> Line:
+        line = self._found.get(stack)
+        if line is None:
+            line = self._found[stack] = line_of(self._stacks[stack], self._depth)
+        return line

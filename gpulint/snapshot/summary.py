@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpulint.snapshot.lines import BEFORE, UNKNOWN, Line, Lines
-from gpulint.snapshot.recording import SETTINGS, Block, Recording, Segment
+from gpulint.snapshot.recording import BEFORE, SETTINGS, UNKNOWN, Block, Line, Lines, Recording, Segment
 from gpulint.snapshot.usage import Usage, usage_of
 from gpulint.snapshot.whatif import WhatIf, what_if
 
@@ -85,7 +84,7 @@ def fragmentation_of(recording: Recording, device: int, lines: Lines, most: int 
         whole=sum(segment.size for segment in segments if not _live(segment)),
         split=sum(_free(segment) for segment in partly),
         rounding=sum(block.size - block.requested for block in used),
-        largest_free=max((block.size for block in blocks if _is_free(block)), default=0),
+        largest_free=max((block.size for block in blocks if block.free), default=0),
         segments=len(segments),
         pins=_pins(partly, lines),
         held=tuple(held[:most]),
@@ -93,16 +92,12 @@ def fragmentation_of(recording: Recording, device: int, lines: Lines, most: int 
     )
 
 
-def _is_free(block: Block) -> bool:
-    return not block.allocated and not block.pending
-
-
 def _live(segment: Segment) -> list[Block]:
-    return [block for block in segment.blocks if not _is_free(block)]
+    return [block for block in segment.blocks if not block.free]
 
 
 def _free(segment: Segment) -> int:
-    return sum(block.size for block in segment.blocks if _is_free(block))
+    return sum(block.size for block in segment.blocks if block.free)
 
 
 def _held(segment: Segment, lines: Lines) -> Held:
@@ -112,7 +107,7 @@ def _held(segment: Segment, lines: Lines) -> Held:
         segment.size,
         _free(segment),
         len(live),
-        max(block.size for block in segment.blocks if _is_free(block)),
+        max(block.size for block in segment.blocks if block.free),
         segment.expandable,
         tuple(dict.fromkeys(lines[block.stack] for block in live))[:3],
     )
@@ -121,28 +116,25 @@ def _held(segment: Segment, lines: Lines) -> Held:
 def _pins(segments: Iterable[Segment], lines: Lines) -> tuple[Pin, ...]:
     """By line, the segments that are mostly free and that its blocks hold. A segment that blocks of several lines hold counts for
     each of them: all of these would have to go."""
-    sums: dict[Line, list[int]] = {}
+    sums: defaultdict[Line, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for segment in segments:
         free = _free(segment)
-        if segment.expandable or free < LEAST or free < PINNED * segment.size:
+        if segment.expandable or free < max(LEAST, PINNED * segment.size):
             continue
-        seen: set[Line] = set()
         for block in _live(segment):
-            line = lines[block.stack]
-            pin = sums.setdefault(line, [0, 0, 0, 0])
+            pin = sums[lines[block.stack]]
             pin[0] += block.size
             pin[1] += 1
-            if line not in seen:
-                seen.add(line)
-                pin[2] += 1
-                pin[3] += free
+        for line in {lines[block.stack] for block in _live(segment)}:
+            sums[line][2] += 1
+            sums[line][3] += free
     return tuple(sorted((Pin(line, *pin) for line, pin in sums.items()), key=lambda pin: -pin.free))
 
 
 def _parts(segments: Sequence[Segment]) -> tuple[Part, ...]:
-    sums: dict[tuple[int, tuple[int, int]], list[int]] = {}
+    sums: defaultdict[tuple[int, tuple[int, int]], list[int]] = defaultdict(lambda: [0, 0, 0])
     for segment in segments:
-        part = sums.setdefault((segment.stream, segment.pool), [0, 0, 0])
+        part = sums[segment.stream, segment.pool]
         part[0] += segment.size
         part[1] += sum(block.size for block in segment.blocks if block.allocated)
         part[2] += 1
@@ -242,20 +234,19 @@ def _device(
 ) -> DeviceSummary:
     usage = usage_of(recording, device, lines)
     fragmentation = fragmentation_of(recording, device, lines)
-    if asked.settings is None:
-        return DeviceSummary(usage, fragmentation)
-    try:
-        tried = what_if(recording, device, asked.settings, asked.capacity, told)
-    except ValueError as error:
-        return DeviceSummary(usage, fragmentation, untried=str(error))
-    return DeviceSummary(usage, fragmentation, tried)
+    tried, untried = None, ""
+    if asked.settings is not None:
+        try:
+            tried = what_if(recording, device, asked.settings, asked.capacity, told)
+        except ValueError as error:
+            untried = str(error)
+    return DeviceSummary(usage, fragmentation, tried, untried)
 
 
 def difference_between(one: Summary, other: Summary) -> Difference:
     """Every device of either snapshot."""
     before, after = ({each.usage.device: each.usage for each in two.devices} for two in (one, other))
-    devices = sorted({*before, *after})
-    growth = (_growth(device, before.get(device), after.get(device)) for device in devices)
+    growth = (_growth(device, before.get(device), after.get(device)) for device in sorted(before | after))
     return Difference(one.path, other.path, tuple(growth))
 
 

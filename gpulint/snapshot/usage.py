@@ -7,13 +7,13 @@ not split off (at most 1 MiB, and only in the pool of large blocks) counts in to
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from gpulint.allocator import Allocator
-from gpulint.snapshot.lines import BEFORE, Line, Lines
-from gpulint.snapshot.recording import Action, Recording, settings_of
+from gpulint.snapshot.recording import BEFORE, Action, Line, Lines, Recording, settings_of
 
 POINTS: Final = 480  # of a timeline
 
@@ -88,16 +88,11 @@ class _Old:
         self.trace = recording.trace_of(device)
         # The size of the block that a request gets, by the request
         self.rounded = cache(Allocator(settings_of(recording)[0]).round)
-        self.ended: _Live = {}  # every block that is allocated at the end
-        reserved = 0
-        for segment in recording.segments:
-            if segment.device == device:
-                reserved += segment.size
-                for block in segment.blocks:
-                    if block.allocated:
-                        self.ended[block.address] = (block.size, block.stack)
-        self.end_reserved = reserved
-        self.gone: _Live = {}
+        segments = [one for one in recording.segments if one.device == device]
+        blocks = [block for segment in segments for block in segment.blocks if block.allocated]
+        self.ended: _Live = {block.address: (block.size, block.stack) for block in blocks}  # at the end
+        self.end_reserved = sum(segment.size for segment in segments)
+        gone: _Live = {}
         live: set[int] = set()
         known: set[int] = set()
         net = 0
@@ -109,16 +104,15 @@ class _Old:
                 if address in live:
                     live.discard(address)
                 elif address not in known and action == Action.FREE_REQUESTED:
-                    self.gone[address] = (self.rounded(size), ~0)
+                    gone[address] = (self.rounded(size), ~0)
                     known.add(address)
             elif action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP):
                 net += size
             elif action in (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP):
                 net -= size
-        self.start_reserved = max(0, reserved - net)
+        self.start_reserved = max(0, self.end_reserved - net)
         self.ended = {a: one if a in live else (one[0], ~one[1]) for a, one in self.ended.items()}
-        left = {address: one for address, one in self.ended.items() if one[1] < 0}
-        self.at_start = {**left, **self.gone}
+        self.at_start = {a: one for a, one in self.ended.items() if one[1] < 0} | gone
 
 
 def blocks_at_start(recording: Recording, device: int) -> dict[int, int]:
@@ -226,10 +220,9 @@ class _Walk:
 
 def _shares(live: _Live, lines: Lines, older: bool = True) -> tuple[Share, ...]:
     """The blocks by line, the largest share first. Without a trace none is `older` than it."""
-    sums: dict[Line, list[int]] = {}
+    sums: defaultdict[Line, list[int]] = defaultdict(lambda: [0, 0, 0])
     for size, stack in live.values():
-        line = BEFORE if stack == ~0 and older else lines[stack if stack >= 0 else ~stack]
-        share = sums.setdefault(line, [0, 0, 0])
+        share = sums[BEFORE if stack == ~0 and older else lines[max(stack, ~stack)]]
         share[0] += size
         share[1] += 1
         share[2] += size if stack < 0 else 0

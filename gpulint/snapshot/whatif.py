@@ -1,41 +1,52 @@
 """What the recorded allocations would have needed under other settings, or on another card.
 
 The trace is played through the model of the allocator: first as it was recorded, which shows how far the model is from what the
-GPU did on this very trace; then under each of the settings that are asked about.
+GPU did on this very trace; then under each of the settings that are asked about. The state of the allocator when a trace begins is
+worked out backwards from the state at its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
-from gpulint.allocator import Allocator, OutOfMemory, Settings, parse_settings
+from gpulint.allocator import Allocator, OutOfMemory, Piece, Settings, parse_settings
 from gpulint.allocator.driver import Addresses, AnyOrder
-from gpulint.snapshot.beginning import Keys, Range, lay_out, ranges_at_start
-from gpulint.snapshot.lines import Lines
-from gpulint.snapshot.recording import Action, Recording, Trace, settings_of
+from gpulint.allocator.settings import SMALL_SEGMENT, UNLIMITED
+from gpulint.memory.alloc_conf import parse
+from gpulint.snapshot.recording import MOST_OF_A_CARD, Action, Lines, Recording, Trace, settings_of
 from gpulint.snapshot.usage import Usage, blocks_at_start, usage_of
+from gpulint.units import format_bytes
 
 _GIVING = (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP)
 _TAKING = (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP, Action.OOM)
 
 
-def emptying(recording: Recording) -> set[int]:
-    """The stacks that go through `torch.cuda.empty_cache`."""
-    return {
+def _given_back(recording: Recording, trace: Trace, reserved: int) -> Iterator[tuple[int, int, int | None]]:
+    """Each run of segments given back: its first event, what was reserved before it, and the request that it makes room for; None where
+    the program emptied the cache: no request that takes a segment follows right after it, or the stack names `empty_cache`."""
+    emptying = {
         stack.number
         for stack in recording.stacks
         if any(frame.name in ("empty_cache", "emptyCache") for frame in stack.frames)
     }
-
-
-def emptied(trace: Trace, by_name: set[int]) -> Iterable[int]:
-    """The events at which the program emptied the cache: segments are given back, and no request for which there was no room asks for
-    one right after it. A stack that names `empty_cache` settles it."""
-    for first, behind in _runs(trace):
-        if behind is None or trace.action[behind] not in _TAKING or trace.stack[first] in by_name:
-            yield first
+    run = None
+    for index, (action, _, size, _, _) in enumerate(trace):
+        if action in _GIVING:
+            run = run or (index, reserved)
+            reserved -= size
+            continue
+        if run is not None:
+            makes_room = action in _TAKING and trace.stack[run[0]] not in emptying
+            yield *run, index if makes_room else None
+            run = None
+        if action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP):
+            reserved += size
+    if run is not None:
+        yield *run, None
 
 
 def room_of(recording: Recording, usage: Usage) -> int | None:
@@ -44,37 +55,10 @@ def room_of(recording: Recording, usage: Usage) -> int | None:
     trace = recording.trace_of(usage.device)
     segment_size = Allocator(settings_of(recording)[0]).segment_size
     found = [min(oom.reserved + oom.free, oom.reserved + segment_size(oom.asked) - 1) for oom in usage.ooms]
-    by_name = emptying(recording)
-    reserved = _reserved_before(trace, usage.start_reserved)
-    for first, behind in _runs(trace):
-        if behind is not None and trace.action[behind] in _TAKING and trace.stack[first] not in by_name:
-            found.append(reserved[first] + segment_size(trace.size[behind]) - 1)
+    for _, before, request in _given_back(recording, trace, usage.start_reserved):
+        if request is not None:
+            found.append(before + segment_size(trace.size[request]) - 1)
     return max(min(found), usage.peak_reserved) if found else None
-
-
-def _runs(trace: Trace) -> Iterable[tuple[int, int | None]]:
-    """Each run of segments given back: its first event, and the event behind it."""
-    first = None
-    for index, action in enumerate(trace.action):
-        if action in _GIVING:
-            first = index if first is None else first
-        elif first is not None:
-            yield first, index
-            first = None
-    if first is not None:
-        yield first, None
-
-
-def _reserved_before(trace: Trace, start: int) -> dict[int, int]:
-    """What was reserved before each event that gives a segment back."""
-    found, reserved = {}, start
-    for index, action in enumerate(trace.action):
-        if action in _GIVING:
-            found[index] = reserved
-            reserved -= trace.size[index]
-        elif action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP):
-            reserved += trace.size[index]
-    return found
 
 
 SENSIBLE: Final = (
@@ -144,9 +128,8 @@ def what_if(
 ) -> WhatIf:
     """Play the trace of a device under each of the settings. `told` hears which one comes. Raises ValueError for settings that
     are not of torch's form, and where there is no trace."""
-    parsed = {text: parse_settings(text) for text in dict.fromkeys(settings)}
-    trace = recording.trace_of(device)
-    if Action.ALLOC not in trace.action:
+    parsed = {text: parse_settings(text) for text in settings}
+    if Action.ALLOC not in recording.trace_of(device).action:
         raise ValueError(
             f"device {device} has no trace of allocations: record with torch.cuda.memory._record_memory_history(max_entries=…)"
         )
@@ -156,14 +139,15 @@ def what_if(
     inferred = capacity is None and room is not None
     capacity = room if capacity is None else capacity
     told("the recorded settings")
-    control = player.play(settings_of(recording)[1], player.recorded, room)
+    recorded = settings_of(recording)[1]
+    control = player.play(recorded, player.recorded, room)
     outcomes = []
     for text, one in parsed.items():
         told(text or "the default")
         outcomes.append(player.several_ways(text, one, capacity))
     return WhatIf(
         device=device,
-        recorded=settings_of(recording)[1],
+        recorded=recorded,
         recorded_reserved=usage.peak_reserved,
         recorded_allocated=usage.peak_allocated,
         as_recorded=control,
@@ -184,7 +168,8 @@ class _Player:
         self.keys = Keys(recording)
         self.ranges = ranges_at_start(recording, device, self.keys)
         self.blocks = blocks_at_start(recording, device)
-        self._emptied = set(emptied(self.trace, emptying(recording)))
+        runs = _given_back(recording, self.trace, 0)
+        self._emptied = {first for first, _, request in runs if request is None}
         actions = self.trace.action
         self._freed = Action.FREE_COMPLETED if Action.FREE_COMPLETED in actions else Action.FREE_REQUESTED
 
@@ -256,13 +241,9 @@ def _stream_of(ranges: Sequence[Range], address: int) -> int:
 
 def _doubts(
     recording: Recording, usage: Usage, player: _Player, settings: dict[str, Settings]
-) -> Iterable[str]:
-    from gpulint.memory.alloc_conf import parse
-    from gpulint.units import format_bytes
-
-    unknown = sorted(
-        {key for text in (*settings, settings_of(recording)[1]) for key in parse(text)} - MODELLED
-    )
+) -> Iterator[str]:
+    given = (*settings, settings_of(recording)[1])
+    unknown = sorted({key for text in given for key in parse(text)} - MODELLED)
     if unknown:
         yield f"{', '.join(unknown)}: played as if not given, because the model, or what a trace tells, has nothing of it"
     old = sum(player.blocks.values())
@@ -277,3 +258,141 @@ def _doubts(
             f"{len(private)} private memory pool{'s' * (len(private) > 1)} (CUDA graphs, MemPool): kept apart in the model, but given back there by"
             " empty_cache, which a live graph's pool is not"
         )
+
+
+# -- the state when the trace begins ---------------------------------------------------------------------------
+
+_GRAIN = SMALL_SEGMENT  # every mapped range consists of whole ones
+_ENDLESS = UNLIMITED >> 8  # bytes of addresses for an expandable range, as in the allocator's model
+_Pool = tuple[int, bool]  # stream key, small
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Reserved memory: a segment, or a range of mapped pages."""
+
+    address: int
+    size: int
+    stream: int
+    small: bool
+    expandable: bool
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size
+
+
+class Keys:
+    """A number for each pair of stream and memory pool: blocks of two such pairs never serve one another."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._numbers: dict[tuple[int, tuple[int, int]], int] = {}
+        self.of_place = [self.of(stream, pool or (0, 0)) for stream, pool in recording.places]
+
+    def of(self, stream: int, pool: tuple[int, int]) -> int:
+        return self._numbers.setdefault((stream, pool), len(self._numbers))
+
+
+def ranges_at_start(recording: Recording, device: int, keys: Keys) -> list[Range]:
+    """What was reserved when the trace began, by address."""
+    ended = [
+        Range(one.address, one.size, keys.of(one.stream, one.pool), one.small, one.expandable)
+        for one in recording.segments
+        if one.device == device
+    ]
+    fixed = {one.address: one for one in ended if not one.expandable}
+    grains = {grain: one for one in ended if one.expandable for grain in _grains(one.address, one.size)}
+    mapped = sorted((one for one in ended if one.expandable), key=attrgetter("address"))
+    trace = recording.trace_of(device)
+    for index in range(len(trace) - 1, -1, -1):
+        action = trace.action[index]
+        if Action.SEGMENT_ALLOC <= action <= Action.SEGMENT_UNMAP:
+            address, size = trace.address[index], trace.size[index]
+            stream = keys.of_place[trace.place[index]]
+            if action == Action.SEGMENT_ALLOC:
+                fixed.pop(address, None)
+            elif action == Action.SEGMENT_FREE:
+                fixed[address] = Range(address, size, stream, size <= SMALL_SEGMENT, False)
+            elif action == Action.SEGMENT_MAP:
+                for grain in _grains(address, size):
+                    grains.pop(grain, None)
+            else:
+                one = Range(address, size, stream, _is_small(mapped, address, size), True)
+                grains.update(dict.fromkeys(_grains(address, size), one))
+    return sorted([*fixed.values(), *_joined(grains)], key=attrgetter("address"))
+
+
+def _grains(address: int, size: int) -> range:
+    if size > MOST_OF_A_CARD:
+        raise ValueError(f"the trace maps {size} bytes at once, which no card has")
+    return range(address, address + size, _GRAIN)
+
+
+def _is_small(ranges: Sequence[Range], address: int, size: int) -> bool:
+    """Whether an address lies in a range for small blocks: as the nearest range at the end does."""
+    if not ranges:
+        return size <= SMALL_SEGMENT
+    place = bisect_left(ranges, address, key=attrgetter("address"))
+    return min(ranges[max(0, place - 1) : place + 1], key=lambda one: abs(one.address - address)).small
+
+
+def _joined(grains: dict[int, Range]) -> list[Range]:
+    """The grains as ranges, those side by side and of one pool as one."""
+    found: list[Range] = []
+    for address in sorted(grains):
+        kind = grains[address]
+        begin = address
+        if found and found[-1].end == address:
+            if (found[-1].stream, found[-1].small) == (kind.stream, kind.small):
+                begin = found.pop().address
+        found.append(Range(begin, address + _GRAIN - begin, kind.stream, kind.small, True))
+    return found
+
+
+def lay_out(model: Allocator, ranges: Iterable[Range], blocks: dict[int, int]) -> set[int]:
+    """Put ranges and the blocks in them (address -> size) into the model as they lie; the addresses of the blocks that have a
+    range to lie in."""
+    laid: set[int] = set()
+    starts = sorted(blocks)
+    expandable: dict[_Pool, list[Piece]] = {}
+    for one in ranges:
+        pieces = list(_pieces(one, starts, blocks))
+        laid |= {piece.address for piece in pieces if piece.allocated}
+        if one.expandable:
+            chain = expandable.setdefault((one.stream, one.small), [])
+            if chain and (end := chain[-1].address + chain[-1].size) < one.address:
+                chain.append(Piece(end, one.address - end, False, mapped=False))
+            chain += pieces
+        else:
+            model.adopt(pieces, one.stream, one.small, False)
+    for (stream, small), chain in expandable.items():
+        end = chain[-1].address + chain[-1].size
+        chain.append(Piece(end, _ENDLESS, False, mapped=False))
+        model.adopt(_merged(chain), stream, small, True)
+    return laid
+
+
+def _pieces(one: Range, starts: list[int], blocks: dict[int, int]) -> Iterable[Piece]:
+    at = one.address
+    for address in starts[bisect_left(starts, one.address) : bisect_left(starts, one.end)]:
+        if address < at:
+            continue
+        if address > at:
+            yield Piece(at, address - at, False)
+        size = min(blocks[address], one.end - address)
+        yield Piece(address, size, True)
+        at = address + size
+    if at < one.end:
+        yield Piece(at, one.end - at, False)
+
+
+def _merged(chain: list[Piece]) -> list[Piece]:
+    """Free pieces side by side as one."""
+    found: list[Piece] = []
+    for piece in chain:
+        last = found[-1] if found else None
+        if last is not None and not last.allocated and not piece.allocated and last.mapped == piece.mapped:
+            found[-1] = last._replace(size=last.size + piece.size)
+        else:
+            found.append(piece)
+    return found

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from gpulint import memory
-from gpulint.memory.accounts import booking, context, driver, segments, taking
+from gpulint.memory import device
+from gpulint.memory.accounts import driver, segments, taking
 from gpulint.memory.accounts.records import Account, Card, Entry, How, Tenant
 
 MIB = 1024**2
@@ -103,8 +104,8 @@ def card(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> Driver:
     for name, answer in answers.items():
         monkeypatch.setattr(torch.cuda, name, answer, raising=False)
     monkeypatch.setattr(segments, "_tensor_addresses", lambda index: [0, 100 * MIB + 64])
-    monkeypatch.setattr(booking, "_booked", {})
-    monkeypatch.setattr(booking, "_before", {})
+    monkeypatch.setattr(taking, "_booked", {})
+    monkeypatch.setattr(taking, "_before", {})
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     fake.processes = [(os.getpid(), RESERVED + 600 * MIB)]
     fake.used += RESERVED + 600 * MIB
@@ -249,7 +250,7 @@ class TestOutside:
             raise AssertionError("this would keep children forked later from using CUDA")
 
         monkeypatch.setattr(torch.cuda, "is_available", never)
-        assert [one.missing for one in taking.accounts()] == [taking.UNUSED]
+        assert [one.missing for one in taking.accounts()] == [device.UNUSED]
 
 
 class TestBooking:
@@ -317,10 +318,10 @@ class TestTheContextMeasured:
     """Real processes, in place of whose CUDA this one's counting stands."""
 
     def test_what_the_driver_lists_for_the_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(context, "_CODE", "print('up', flush=True); import sys; sys.stdin.read()")
+        monkeypatch.setattr(taking, "_CODE", "print('up', flush=True); import sys; sys.stdin.read()")
         looks: list[Card] = []
         started: list[int] = []
-        real = context.subprocess.Popen
+        real = taking.subprocess.Popen
 
         def popen(*given: Any, **more: Any) -> Any:
             process = real(*given, **more)
@@ -332,22 +333,22 @@ class TestTheContextMeasured:
             looks.append(Card(0, 1, tenants))
             return looks[-1]
 
-        monkeypatch.setattr(context.subprocess, "Popen", popen)
-        assert context.measured_context(0, look) == 518 * MIB
+        monkeypatch.setattr(taking.subprocess, "Popen", popen)
+        assert taking.measured_context(0, look) == 518 * MIB
         assert len(started) == 2
 
     def test_a_card_that_does_not_hold_still(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(context, "_CODE", "print('up', flush=True); import sys; sys.stdin.read()")
+        monkeypatch.setattr(taking, "_CODE", "print('up', flush=True); import sys; sys.stdin.read()")
         used = iter(range(0, 10**12, 7 * MIB))
         sizes = iter([0, 10, 0, 50, 0, 90, 0, 200])
-        with pytest.raises(context.NotMeasured, match="does not hold still"):
-            context.measured_context(0, lambda: Card(next(sizes) * MIB, 1))
+        with pytest.raises(taking.NotMeasured, match="does not hold still"):
+            taking.measured_context(0, lambda: Card(next(sizes) * MIB, 1))
         assert next(used) == 0
 
     def test_a_process_that_cannot_use_cuda(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(context, "_CODE", "raise SystemExit('no card for you')")
-        with pytest.raises(context.NotMeasured, match="no card for you"):
-            context.measured_context(0, lambda: Card(0, 1))
+        monkeypatch.setattr(taking, "_CODE", "raise SystemExit('no card for you')")
+        with pytest.raises(taking.NotMeasured, match="no card for you"):
+            taking.measured_context(0, lambda: Card(0, 1))
 
 
 def test_as_json_and_back(card: Driver) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gpulint import memory
-from gpulint.memory import alloc_conf, settings
+from gpulint.memory import alloc_conf
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -119,7 +119,7 @@ class TestConfigure:
             memory.configure(expandable_segments=True)
 
     def test_in_force_already_is_not_too_late(self, cuda, monkeypatch) -> None:
-        monkeypatch.setattr(settings, "read_back", lambda: {"expandable_segments": True})
+        monkeypatch.setattr(alloc_conf, "read_back", lambda: {"expandable_segments": True})
         assert memory.configure(expandable_segments=True).checked
         with pytest.raises(memory.AllocatorSettingsError):
             memory.configure(expandable_segments=True, pinned_num_register_threads=4)
@@ -146,8 +146,8 @@ class TestReadBack:
     def answers(self, cuda, monkeypatch) -> dict[str, Any]:
         cuda.started = False
         state: dict[str, Any] = {"expandable_segments": False, "max_split_size": -1, "told": []}
-        monkeypatch.setattr(settings, "read_back", lambda: dict(state))
-        monkeypatch.setattr(settings, "_tell", lambda value: state["told"].append(value))
+        monkeypatch.setattr(alloc_conf, "read_back", lambda: dict(state))
+        monkeypatch.setattr(alloc_conf, "_tell", lambda value: state["told"].append(value))
         return state
 
     def test_taken(self, answers) -> None:
@@ -171,7 +171,7 @@ class TestReadBack:
             memory.configure(expandable_segments=True, strict=True)
 
     def test_told_directly_where_the_variable_came_too_late(self, answers, monkeypatch) -> None:
-        monkeypatch.setattr(settings, "_tell", lambda value: answers.update(expandable_segments=True))
+        monkeypatch.setattr(alloc_conf, "_tell", lambda value: answers.update(expandable_segments=True))
         assert not memory.configure(expandable_segments=True, strict=True).refused
 
     @pytest.mark.gpu

@@ -175,7 +175,7 @@ class TestSaveCheckpoint:
             write(Full())
             return 0
 
-        monkeypatch.setattr("gpulint.memory.checkpoint.write_atomic_with", write_to_a_full_disk)
+        monkeypatch.setattr("gpulint.memory.transfer.write_atomic_with", write_to_a_full_disk)
         with pytest.raises(OSError, match="No space left"):
             memory.save_checkpoint({"a": torch.ones(1000)}, tmp_path / "c.pt")
 

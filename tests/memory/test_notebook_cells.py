@@ -28,7 +28,7 @@ def on_card(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_allocated_peak_and_reserved(on_card: Any, shell: Any) -> None:
     on_card.alloc(40 * MIB)
-    cell = extension.begin(shell)
+    cell = extension.Cell(shell)
     on_card.free(on_card.alloc(100 * MIB))
     on_card.alloc(4 * MIB)
     shell.user_ns["x"] = torch.ones(MIB)
@@ -41,7 +41,7 @@ def test_allocated_peak_and_reserved(on_card: Any, shell: Any) -> None:
 
 def test_a_cell_that_is_the_first_to_use_cuda(on_card: Any, shell: Any) -> None:
     on_card.started = False
-    cell = extension.begin(shell)
+    cell = extension.Cell(shell)
     on_card.started = True
     on_card.alloc(8 * MIB)
     shell.user_ns["x"] = torch.ones(2 * MIB)
@@ -52,7 +52,7 @@ def test_a_cell_that_is_the_first_to_use_cuda(on_card: Any, shell: Any) -> None:
 
 def test_memory_that_no_place_leads_to(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)  # another test may have used a GPU
-    cell = extension.begin(shell)
+    cell = extension.Cell(shell)
     unseen = torch.ones(MIB)  # a local of this test is no place of the notebook
     told = "\n".join(cell.lines())
     assert f"float32[{unseen.numel()}]: nothing in the notebook: torch's C++ code, or a library" in told

@@ -16,10 +16,9 @@ import pytest
 from programs import varied
 from torch_layout import Program, training
 
-from gpulint.snapshot.lines import line_of
 from gpulint.snapshot.opcodes import Machine
 from gpulint.snapshot.reading import NotASnapshot, _Reader, read
-from gpulint.snapshot.recording import ACTIONS, Action, Recording
+from gpulint.snapshot.recording import ACTIONS, Action, Recording, line_of
 
 
 def agrees(recording: Recording, written: dict[str, Any]) -> None:

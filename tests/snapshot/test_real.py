@@ -16,8 +16,8 @@ from test_reading import agrees
 from torch_layout import Program
 
 from gpulint.allocator import Allocator
-from gpulint.snapshot.lines import Lines
 from gpulint.snapshot.reading import read
+from gpulint.snapshot.recording import Lines
 from gpulint.snapshot.usage import Usage, usage_of
 from gpulint.snapshot.whatif import SENSIBLE, what_if
 from gpulint.units import format_bytes

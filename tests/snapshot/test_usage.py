@@ -8,9 +8,8 @@ import pytest
 from programs import MIB, varied
 from torch_layout import Program
 
-from gpulint.snapshot.lines import BEFORE, Line, Lines, is_users
 from gpulint.snapshot.reading import read
-from gpulint.snapshot.recording import Frame, Recording
+from gpulint.snapshot.recording import BEFORE, Frame, Line, Lines, Recording, is_users
 from gpulint.snapshot.summary import Asked, difference_between, fragmentation_of, summary_of
 from gpulint.snapshot.usage import Usage, usage_of
 

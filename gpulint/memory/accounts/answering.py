@@ -40,8 +40,7 @@ def _accounts() -> dict[str, Any]:
 
 def _recorded(file: str, seconds: float) -> dict[str, Any]:
     """Record for so long, unless the program itself does, and write what torch has then."""
-    from gpulint.memory.accounts.taking import UNUSED
-    from gpulint.memory.device import cuda_started
+    from gpulint.memory.device import UNUSED, cuda_started
 
     if not cuda_started():
         return {"error": UNUSED}

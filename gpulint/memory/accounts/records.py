@@ -94,18 +94,12 @@ class Account(Record):
         """What is in use on the card and is not this process's; where that is not known, what no entry tells."""
         if self.card is None:
             return None
-        own = self.process
-        if own is None:
-            own = self.reserved + sum(entry.bytes for entry in self.outside)
-        return self.card.used - own
+        told = self.reserved + sum(entry.bytes for entry in self.outside)
+        return self.card.used - (told if self.process is None else self.process)
 
     def to_json(self) -> dict[str, Any]:
         """Plain figures, with those that follow from others."""
-        derived = {
-            "reserved": self.reserved,
-            "unexplained": self.unexplained,
-            "elsewhere": self.elsewhere,
-        }
+        derived = {name: getattr(self, name) for name in ("reserved", "unexplained", "elsewhere")}
         return {**Record.to_json(self), **derived}
 
     def __str__(self) -> str:
@@ -120,8 +114,8 @@ _HOW = {
     How.BOOKED: "measured when it began",
     How.MEASURED: "measured",
 }
-_NAME, _SIZE = 32, 12
 REST = "kernels loaded since, handles of cuBLAS and cuDNN, other libraries"
+_Row = tuple[str, int, str]  # name, bytes, note
 
 
 def lines(account: Account) -> list[str]:
@@ -129,65 +123,58 @@ def lines(account: Account) -> list[str]:
     head = f"process {account.pid}"
     if account.missing:
         return [f"{head}: no CUDA memory to account for: {account.missing}"]
-    return [f"{head} on cuda:{account.device} ({account.name})", *_body(account)]
+    rows = [
+        (f"{'' if name.startswith('=') else '  '}{name}", format_bytes(size), note)
+        for name, size, note in _rows(account)
+    ]
+    return [
+        f"{head} on cuda:{account.device} ({account.name})",
+        *(f"{name:<32}{size:>12}  {note}".rstrip() for name, size, note in rows),
+        *(f"  note: {note}" for note in account.notes),
+    ]
 
 
-def _body(account: Account) -> Iterator[str]:
-    for entry in account.inside:
-        yield _entry(entry)
-    yield _line("= reserved by torch", account.reserved)
+def _rows(account: Account) -> Iterator[_Row]:
+    yield from map(_entry, account.inside)
+    yield "= reserved by torch", account.reserved, ""
     yield from map(_entry, account.outside)
+    known = any(entry.name == "CUDA context" for entry in account.outside)
     if account.unexplained is not None and account.process is not None:
-        yield _line("unexplained", account.unexplained, _doubt(account))
-        yield _line("= the process", account.process, account.source)
-    yield from _card(account)
+        rest = REST if known else f"the CUDA context, {REST}"
+        if account.unexplained < 0:
+            rest = "more is told above than the process has: the card changed meanwhile, or a context shares its memory"
+        yield "unexplained", account.unexplained, rest
+        yield "= the process", account.process, account.source
+    card, left = account.card, account.elsewhere
+    if card is not None and left is not None:
+        if account.process is None:
+            context = "" if known else "this process's CUDA context, "
+            yield "unexplained", left, f"{context}{REST}, and other processes: {account.source}"
+        else:
+            yield from _others(card, left)
+        yield "= in use on the card", card.used, ""
+        if card.driver:
+            yield "kept by the driver", card.driver, ""
+        yield "free", card.free, ""
+        yield "= the card", card.total, ""
     if account.pinned is not None:
-        yield _line("pinned host memory", account.pinned, "on no card; torch's cache of it")
-    for note in account.notes:
-        yield f"  note: {note}"
+        yield "pinned host memory", account.pinned, "on no card; torch's cache of it"
 
 
-def _doubt(account: Account) -> str:
-    if account.unexplained is not None and account.unexplained < 0:
-        return "more is told above than the process has: the card changed meanwhile, or a context shares its memory"
-    known = {entry.name for entry in account.outside}
-    return REST if "CUDA context" in known else f"the CUDA context, {REST}"
-
-
-def _card(account: Account) -> Iterator[str]:
-    card, rest = account.card, account.elsewhere
-    if card is None or rest is None:
-        return
-    if account.process is None:
-        known = {entry.name for entry in account.outside}
-        context = "" if "CUDA context" in known else "this process's CUDA context, "
-        yield _line("unexplained", rest, f"{context}{REST}, and other processes: {account.source}")
-    else:
-        yield from _others(account, rest)
-    yield _line("= in use on the card", card.used)
-    if card.driver:
-        yield _line("kept by the driver", card.driver)
-    yield _line("free", card.free)
-    yield _line("= the card", card.total)
-
-
-def _others(account: Account, rest: int) -> Iterator[str]:
-    others = account.card.tenants if account.card is not None else ()
-    for one in others:
+def _others(card: Card, left: int) -> Iterator[_Row]:
+    for one in card.tenants:
         if one.bytes is not None:
-            yield _line(f"process {one.pid}", one.bytes)
-            rest -= one.bytes
-    if rest or not others:
-        name = "listed for no process" if rest else "other processes"
-        yield _line(
-            name, rest, "what the driver spends on processes, or one that it does not list" if rest else ""
+            yield f"process {one.pid}", one.bytes, ""
+            left -= one.bytes
+    if left:
+        yield (
+            "listed for no process",
+            left,
+            "what the driver spends on processes, or one that it does not list",
         )
+    elif not card.tenants:
+        yield "other processes", 0, ""
 
 
-def _entry(entry: Entry) -> str:
-    return _line(entry.name, entry.bytes, "; ".join(filter(None, (_HOW[entry.how], entry.note))))
-
-
-def _line(name: str, size: int, note: str = "") -> str:
-    indent = "" if name.startswith("=") else "  "
-    return f"{indent + name:<{_NAME}}{format_bytes(size):>{_SIZE}}  {note}".rstrip()
+def _entry(entry: Entry) -> _Row:
+    return entry.name, entry.bytes, "; ".join(filter(None, (_HOW[entry.how], entry.note)))

@@ -8,7 +8,6 @@ import gc
 import re
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from gpulint.memory.cleaning import clear
@@ -16,30 +15,27 @@ from gpulint.memory.device import Unavailable, cuda_started, in_use, started_dev
 from gpulint.memory.errors import forget_errors
 from gpulint.memory.live import storage_key, tensors_on
 from gpulint.memory.notebook.holding import Storage, grouped, name_holders, storages
-from gpulint.memory.peaks import PeakWindow, close_window, open_window
+from gpulint.memory.peaks import Window, close_window, open_window
 from gpulint.units import format_bytes
 
 MOST_LINES = 12
 ON_CPU = "no CUDA here: live tensors in host memory, and no peak"
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A storage as it was before the cell; `alive` answers None once it is freed."""
-
-    alive: weakref.ref[Any]
-    storage: Storage
-
-
-@dataclass(slots=True)
 class Cell:
-    """A measurement between `begin` and `end`."""
+    """A measurement, from when it is made, after collecting garbage, to when its lines are asked for."""
 
-    shell: Any
-    device: Any = None  # None: CUDA
-    before: dict[Any, _Known] = field(default_factory=dict)
-    figures: dict[int, tuple[int, int]] = field(default_factory=dict)
-    peaks: list[PeakWindow] = field(default_factory=list)
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.device, found, _ = _alive(shell)  # None: CUDA
+        # Each storage there is; the reference answers None once it is freed
+        self.before: dict[Any, tuple[weakref.ref[Any], Storage]] = {}
+        for tensor in tensors_on(self.device):
+            key = storage_key(tensor)
+            if key in found and key not in self.before:
+                self.before[key] = (weakref.ref(tensor.untyped_storage()), found[key])
+        self.figures = {index: in_use(index) for index in started_devices()}
+        self.peaks = [open_window(index) for index in started_devices()]
 
     def lines(self) -> list[str]:
         """End the measurement, and say what came of it."""
@@ -49,9 +45,8 @@ class Cell:
         if self.device is not None and device is None:  # the cell was the first to use CUDA
             self.before, self.peaks = {}, [_whole(index) for index in started_devices()]
         self.device = device
-        known = {key for key, one in self.before.items() if one.alive() is not None}
-        left = {key: storage for key, storage in found.items() if key not in known}
-        freed = {key: one.storage for key, one in self.before.items() if one.alive() is None}
+        freed = {key: storage for key, (alive, storage) in self.before.items() if alive() is None}
+        left = {key: found[key] for key in found if key in freed or key not in self.before}
         told = list(self._head(found))
         told += _part("left by this cell", left)
         told += _part("freed by this cell", freed)
@@ -62,7 +57,7 @@ class Cell:
     def _head(self, found: dict[Any, Storage]) -> Iterator[str]:
         if self.device is not None:
             yield f"gpu_memory: {ON_CPU}"
-            before = sum(one.storage.bytes for one in self.before.values())
+            before = sum(storage.bytes for _, storage in self.before.values())
             after = sum(one.bytes for one in found.values())
             yield f"  tensors {format_bytes(before)} -> {format_bytes(after)} ({format_bytes(after - before, signed=True)})"
             return
@@ -70,26 +65,12 @@ class Cell:
             index = window.device
             allocated, reserved = in_use(index)
             old, held = self.figures.get(index, (0, 0))
-            if max(allocated, reserved, old, held, window.allocated):
+            if max(allocated, reserved, old, held, window.peak):
                 change = format_bytes(allocated - old, signed=True)
                 yield (
                     f"gpu_memory: cuda:{index} allocated {format_bytes(old)} -> {format_bytes(allocated)} ({change}), peak"
-                    f" {format_bytes(max(window.allocated, allocated))}; reserved {format_bytes(held)} -> {format_bytes(reserved)}"
+                    f" {format_bytes(max(window.peak, allocated))}; reserved {format_bytes(held)} -> {format_bytes(reserved)}"
                 )
-
-
-def begin(shell: Any) -> Cell:
-    """Note what is alive, after collecting garbage, and start measuring the peak."""
-    device, found, _ = _alive(shell)
-    cell = Cell(shell, device)
-    for tensor in tensors_on(cell.device):
-        key = storage_key(tensor)
-        if key in found and key not in cell.before:
-            cell.before[key] = _Known(weakref.ref(tensor.untyped_storage()), found[key])
-    for index in started_devices():
-        cell.figures[index] = in_use(index)
-        cell.peaks.append(open_window(index))
-    return cell
 
 
 def now(shell: Any) -> list[str]:
@@ -113,8 +94,8 @@ def _alive(shell: Any) -> tuple[Any, dict[Any, Storage], bool]:
     return device, found, name_holders(shell, found, device)
 
 
-def _whole(index: int) -> PeakWindow:
-    window = PeakWindow(index)
+def _whole(index: int) -> Window:
+    window = Window("", index)
     with contextlib.suppress(RuntimeError):
         close_window(window)
     return window
@@ -140,6 +121,15 @@ _DEBUGS = re.compile(
     r"|(?s:.*)\b(?:pm\(|post_mortem\(|last_(?:exc|value|traceback)\b)"
 )
 _USAGE = f"%{NAME} [on | off | clear | clear out]"
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Says it where torch is missing."""
+    try:
+        yield
+    except Unavailable as missing:
+        print(f"{NAME}: {missing}")
 
 
 class Extension:
@@ -187,11 +177,9 @@ class Extension:
         return lines[1:] if following.startswith("%%") else ["\n", *lines[1:]]
 
     def _begin(self) -> Cell | None:
-        try:
-            return begin(self.shell)
-        except Unavailable as missing:
-            print(f"{NAME}: {missing}")
-            return None
+        with _told():
+            return Cell(self.shell)
+        return None
 
     # -- the magics ------------------------------------------------------------------------------------------
 
@@ -213,13 +201,8 @@ class Extension:
         elif line.strip():
             print(f"{NAME}: {line.strip()!r} is unknown; usage: {_USAGE}")
         else:
-            self._now()
-
-    def _now(self) -> None:
-        try:
-            print("\n".join(now(self.shell)))
-        except Unavailable as missing:
-            print(f"{NAME}: {missing}")
+            with _told():
+                print("\n".join(now(self.shell)))
 
     def _around(self, text: str) -> None:
         measured = self._begin()

@@ -1,13 +1,112 @@
-"""Which places of a notebook hold which tensor memory."""
+"""Which places of a notebook hold which tensor memory: its variables, what IPython keeps of results, and the last error."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import CodeType, ModuleType
 from typing import Any
 
+from gpulint.memory.errors import chain_of, frames_of, stored_errors
 from gpulint.memory.live import on_device, storage_bytes, storage_key, tensors_on
-from gpulint.memory.notebook.roots import RECORD, Root, roots
 from gpulint.units import format_bytes
+
+_RESULTS = re.compile(r"_{1,3}|_[0-9]+")
+_SHOWN = ("_", "__", "___")
+RECORD = "IPython's record of the last cell"
+_LIBRARIES = ("IPython", "ipykernel", "asyncio", "tornado")
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A place that holds `value`. `name` is what a reader of the notebook would call it; `is_result` of what IPython keeps by
+    itself."""
+
+    name: str
+    value: Any
+    is_result: bool = False
+
+
+def roots(shell: Any) -> Iterator[Root]:
+    """Every place, the user's own variables first."""
+    yield from _variables(shell)
+    yield from results(shell)
+    for error in stored_errors():
+        yield from _traceback(shell, error)
+
+
+def _variables(shell: Any) -> Iterator[Root]:
+    hidden = shell.user_ns_hidden
+    for name, value in list(shell.user_ns.items()):
+        ours = name in hidden and hidden[name] is value  # put there by IPython, and not overwritten since
+        if not ours and not isinstance(value, ModuleType) and not _RESULTS.fullmatch(name):
+            if name not in ("In", "Out", "_ih", "_oh", "_dh", "_exit_code", "__builtins__"):
+                yield Root(f"`{name}`", value)
+
+
+def results(shell: Any) -> Iterator[Root]:
+    """`Out[n]`, `_`, `__`, `___`: results that were shown stay until they are deleted there."""
+    for number, value in list(shell.user_ns.get("_oh", {}).items()):
+        yield Root(f"`Out[{number}]`", value, True)
+    for name in _SHOWN:
+        # IPython's own copy stays where a program uses the name
+        for names in (shell.user_ns, shell.user_ns_hidden):
+            if name in names:
+                yield Root(f"`{name}`", names[name], True)
+    for name, value in list(shell.user_ns.items()):
+        if re.fullmatch(r"_[0-9]+", name):
+            yield Root(f"`{name}`", value, True)
+    result = getattr(shell.last_execution_result, "result", None)
+    if result is not None:
+        yield Root(RECORD, result, True)
+
+
+def forget_results(shell: Any) -> None:
+    """Delete what IPython keeps of shown results, as `%reset out` does, and the copy of `_` that this leaves behind."""
+    hook, hidden = shell.displayhook, shell.user_ns_hidden
+    if hook.do_full_cache:
+        hook.flush()
+    for name in _SHOWN:
+        setattr(hook, name, "")
+        if name in hidden:
+            if shell.user_ns.get(name) is hidden[name]:
+                shell.user_ns[name] = ""
+            hidden[name] = shell.user_ns.get(name, "")
+    if shell.last_execution_result is not None:
+        shell.last_execution_result.result = None
+
+
+def _traceback(shell: Any, error: BaseException) -> Iterator[Root]:
+    from gpulint.runtime.probes.frames import frame_locals
+
+    for one in chain_of(error):
+        yield Root(
+            f"the last error ({type(one).__name__})",
+            [*one.args, *vars(one).values(), getattr(one, "obj", None)],
+        )
+    for frame in frames_of(error):
+        if str(frame.f_globals.get("__name__", "")).split(".")[0] not in _LIBRARIES:
+            code = frame.f_code
+            # As a copy: `f_locals` itself would stay on the frame.
+            for name, value in frame_locals(frame).items():
+                place = f"local `{name}` of {code.co_name}(), {_where(shell, code)}"
+                yield Root(f"the last error ({place})", value)
+
+
+def _where(shell: Any, code: CodeType) -> str:
+    """The first line of a function, by its cell's number where it stands in one."""
+    number = getattr(shell.compile, "_filename_map", {}).get(code.co_filename)
+    file = os.path.basename(code.co_filename)
+    if number is not None:
+        file = f"In[{number}]"
+    elif f"{os.sep}ipykernel_" in code.co_filename or file.startswith("<ipython-input"):
+        file = "a cell"  # IPython 7 does not tell which one
+    return f"{file}:{code.co_firstlineno}"
+
+
+# -- what they hold ------------------------------------------------------------------------------------------------
 
 MOST_OBJECTS = 300_000  # looked into, of all places together
 _CLOSED = ("IPython.", "ipykernel.", "traitlets.", "zmq.", "asyncio.", "threading", "gpulint.")
@@ -58,16 +157,15 @@ def storages(device: Any) -> dict[Any, Storage]:
     """The live tensor memory on `device` (a torch.device; None: all CUDA devices) that Python or a graph can reach."""
     found: dict[Any, Storage] = {}
     for tensor in tensors_on(device):
-        _add(found, tensor)
+        key = storage_key(tensor)
+        if key is not None and key not in found:
+            found[key] = _storage_of(tensor)
     return found
 
 
-def _add(found: dict[Any, Storage], tensor: Any) -> None:
-    key = storage_key(tensor)
-    if key is None:
-        return
+def _storage_of(tensor: Any) -> Storage:
     dtype = str(tensor.dtype).removeprefix("torch.")
-    found.setdefault(key, Storage(storage_bytes(tensor), f"{dtype}{list(tensor.shape)}"))
+    return Storage(storage_bytes(tensor), f"{dtype}{list(tensor.shape)}")
 
 
 def name_holders(shell: Any, found: dict[Any, Storage], device: Any) -> bool:
@@ -79,7 +177,7 @@ def name_holders(shell: Any, found: dict[Any, Storage], device: Any) -> bool:
         left, keys = _reached(root.value, left)
         for key, (tensor, through_graph) in keys.items():
             if key not in found and on_device(tensor, device):
-                _add(found, tensor)
+                found[key] = _storage_of(tensor)
             if key in found:
                 found[key].held_by(root, through_graph)
     return left > 0
@@ -117,18 +215,12 @@ def _reached(value: Any, left: int) -> tuple[int, dict[Any, tuple[Any, bool]]]:
 
     walk = Walk({}, storage_key, range(0), closed=_CLOSED, most=left)
     explore(walk, iter([(value, None)]))
-    keys: dict[Any, tuple[Any, bool]] = {}
-    for tensor in walk.tensors:
-        _note(keys, tensor, False)
     behind = list(tensors_behind(map(grad_fn_of, walk.tensors), set(), MOST_OBJECTS))
-    for tensor in behind:
-        _note(keys, tensor, True)
+    keys: dict[Any, tuple[Any, bool]] = {}
+    for through_graph, tensors in ((False, walk.tensors), (True, behind)):
+        for tensor in tensors:
+            keys.setdefault(storage_key(tensor), (tensor, through_graph))
+    keys.pop(None, None)
     left -= len(walk.kept) + len(behind)
     walk.close()
     return left, keys
-
-
-def _note(keys: dict[Any, tuple[Any, bool]], tensor: Any, through_graph: bool) -> None:
-    key = storage_key(tensor)
-    if key is not None:
-        keys.setdefault(key, (tensor, through_graph))

@@ -26,83 +26,69 @@ METAL: Final = Advice(
     "`PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0` takes the limit away: macOS then swaps, and may end the process"
 )
 
-_CAPACITY: Final = (
+
+def _advice(*listed: str) -> tuple[Advice, ...]:
+    """Each with what it gained behind a bar, where it was measured."""
+    return tuple(Advice(*one.split(" | ")) for one in listed)
+
+
+_CAPACITY: Final = _advice(
     # Whether it grows decides what else helps.
-    Advice(
-        "run some steps under `gpulint verify`: it tells whether something grows by the step, and who holds it, or whether the"
-        " first step is too large already"
-    ),
-    Advice("run validation and inference under `torch.no_grad()`", "peak 1.56 -> 1.15 GiB"),
-    Advice("in evaluation loops, `del` outputs after their last use", "peak -42 %"),
-    Advice("call backward for each micro-batch, not once for their sum", "peak -30 %"),
-    Advice("`del` large outputs (logits) after their last use, before `backward()`", "peak -17 %"),
-    Advice("run teachers and frozen networks under `torch.no_grad()`", "peak -11 %"),
-    Advice("find such places with `gpulint`"),
-    Advice("then: a smaller batch with gradient accumulation, bfloat16 autocast, activation checkpointing"),
+    "run some steps under `gpulint verify`: it tells whether something grows by the step, and who holds it, or whether the"
+    " first step is too large already",
+    "run validation and inference under `torch.no_grad()` | peak 1.56 -> 1.15 GiB",
+    "in evaluation loops, `del` outputs after their last use | peak -42 %",
+    "call backward for each micro-batch, not once for their sum | peak -30 %",
+    "`del` large outputs (logits) after their last use, before `backward()` | peak -17 %",
+    "run teachers and frozen networks under `torch.no_grad()` | peak -11 %",
+    "find such places with `gpulint`",
+    "then: a smaller batch with gradient accumulation, bfloat16 autocast, activation checkpointing",
 )
 
 # By the kind of an error; what to do first stands first.
 FOR: Final[dict[str, tuple[Advice, ...]]] = {
-    "fragmentation": (
-        Advice(
-            "turn on expandable segments: `gpulint run --alloc-conf auto -- ...`, or"
-            " `memory.configure(expandable_segments=True)` before CUDA starts",
-            "reserved 22.4 -> 6.4 GiB for the same 5.3 GiB of tensors",
-        ),
-        Advice(
-            "with batches of varying length, run the longest one first, so that later ones fit its blocks"
-        ),
-        Advice("or set `garbage_collection_threshold:0.8` together with a memory limit"),
-        Advice(
-            "leave max_split_size_mb alone, also where the message suggests it",
-            "`max_split_size_mb:128` reserved 106 GiB where the default took 22.4 GiB",
-        ),
+    "fragmentation": _advice(
+        "turn on expandable segments: `gpulint run --alloc-conf auto -- ...`, or"
+        " `memory.configure(expandable_segments=True)` before CUDA starts"
+        " | reserved 22.4 -> 6.4 GiB for the same 5.3 GiB of tensors",
+        "with batches of varying length, run the longest one first, so that later ones fit its blocks",
+        "or set `garbage_collection_threshold:0.8` together with a memory limit",
+        "leave max_split_size_mb alone, also where the message suggests it"
+        " | `max_split_size_mb:128` reserved 106 GiB where the default took 22.4 GiB",
     ),
-    "shape": (
-        Advice(
-            "print the shapes at the line that raised: `(N,)` against `(N, 1)` broadcasts to `(N, N)`, a size may stand"
-            " where an index was meant, and a flattened batch may count twice"
-        ),
-        Advice(
-            'try the line under `with torch.device("meta"):`, which allocates nothing, and read the shape it gives'
-        ),
-        Advice("a smaller batch, allocator settings or an emptied cache cannot make room for it"),
+    "shape": _advice(
+        "print the shapes at the line that raised: `(N,)` against `(N, 1)` broadcasts to `(N, N)`, a size may stand"
+        " where an index was meant, and a flattened batch may count twice",
+        'try the line under `with torch.device("meta"):`, which allocates nothing, and read the shape it gives',
+        "a smaller batch, allocator settings or an emptied cache cannot make room for it",
     ),
     "capacity": _CAPACITY,
-    "other-processes": (
-        Advice(
-            "see who holds the card with `gpulint gpu`; end a forgotten process of yours with `gpulint gpu kill PID`"
-        ),
-        Advice("or choose another card with CUDA_VISIBLE_DEVICES"),
-        Advice(
-            "clearing caches from a second process cannot help: a cache belongs to the process that filled it"
-        ),
+    "other-processes": _advice(
+        "see who holds the card with `gpulint gpu`; end a forgotten process of yours with `gpulint gpu kill PID`",
+        "or choose another card with CUDA_VISIBLE_DEVICES",
+        "clearing caches from a second process cannot help: a cache belongs to the process that filled it",
     ),
     "limit": (
-        Advice("raise the limit that this process set (`set_per_process_memory_fraction`, `memory.limit`)"),
+        *_advice("raise the limit that this process set (`set_per_process_memory_fraction`, `memory.limit`)"),
         *_CAPACITY[:5],
     ),
     "library": (
-        Advice(
+        *_advice(
             "leave room beside the caching allocator, for example `memory.limit(0.95)`: libraries allocate outside it"
         ),
         *_CAPACITY[:5],
     ),
-    "host": (
-        Advice(
-            "this is the host's memory, not the GPU's: look for values held with their graph (`total += loss`)"
-        ),
-        Advice(
-            "fewer DataLoader workers, a smaller prefetch_factor, `torch.load(..., mmap=True)` for large checkpoints"
-        ),
-        Advice("`gpulint verify` shows host memory that grows by the step, and what holds it"),
+    "host": _advice(
+        "this is the host's memory, not the GPU's: look for values held with their graph (`total += loss`)",
+        "fewer DataLoader workers, a smaller prefetch_factor, `torch.load(..., mmap=True)` for large checkpoints",
+        "`gpulint verify` shows host memory that grows by the step, and what holds it",
     ),
     "unclear": (
-        Advice(
-            "look at the card while it happens with `gpulint gpu --watch`: something else may take memory for moments"
+        *_advice(
+            "look at the card while it happens with `gpulint gpu --watch`: something else may take memory for moments",
+            "run under `gpulint run`, which records the allocator's figures up to the error",
+            "on Windows the driver needs as much host memory (page file) as it gives of the card's",
         ),
-        Advice("run under `gpulint run`, which records the allocator's figures up to the error"),
-        Advice("on Windows the driver needs as much host memory (page file) as it gives of the card's"),
         *_CAPACITY[:5],
     ),
 }

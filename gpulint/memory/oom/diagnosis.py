@@ -3,18 +3,21 @@
 When the caching allocator gives up it has already returned every block that it could return. What is still
 cached then lies beside tensors in the same segments and cannot serve the request. So the question is whether
 free memory and cache together would have been enough.
+
+What `oom_guard` has logged is read back here, too: its diagnosis has the figures that torch's own message had.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from gpulint.memory.oom import advice
 from gpulint.memory.oom.advice import Advice, Cause, cause_of
 from gpulint.memory.oom.messages import OomMessage
-from gpulint.units import format_bytes
+from gpulint.units import format_bytes, parse_bytes
 
 Kind = Literal["shape", "capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
 
@@ -60,9 +63,8 @@ class Diagnosis:
     @property
     def retried(self) -> str:
         """In words, how often the allocator had retried; "" where it had not, or the count is not known."""
-        if not self.retries:
-            return ""
-        return f"the allocator had emptied its cache and retried {'once' if self.retries == 1 else f'{self.retries} times'} before"
+        times = "once" if self.retries == 1 else f"{self.retries} times"
+        return f"the allocator had emptied its cache and retried {times} before" if self.retries else ""
 
     @property
     def advice(self) -> tuple[Advice, ...]:
@@ -73,8 +75,6 @@ class Diagnosis:
         return known if self.cause is None else (self.cause.advice, *known)
 
     def to_json(self) -> dict[str, Any]:
-        from dataclasses import asdict
-
         return {
             "kind": self.kind,
             "headline": self.headline,
@@ -88,14 +88,10 @@ class Diagnosis:
 
     def lines(self) -> list[str]:
         """The whole diagnosis as text lines."""
-        shown = [self.headline, *(f"  {line}" for line in self.arithmetic)]
-        if self.cause is not None:
-            shown.append(f"  raised {self.cause.what}")
-        if self.retries:
-            shown.append(f"  {self.retried}")
-        shown.append(f"{TO_TRY}:")
-        shown += [f"  {number}. {each}" for number, each in enumerate(self.advice, 1)]
-        return shown
+        cause = f"raised {self.cause.what}" if self.cause is not None else ""
+        said = filter(None, (*self.arithmetic, cause, self.retried))
+        advised = (f"{number}. {each}" for number, each in enumerate(self.advice, 1))
+        return [self.headline, *(f"  {one}" for one in said), f"{TO_TRY}:", *(f"  {one}" for one in advised)]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -130,7 +126,7 @@ def diagnose(
         kind, missing = _judged_by_half(message)
         return Diagnosis(kind, message, tuple(_known(message)), missing, retries, cause)
     asked = segment_size(requested) if message.backend != "MPS" else requested
-    usable, lines = _usable(message, free, allocated + cached)
+    usable, room = _usable(message, free, allocated + cached)
     missing = asked - usable - cached
     # Metal does not tell
     kept = [] if message.backend == "MPS" else [_CACHED.format(format_bytes(cached))]
@@ -141,7 +137,7 @@ def diagnose(
     lines = [
         *_others(message),
         f"requested {format_bytes(requested)}{more}",
-        *lines,
+        room,
         *kept,
         f"{format_bytes(usable)} + {format_bytes(cached)} = {format_bytes(usable + cached)} {relation}: {verdict}",
     ]
@@ -179,15 +175,14 @@ def _known(message: OomMessage) -> list[str]:
     return lines + _warnings(message)
 
 
-def _usable(message: OomMessage, free: int, reserved: int) -> tuple[int, list[str]]:
+def _usable(message: OomMessage, free: int, reserved: int) -> tuple[int, str]:
     where = "free below Metal's limit" if message.backend == "MPS" else "free on the card"
+    said = f"{where} {format_bytes(free)}{_of(message.total)}"
     if message.allowed is None:
-        return free, [f"{where} {format_bytes(free)}" + _of(message.total)]
-    room = max(0, message.allowed - reserved)
-    return min(free, room), [
-        f"{where} {format_bytes(free)}{_of(message.total)}; this process may use"
-        f" {format_bytes(message.allowed)} and has reserved {format_bytes(reserved)}: {format_bytes(min(free, room))}"
-    ]
+        return free, said
+    usable = min(free, max(0, message.allowed - reserved))
+    limit = f"{format_bytes(message.allowed)} and has reserved {format_bytes(reserved)}"
+    return usable, f"{said}; this process may use {limit}: {format_bytes(usable)}"
 
 
 def _of(total: int | None) -> str:
@@ -290,3 +285,73 @@ def _warnings(message: OomMessage) -> list[str]:
     if message.total is None or message.allocated is None or message.allocated <= message.total:
         return []
     return ["more is allocated than the card has: the driver spills to host memory (Windows), which is slow"]
+
+
+# -- read back ---------------------------------------------------------------------------------------------------
+
+_SIZE: Final = r"\d+(?:\.\d+)? [KMGTPE]?i?B"
+# The first line of a report, or the only one where the guard has explained the like before; and what is a report's last where
+# the guard could clean up.
+BEGIN: Final = re.compile(
+    r"out of memory (?P<again>again )?in (?P<where>.+?:\d+ in \S+?)(?:\(\))?(?(again):.*|\s*)$", re.MULTILINE
+)
+END: Final = re.compile(r"^\s*recovered: allocated")
+_FREE = re.compile(
+    rf"^\s*free (?:on the card|(?P<metal>below Metal's limit)) (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?",
+    re.MULTILINE,
+)
+_ALLOWED = re.compile(rf"this process may use (?P<allowed>{_SIZE}) and has reserved (?P<reserved>{_SIZE})")
+_FIGURES: Final = {
+    name: re.compile(rf"^\s*{words.replace('SIZE', f'(?P<size>{_SIZE})')}", re.MULTILINE)
+    for name, words in {
+        "requested": "requested SIZE",
+        "cached": "cached SIZE: reserved by torch",
+        "outside": "SIZE of this process lie outside torch's allocator",
+        "private": "SIZE are bound to private pools",
+        "others": "other processes hold SIZE",
+        "recovered": "recovered: allocated SIZE ->",
+    }.items()
+}
+
+
+def parse_report(text: str) -> OomMessage | None:
+    """The message that a guard's report in `text` is about; None where there is none, or it is one line."""
+    begin = BEGIN.search(text)
+    if begin is None or begin["again"]:
+        return None
+    free, allowed = _FREE.search(text), _ALLOWED.search(text)
+    told = {name: match for name, pattern in _FIGURES.items() if (match := pattern.search(text))}
+    sizes = {name: parse_bytes(match["size"]) for name, match in told.items()}
+    if "requested" not in sizes or free is None or ("cached" not in sizes and free["metal"] is None):
+        kind = kind_of(text[begin.end() :])
+        return None if kind is None else OomMessage("host" if kind == "host" else "cuda")
+    total = parse_bytes(free["total"]) if free["total"] else None
+    held, outside = sizes.get("cached", 0), sizes.get("outside")
+    # At most: what is not told apart, a small context say, is in it
+    most = (total or 0) - parse_bytes(free["free"]) - held - (outside or 0) - sizes.get("others", 0)
+    allocated = sizes.get("recovered", max(0, most))
+    if allowed is not None:
+        allocated = max(0, parse_bytes(allowed["reserved"]) - held)
+    return OomMessage(
+        "allocator",
+        requested=sizes["requested"],
+        total=total,
+        free=parse_bytes(free["free"]),
+        allocated=allocated,
+        cached=held,
+        process=allocated + held + outside if outside is not None else None,
+        allowed=parse_bytes(allowed["allowed"]) if allowed is not None else None,
+        private=sizes.get("private"),
+        backend="MPS" if free["metal"] else "CUDA",
+    )
+
+
+def raised_at(text: str) -> str | None:
+    """The line of the user's code that a guard's report names."""
+    return found["where"] if (found := BEGIN.search(text)) else None
+
+
+def is_again(text: str) -> bool:
+    """Whether it is the one line of an error that a report before it has explained."""
+    found = BEGIN.search(text)
+    return found is not None and found["again"] is not None

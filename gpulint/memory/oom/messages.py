@@ -149,10 +149,8 @@ def _allocator(text: str, head: re.Match[str]) -> OomMessage | None:
     requested = figures.get("requested")
     if requested is None:
         return None
-    total, allowed = figures.get("total"), figures.get("allowed")
-    allocated, cached = figures.get("allocated"), figures.get("cached")
-    reserved, process = figures.get("reserved"), figures.get("process")
-    free = figures.get("free")
+    names = ("total", "allowed", "allocated", "cached", "reserved", "process", "free")
+    total, allowed, allocated, cached, reserved, process, free = map(figures.get, names)
     if allocated is not None and cached is None and reserved is not None:
         cached = max(0, reserved - allocated)
     backend = (head["backend"] or "CUDA").upper()
@@ -180,10 +178,9 @@ def _allocator(text: str, head: re.Match[str]) -> OomMessage | None:
 def _figures(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, forms in _FIGURES.items():
-        match = next((match for form in forms if (match := form.search(text)) is not None), None)
-        if match is not None:
-            size = match["size"]
-            found[name] = -parse_bytes(size[1:]) if size.startswith("-") else parse_bytes(size)
+        size = next((match["size"] for form in forms if (match := form.search(text)) is not None), "")
+        if size:
+            found[name] = parse_bytes(size.removeprefix("-")) * (-1 if size.startswith("-") else 1)
     return found
 
 

@@ -1,1 +1,1 @@
-"""Formats of findings, one file each with ``write(report, out)``."""
+"""Formats of findings: for people, for services and other programs, and SARIF."""

@@ -11,22 +11,17 @@ from urllib.parse import quote
 from gpulint.findings import DOCS_URL, Finding, Fix, Position, Related, Severity
 from gpulint.lint.selection import BUILT_IN
 from gpulint.reports import Report, checkout, details, full, in_cell, in_checkout
-from gpulint.reports.lint.fingerprints import fingerprints
-from gpulint.rule import Rule
+from gpulint.reports.lint.services import fingerprints
 from gpulint.source.sources import Sources
 from gpulint.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def write(report: Report, out: TextIO) -> None:
-    names = fingerprints(report.findings, report.sources)
+def write_sarif(report: Report, out: TextIO) -> None:
     rules = _rules(report)
     index = {rule["id"]: number for number, rule in enumerate(rules)}
-    results = [
-        _result(finding, name, index, report.sources)
-        for finding, name in zip(report.findings, names, strict=True)
-    ]
+    names = fingerprints(report.findings, report.sources)
     driver = {
         "name": "gpulint",
         "version": __version__,
@@ -38,38 +33,35 @@ def write(report: Report, out: TextIO) -> None:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"uri": _uri(checkout()).rstrip("/") + "/"}},
-        "results": results,
+        "results": [
+            _result(finding, name, index, report.sources)
+            for finding, name in zip(report.findings, names, strict=True)
+        ],
     }
-    json.dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, out, indent=2)
-    out.write("\n")
+    out.write(json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n")
 
 
 def _rules(report: Report) -> list[dict[str, Any]]:
     """Every rule in force, and whatever else a finding names, in the order of codes."""
-    found = {rule.code: _rule(rule) for rule in report.rules}
-    for finding in report.findings:
-        if finding.code not in found:
-            name = BUILT_IN.get(finding.code, finding.name)
-            found[finding.code] = _descriptor(finding.code, name, finding.severity, name.replace("-", " "))
-    return [found[code] for code in sorted(found)]
+    named = {
+        one.code: (BUILT_IN.get(one.code, one.name), one.severity, "") for one in reversed(report.findings)
+    }
+    named |= {
+        one.code: (one.name, one.severity, inspect.cleandoc(one.__doc__ or one.name)) for one in report.rules
+    }
+    return [_descriptor(code, *named[code]) for code in sorted(named)]
 
 
-def _rule(rule: type[Rule]) -> dict[str, Any]:
-    text = inspect.cleandoc(rule.__doc__ or rule.name)
-    descriptor = _descriptor(rule.code, rule.name, rule.severity, rule.name.replace("-", " "))
-    descriptor["help"] = {"text": text, "markdown": text}
-    return descriptor
-
-
-def _descriptor(code: str, name: str, severity: Severity, summary: str) -> dict[str, Any]:
-    return {
+def _descriptor(code: str, name: str, severity: Severity, text: str) -> dict[str, Any]:
+    described = {
         "id": code,
         "name": "".join(word.title() for word in name.split("-")),
-        "shortDescription": {"text": summary},
+        "shortDescription": {"text": name.replace("-", " ")},
         "helpUri": f"{DOCS_URL}{code}",
         "defaultConfiguration": {"level": severity.word},
         "properties": {"tags": ["memory", "performance"], "precision": "very-high"},
     }
+    return described | ({"help": {"text": text, "markdown": text}} if text else {})
 
 
 def _result(finding: Finding, fingerprint: str, index: dict[str, int], sources: Sources) -> dict[str, Any]:
@@ -114,21 +106,17 @@ def _place(finding: Finding, sources: Sources) -> dict[str, Any]:
 
 def _flow(finding: Finding, sources: Sources) -> list[dict[str, Any]]:
     """From the places that led to the finding to the finding itself."""
-    last = _place(finding, sources)
-    last["message"] = {"text": finding.message}
+    last = {**_place(finding, sources), "message": {"text": finding.message}}
     return [{"location": step} for step in (*(_related(other, sources) for other in finding.related), last)]
 
 
 def _related(other: Related, sources: Sources) -> dict[str, Any]:
-    row, column = other.position.row, other.position.column
-    region = {"startLine": row, "startColumn": column}
-    lead = ""
+    row, text = other.position.row, other.message
+    region = {"startLine": row, "startColumn": other.position.column}
     if other.cell is not None:
         region = {"startLine": sources.file_row(other.filename, other.cell, row)}
-        lead = f"cell {other.cell}, line {row}: "
-    location = _location(other.filename, region)
-    location["message"] = {"text": lead + other.message}
-    return location
+        text = f"cell {other.cell}, line {row}: {text}"
+    return {**_location(other.filename, region), "message": {"text": text}}
 
 
 def _fix(path: str, fix: Fix) -> dict[str, Any]:

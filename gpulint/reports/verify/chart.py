@@ -32,23 +32,14 @@ def chart(rank: RankResult, title: str) -> Chart | None:
     what = "sample" if by_time else "step"
     events = [_events(*pair) for pair in zip([samples[0], *samples], samples, strict=False)]
     shown = dict.fromkeys(round(last * n / (_MOST_LABELS - 1)) for n in range(_MOST_LABELS))
-    shaded = [
-        words
-        for words, there in (
-            ("grey: warm-up", any(not s.sampled for s in samples)),
-            ("tinted: evaluation", any(s.kind == "eval" for s in samples)),
-        )
-        if there
-    ]
+    warm, evaluating = [not s.sampled for s in samples], [s.kind == "eval" for s in samples]
+    shaded = ["grey: warm-up"] * any(warm) + ["tinted: evaluation"] * any(evaluating)
     return Chart(
         f"{title}: allocated {format_bytes(samples[0].allocated or 0)} at the first {what},"
         f" {format_bytes(samples[-1].allocated or 0)} at the last",
         tuple(_series(samples)),
         tuple((at / last, f"{samples[at].kind} {samples[at].step}") for at in shown),
-        (
-            *_bands([not s.sampled for s in samples], "warmup"),
-            *_bands([s.kind == "eval" for s in samples], "eval"),
-        ),
+        (*_bands(warm, "warmup"), *_bands(evaluating, "eval")),
         tuple((at / last, ", ".join(said)) for at, said in enumerate(events) if said),
         tips=tuple(
             Tip(at / last, sample.allocated or 0, (*_tip(sample, by_time), *said))
@@ -74,12 +65,9 @@ def _tip(sample: Sample, by_time: bool) -> Iterator[str]:
 
 def _events(before: Sample, now: Sample) -> list[str]:
     """What happened within a step: allocation retries, out-of-memory errors."""
-    counts = [(getattr(before, name), getattr(now, name), what) for name, what in _EVENTS]
-    return [
-        f"{after - earlier} {what}"
-        for earlier, after, what in counts
-        if earlier is not None and after is not None and after > earlier
-    ]
+    counts = ((getattr(now, name), getattr(before, name), what) for name, what in _EVENTS)
+    known = ((after, earlier, what) for after, earlier, what in counts if None not in (after, earlier))
+    return [f"{after - earlier} {what}" for after, earlier, what in known if after > earlier]
 
 
 def _bands(inside: Sequence[bool], style: str) -> Iterator[tuple[float, float, str]]:

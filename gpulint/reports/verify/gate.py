@@ -45,9 +45,7 @@ def gate_blocks(verification: Verification, sources: Sources) -> Iterator[Block]
         yield Say(f"Peaks{until}, of {gate.measured}; reserved memory is not limited.", "soft")
     for problem in gate.problems:
         yield Say(problem, "bad", "problem")
-    for check in gate.checks:
-        if check.status == "exceeded":
-            yield _exceeded(check, sources)
+    yield from (_exceeded(check, sources) for check in gate.exceeded)
     for check in gate.checks:
         if check.status != "exceeded":
             yield Say(check.text, _STYLES[check.status], f"{check.status} {_limit_name(check)}")
@@ -68,24 +66,24 @@ def _peaks(gate: Gate) -> Table:
 
 def _rows(peak: PeakOfRank, gate: Gate) -> Iterator[tuple[Value, ...]]:
     """Rank, stretch, peak, what the baseline says, the change, the limit that holds for it."""
-    checks = [check for check in gate.checks if check.rank == peak.rank]
-    limit = gate.limits.max_peak
+    rank, limit = str(peak.rank), gate.limits.max_peak
+    known = {
+        check.stretch: check
+        for check in reversed(gate.checks)
+        if check.rank == peak.rank and check.limit == "baseline"
+    }
     for name, size in ((peak.main, peak.allocated), *peak.others.items()):
-        known = next((c for c in checks if c.limit == "baseline" and c.stretch == name), None)
+        check = known.get(name)
         before: Value = ""
         change = Cell("")
-        if known is not None and known.before is not None:
-            before = known.before
-            change = Cell(
-                format_bytes(known.now - known.before, signed=True),
-                "bad" if known.status == "exceeded" else "",
-            )
-        over = limit is not None and size > limit
-        shown = Cell(format_bytes(size), "bad" if over else "")
-        stretch = _STRETCHES.get(name, name)
-        yield str(peak.rank), stretch, shown, before, change, "" if limit is None else limit
+        if check is not None and check.before is not None:
+            before = check.before
+            style = "bad" if check.status == "exceeded" else ""
+            change = Cell(format_bytes(check.now - check.before, signed=True), style)
+        shown = Cell(format_bytes(size), "bad" if limit is not None and size > limit else "")
+        yield rank, _STRETCHES.get(name, name), shown, before, change, "" if limit is None else limit
     if peak.reserved is not None:
-        yield str(peak.rank), "reserved", peak.reserved, "", "", ""
+        yield rank, "reserved", peak.reserved, "", "", ""
 
 
 def _limit_name(check: Check) -> str:
@@ -97,16 +95,11 @@ def _exceeded(check: Check, sources: Sources) -> Card:
     badge = f"exceeded {_limit_name(check)}"
     if not check.lines:
         return Card(badge, "bad", "", check.text)
-    first = check.lines[0]
-    where = f"{first.file}:{first.line}" if first.file else ""
-    return Card(
-        badge,
-        "bad",
-        where,
-        check.text,
-        tuple(_line_facts(check)),
-        excerpt=whole_line(sources, first.path, first.line) if first.file else None,
-    )
+    first, facts = check.lines[0], tuple(_line_facts(check))
+    if not first.file:
+        return Card(badge, "bad", "", check.text, facts)
+    source = whole_line(sources, first.path, first.line)
+    return Card(badge, "bad", f"{first.file}:{first.line}", check.text, facts, excerpt=source)
 
 
 def _line_facts(check: Check) -> Iterator[tuple[str, str]]:
@@ -148,12 +141,9 @@ def _holder_text(line: LineAtPeak) -> str:
     """Who keeps the bytes, as far as they outlive the step."""
     if not line.kept:
         return "freed before the step ends; until then local variables or the graph of the backward hold it"
-    rest = (
-        ""
-        if line.kept >= line.bytes
-        else f" ({format_bytes(line.kept)} of it, the rest is freed before the step ends)"
-    )
-    return (line.holder or "it outlives the step, and no variable was found that holds it") + rest
+    kept = f" ({format_bytes(line.kept)} of it, the rest is freed before the step ends)"
+    holder = line.holder or "it outlives the step, and no variable was found that holds it"
+    return holder + (kept if line.kept < line.bytes else "")
 
 
 def _neighbour_text(one: Neighbour) -> str:

@@ -27,7 +27,7 @@ OnProgress = Callable[[Progress], None]
 def following(what: Run, out: TextIO, colour: str = "auto") -> Iterator[OnProgress]:
     """A function that shows each progress message on `out` until the block ends."""
     live = out.isatty() and os.environ.get("TERM") != "dumb" and what.capture
-    with _live(what, out, colour_wanted(out, colour)) if live else _Lines(what, out) as on_progress:
+    with _live(what, out, colour_wanted(out, colour)) if live else _lines(what, out) as on_progress:
         yield on_progress
 
 
@@ -54,76 +54,59 @@ class Tally:
     def add(self, progress: Progress) -> tuple[int, int | None]:
         """The sampled steps of this message's kind so far, and how many are wanted; None where that is open, as for
         an evaluation beside a training."""
-        key = (progress.rank, progress.sample.kind)
-        self._sampled[key] += progress.sample.sampled
-        count = self._sampled[key]
-        return count, self._wanted if self._has_end(progress) and count <= self._wanted else None
-
-    def _has_end(self, progress: Progress) -> bool:
-        others = (number for (_, kind), number in self._sampled.items() if kind != "eval")
-        return progress.sample.kind != "eval" or not any(others)
+        kind = progress.sample.kind
+        self._sampled[progress.rank, kind] += progress.sample.sampled
+        count = self._sampled[progress.rank, kind]
+        beside = kind == "eval" and any(n for (_, other), n in self._sampled.items() if other != "eval")
+        return count, None if beside or count > self._wanted else self._wanted
 
     def text(self, progress: Progress) -> str:
         """`training step 13, 10 of 20 sampled`."""
         count, wanted = self.add(progress)
         sample = progress.sample
-        name = f"{KIND_NAMES[sample.kind]} step {sample.step}"
-        if not sample.sampled:
-            return f"{name}, warm-up"
-        return f"{name}, {count}{'' if wanted is None else f' of {wanted}'} sampled"
+        of = "" if wanted is None else f" of {wanted}"
+        return f"{KIND_NAMES[sample.kind]} step {sample.step}, {f'{count}{of} sampled' if sample.sampled else 'warm-up'}"
 
 
-# -- in a pipe -----------------------------------------------------------------------------------------------
-
-
-class _Lines:
+@contextlib.contextmanager
+def _lines(what: Run, out: TextIO) -> Iterator[OnProgress]:
     """One line every five seconds while steps come, and ever fewer while none do."""
+    tally, lock, over = Tally(what.steps), threading.Lock(), threading.Event()
+    # The script's own output may stand in the middle of a line, that of a progress bar.
+    lead = "" if what.capture else "\r\x1b[K" if out.isatty() else "\n"
+    begin = spoke = time.monotonic()
+    state, pause = "no step yet", EVERY
 
-    def __init__(self, what: Run, out: TextIO) -> None:
-        self._what = what
-        self._out = out
-        self._tally = Tally(what.steps)
-        # The script's own output may stand in the middle of a line, that of a progress bar.
-        self._lead = "" if what.capture else "\r\x1b[K" if out.isatty() else "\n"
-        self._begin = self._spoke = time.monotonic()
-        self._state = "no step yet"
-        self._pause = EVERY
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="gpulint-progress", daemon=True)
-
-    def __enter__(self) -> OnProgress:
-        self._say(f"running {self._what.target}, {self._what.steps} steps after warm-up")
-        self._thread.start()
-        return self._show
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _show(self, progress: Progress) -> None:
-        with self._lock:
-            rank = f"rank {progress.rank}, " if self._what.launch or progress.rank else ""
-            self._state = f"{rank}{self._tally.text(progress)}: {figures_text(progress)}"
-            self._pause = EVERY
-            if time.monotonic() - self._spoke >= EVERY:
-                self._say(self._state)
-
-    def _beat(self) -> None:
-        while not self._over.wait(0.2):
-            with self._lock:
-                now = time.monotonic()
-                if now - self._spoke >= self._pause:
-                    self._pause = min(2 * self._pause, SLOWEST)
-                    self._say(f"running, {now - self._begin:.0f} s, {self._state}")
-
-    def _say(self, text: str) -> None:
-        self._spoke = time.monotonic()
+    def say(text: str) -> None:
+        nonlocal spoke
+        spoke = time.monotonic()
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-            print(f"{self._lead}gpulint: {text}", file=self._out, flush=True)
+            print(f"{lead}gpulint: {text}", file=out, flush=True)
 
+    def show(progress: Progress) -> None:
+        nonlocal state, pause
+        with lock:
+            rank = f"rank {progress.rank}, " if what.launch or progress.rank else ""
+            state, pause = f"{rank}{tally.text(progress)}: {figures_text(progress)}", EVERY
+            if time.monotonic() - spoke >= EVERY:
+                say(state)
 
-# -- on a terminal -------------------------------------------------------------------------------------------
+    def beat() -> None:
+        nonlocal pause
+        while not over.wait(0.2):
+            with lock:
+                if time.monotonic() - spoke >= pause:
+                    pause = min(2 * pause, SLOWEST)
+                    say(f"running, {time.monotonic() - begin:.0f} s, {state}")
+
+    say(f"running {what.target}, {what.steps} steps after warm-up")
+    thread = threading.Thread(target=beat, name="gpulint-progress", daemon=True)
+    thread.start()
+    try:
+        yield show
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextlib.contextmanager
@@ -161,14 +144,9 @@ def _live(what: Run, out: TextIO, colour: bool) -> Iterator[OnProgress]:
                 tasks[key] = bars.add_task("", total=None, figures="") if tasks else first
             count, wanted = tally.add(progress)
             counted = f"{count} of {wanted}" if wanted is not None else str(count)
-            name = f"rank {rank} {KIND_NAMES[sample.kind]}" if what.launch else KIND_NAMES[sample.kind]
             said = f"{counted} steps{' sampled' if roomy else ''}" if sample.sampled else "warm-up"
-            bars.update(
-                tasks[key],
-                description=f"{name}: {said}",
-                total=wanted,
-                completed=count,
-                figures=figures_text(progress, brief=not roomy),
-            )
+            told = f"{f'rank {rank} ' if what.launch else ''}{KIND_NAMES[sample.kind]}: {said}"
+            figures = figures_text(progress, brief=not roomy)
+            bars.update(tasks[key], description=told, total=wanted, completed=count, figures=figures)
 
         yield show

@@ -8,20 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from gpulint.config import shown_path
+from gpulint.reports import document as doc
 from gpulint.reports import plural
-from gpulint.reports.document import (
-    Block,
-    Card,
-    Document,
-    Excerpt,
-    Facts,
-    Say,
-    Section,
-    Table,
-    Trace,
-    Value,
-    card_at,
-)
+from gpulint.reports.layout import Excerpt
 from gpulint.reports.verify.chart import chart
 from gpulint.reports.verify.gate import TITLE, gate_blocks, gate_headline
 from gpulint.runtime.parent.evidence import Evidence
@@ -88,42 +77,39 @@ def as_json(verification: Verification) -> dict[str, Any]:
     }
 
 
-def document(verification: Verification) -> Document:
+def document(verification: Verification) -> doc.Document:
     """The whole report."""
     sources = Sources()
     ranks = verification.run.ranks
     told = _telling(ranks)
     style, headline = _conclusion(verification)
-    found = [_verdict(one, sources) for one in verification.verdicts]
-    watched = _only_watched(verification)
-    none = (
-        []
-        if found or watched
-        else [Say("The linter found nothing in the script and its own modules.", "soft")]
-    )
-    return Document(
+    watched, several = _only_watched(verification), len(ranks) > 1
+    judged: list[doc.Block] = [_verdict(one, sources) for one in verification.verdicts]
+    if not judged and not watched:
+        judged = [doc.Say("The linter found nothing in the script and its own modules.", "soft")]
+    return doc.Document(
         f"gpulint {'run' if watched else 'verify'}: {verification.target}",
         verification.target,
         _lead(verification, told) if told is not None else "",
         style,
         headline,
         (
-            *([_memory(told, len(ranks) > 1, False)] if told is not None else []),
+            *([_memory(told, several, False)] if told is not None else []),
             *(_memory(rank, True, True) for rank in ranks[:_MOST_RANKS] if rank is not told),
-            Section("Findings, judged", (*found, *none)),
-            Section(
-                "Growth that no finding predicted", tuple(_unpredicted(verification, sources)), most=_MOST
+            doc.Section("Findings, judged", tuple(judged)),
+            doc.Section(
+                "Growth that no finding predicted", (*_unpredicted(verification, sources),), most=_MOST
             ),
-            Section(
-                "Forwards that no backward goes through", tuple(_wasted(verification, sources)), most=_MOST
+            doc.Section(
+                "Forwards that no backward goes through", (*_wasted(verification, sources),), most=_MOST
             ),
-            Section("Growth that is not counted as drift", tuple(_accounted(verification)), most=_MOST),
-            Section("Held, and not used", tuple(_standing(verification, sources))),
-            Section("Remarks", tuple(_remarks(verification))),
-            Section(TITLE, tuple(gate_blocks(verification, sources))),
-            Section("Who holds memory of earlier steps", (_holders(verification),), folded=True),
-            Section("Environment", tuple(_environment(verification)), folded=True),
-            *(_samples(rank, watched, len(ranks) > 1) for rank in ranks[:_MOST_RANKS]),
+            doc.Section("Growth that is not counted as drift", (*_accounted(verification),), most=_MOST),
+            doc.Section("Held, and not used", tuple(_standing(verification, sources))),
+            doc.Section("Remarks", tuple(_remarks(verification))),
+            doc.Section(TITLE, tuple(gate_blocks(verification, sources))),
+            doc.Section("Who holds memory of earlier steps", (_holders(verification),), folded=True),
+            doc.Section("Environment", tuple(_environment(verification)), folded=True),
+            *(_samples(rank, watched, several) for rank in ranks[:_MOST_RANKS]),
         ),
         tuple(_figures(verification, told)) if told is not None else (),
         _closing(verification),
@@ -135,9 +121,8 @@ def _telling(ranks: Sequence[RankResult]) -> RankResult | None:
 
     def growth(rank: RankResult) -> int:
         kind = Evidence(rank).main_kind()
-        amounts = [
-            s.allocated for s in rank.samples if s.kind == kind and s.sampled and s.allocated is not None
-        ]
+        sampled = (s.allocated for s in rank.samples if s.kind == kind and s.sampled)
+        amounts = [size for size in sampled if size is not None]
         return amounts[-1] - amounts[0] if amounts else 0
 
     return max(ranks, key=growth) if ranks else None
@@ -182,12 +167,8 @@ def _conclusion(verification: Verification) -> tuple[str, str]:
         return "bad", f"{subject} grows by {verification.said_drift}"
     if not verification.sampled:
         return "warn", "No step was sampled: nothing was measured"
-    if (
-        verification.count("confirmed")
-        or verification.unpredicted
-        or verification.unexplained
-        or verification.wasted
-    ):
+    found = (verification.unpredicted, verification.unexplained, verification.wasted)
+    if verification.count("confirmed") or any(found):
         return "warn", f"No drift {verification.where} above {format_bytes(verification.max_drift)} a step"
     return "good", f"No drift {verification.where} was measured"
 
@@ -215,7 +196,7 @@ def _closing(verification: Verification) -> str:
     return f"{line}.{drift}.{f' {headline}.' if headline else ''}"
 
 
-def _figures(verification: Verification, rank: RankResult) -> Iterator[tuple[str, Value, str]]:
+def _figures(verification: Verification, rank: RankResult) -> Iterator[tuple[str, doc.Value, str]]:
     watched = _only_watched(verification)
     if watched:
         yield "samples", str(len(rank.samples)), "by time, not by step"
@@ -226,41 +207,35 @@ def _figures(verification: Verification, rank: RankResult) -> Iterator[tuple[str
         if not ours:
             yield "steps sampled", "0", ""
         yield "drift", verification.said_drift, verification.where
-    yield "peak", *(peak_text(verification.run) or ("not measured", ""))
+    unknown = "not measured"
+    yield "peak", *(peak_text(verification.run) or (unknown, ""))
     reserved = [one.most_reserved for one in verification.run.ranks if one.most_reserved is not None]
-    yield "most reserved", max(reserved) if reserved else "not measured", ""
+    yield "most reserved", max(reserved, default=unknown), ""
     if not watched:
         middle = Evidence(rank).step_seconds()
-        yield (
-            "step time",
-            f"{middle * 1000:.1f} ms" if middle is not None else "not measured",
-            "median, watched",
-        )
+        yield "step time", unknown if middle is None else f"{middle * 1000:.1f} ms", "median, watched"
 
 
 # -- memory by step ------------------------------------------------------------------------------------------
 
 
-def _memory(rank: RankResult, several: bool, folded: bool) -> Section:
+def _memory(rank: RankResult, several: bool, folded: bool) -> doc.Section:
     """For each kind of step and window how many there were and how memory moved; and the chart."""
     title = f"Memory by step, rank {rank.rank}" if several else "Memory by step"
     drawn = chart(rank, title)
-    moved = Facts(tuple(_moved(rank))) if rank.boundary != "none" else None
-    return Section(title, tuple(block for block in (moved, drawn) if block is not None), folded)
+    blocks: list[doc.Block] = [doc.Facts(tuple(_moved(rank)))] if rank.boundary != "none" else []
+    return doc.Section(title, (*blocks, *([drawn] if drawn is not None else [])), folded)
 
 
 def _moved(rank: RankResult) -> Iterator[tuple[str, ...]]:
     for phase in phases(rank):
         name, _, said = phase.headline.partition(": ")
-        yield (
-            name,
-            said,
-            *(f"{SAID.get(one.figure, one.figure):<10} {movement_text(one)}" for one in phase.figures),
-        )
+        figures = (f"{SAID.get(one.figure, one.figure):<10} {movement_text(one)}" for one in phase.figures)
+        yield name, said, *figures
     for window in told_windows(rank):
         said, levels = seen_text(window)
         told = f"{said}, {site_text(window.site)}"
-        yield (window.name, told, f"{'allocated':<10} {levels}") if levels else (window.name, told)
+        yield window.name, told, *([f"{'allocated':<10} {levels}"] if levels else [])
 
 
 def site_text(site: Site) -> str:
@@ -273,38 +248,42 @@ def site_text(site: Site) -> str:
 # -- what was found ------------------------------------------------------------------------------------------
 
 
-def _verdict(verdict: Verdict, sources: Sources) -> Card:
+def _verdict(verdict: Verdict, sources: Sources) -> doc.Card:
     said = {
         "measured": verdict.text,
         "doubt": verdict.doubt,
         "holder": verdict.holder,
-        "born": ", ".join(map(site_text, verdict.born)) if verdict.status == "confirmed" else "",
+        "born": _born(verdict.born) if verdict.status == "confirmed" else "",
         "ran": "" if verdict.hits is None else "once" if verdict.hits == 1 else f"{verdict.hits} times",
     }
-    lines = sources.lines(verdict.file)
-    return Card(
+    span = verdict.line, verdict.column, verdict.end_line, verdict.end_column
+    return doc.Card(
         verdict.headline,
         _STYLES[verdict.headline],
         f"{shown_path(verdict.file)}:{verdict.line}:{verdict.column}",
         verdict.message,
         tuple((name, text) for name, text in said.items() if text),
         verdict.code,
-        Excerpt(lines, verdict.line, verdict.column, verdict.end_line, verdict.end_column),
+        Excerpt(sources.lines(verdict.file), *span),
     )
 
 
-def _unpredicted(verification: Verification, sources: Sources) -> Iterator[Block]:
+def _born(sites: Sequence[Site]) -> str:
+    return ", ".join(map(site_text, sites))
+
+
+def _unpredicted(verification: Verification, sources: Sources) -> Iterator[doc.Block]:
     for found in verification.unpredicted[:_MOST_ROWS]:
-        facts = ("holder", found.text), ("born", ", ".join(map(site_text, found.born)))
+        facts = ("holder", found.text), ("born", _born(found.born))
         style, text = "bad" if found.device > 0 else "warn", growth_text(found, verification.where)
-        yield card_at(sources, found.file, found.line, "unpredicted", style, text, *facts)
+        yield doc.card_at(sources, found.file, found.line, "unpredicted", style, text, *facts)
 
 
-def _wasted(verification: Verification, sources: Sources) -> Iterator[Block]:
+def _wasted(verification: Verification, sources: Sources) -> Iterator[doc.Block]:
     """Forwards that build graphs for no backward, as running alone has found them."""
     for found in verification.wasted[:_MOST_ROWS]:
         where, text = (sources, found.file, found.line), wasted_title(found)
-        yield card_at(*where, "found by running", "warn", text, ("measured", found.text))
+        yield doc.card_at(*where, "found by running", "warn", text, ("measured", found.text))
 
 
 def wasted_title(found: Wasted) -> str:
@@ -328,37 +307,39 @@ def growth_text(found: Unpredicted, where: str) -> str:
     return "growth that no finding explains: " + ", ".join(parts) + ranks_text(found.ranks)
 
 
-def _accounted(verification: Verification) -> Iterator[Block]:
+def _accounted(verification: Verification) -> Iterator[doc.Block]:
     """The growth that is no drift, and the growth of which nobody knows."""
     for growth in verification.unexplained:
-        yield Say(growth.text + ranks_text(growth.ranks), "warn", "unexplained")
+        yield doc.Say(growth.text + ranks_text(growth.ranks), "warn", "unexplained")
     for one in verification.harmless[:_MOST_ROWS]:
-        yield Say(one.text + ranks_text(one.ranks), "good" if one.label == "harmless" else "warn", one.label)
+        yield doc.Say(
+            one.text + ranks_text(one.ranks), "good" if one.label == "harmless" else "warn", one.label
+        )
 
 
 # -- held ----------------------------------------------------------------------------------------------------
 
 
-def _standing(verification: Verification, sources: Sources) -> Iterator[Block]:
+def _standing(verification: Verification, sources: Sources) -> Iterator[doc.Block]:
     """What is held at a line, each in a card, and what else there is to say."""
     for one in verification.idle[:_MOST_HELD]:
         facts = ("holder", one.what.text + ranks_text(one.ranks)), ("born", ", ".join(one.what.born))
         where = sources, one.what.file, one.what.line
-        yield card_at(*where, "untouched", "warn", idle_text(one), *facts)
+        yield doc.card_at(*where, "untouched", "warn", idle_text(one), *facts)
     for tie in verification.tied[:_MOST_HELD]:
         cut, where = tie.what.cut, (sources, tie.what.file, tie.what.line)
         facts = ("cut", cut and cut + ranks_text(tie.ranks)), ("born", ", ".join(tie.what.born))
-        yield card_at(*where, "in cycles", "warn", tied_text(tie), *facts)
+        yield doc.card_at(*where, "in cycles", "warn", tied_text(tie), *facts)
     if verification.unjudged:
-        yield Say(verification.unjudged, "bad", "not judged")
+        yield doc.Say(verification.unjudged, "bad", "not judged")
     for growth in verification.host_growth:
-        yield Say(host_text(growth) + ranks_text(growth.ranks), "warn", "on the host")
+        yield doc.Say(host_text(growth) + ranks_text(growth.ranks), "warn", "on the host")
     for context in verification.run.contexts:
-        yield Say(context_text(context), "warn", "worker on the GPU")
+        yield doc.Say(context_text(context), "warn", "worker on the GPU")
     limited = verification.gate is not None and verification.gate.limits.untouched is not None
     doubts = dict.fromkeys(rank.besides.doubt for rank in verification.run.ranks)
     for doubt in filter(None, doubts) if verification.idle or limited else ():
-        yield Say(f"Of memory that nothing touches not all is known: {doubt}.", "mute", "note")
+        yield doc.Say(f"Of memory that nothing touches not all is known: {doubt}.", "mute", "note")
 
 
 def ranks_text(ranks: tuple[int, ...]) -> str:
@@ -368,51 +349,46 @@ def ranks_text(ranks: tuple[int, ...]) -> str:
 # -- the run -------------------------------------------------------------------------------------------------
 
 
-def _holders(verification: Verification) -> Table:
+def _holders(verification: Verification) -> doc.Table:
+    head = ("Holder", "Where", "Kept", "Autograd nodes", "Through the graph", "Limit")
+    held = [one for rank in verification.run.ranks for one in rank.holders][:_MOST_ROWS]
     rows = [
         (
-            holder.text,
-            holder.place,
-            holder.bytes,
-            str(holder.nodes or ""),
-            "yes" if holder.through_graph else "",
-            f"at most {holder.bound}" if holder.bound is not None else "",
+            *(one.text, one.place, one.bytes, str(one.nodes or ""), "yes" if one.through_graph else ""),
+            f"at most {one.bound}" if one.bound is not None else "",
         )
-        for rank in verification.run.ranks
-        for holder in rank.holders
+        for one in held
     ]
-    return Table(
-        ("Holder", "Where", "Kept", "Autograd nodes", "Through the graph", "Limit"), rows[:_MOST_ROWS]
-    )
+    return doc.Table(head, rows)
 
 
-def _remarks(verification: Verification) -> Iterator[Say]:
+def _remarks(verification: Verification) -> Iterator[doc.Say]:
     for trend in verification.fragmentation:
-        yield Say(f"{trend.reason}. {trend.advice}.", "warn", "fragmentation")
+        yield doc.Say(f"{trend.reason}. {trend.advice}.", "warn", "fragmentation")
     for said in notes(verification.run):
-        yield Say(said, "mute", "note")
+        yield doc.Say(said, "mute", "note")
 
 
-def _environment(verification: Verification) -> Iterator[Block]:
+def _environment(verification: Verification) -> Iterator[doc.Block]:
     run = verification.run
     facts = [("command", f"`{shlex.join(run.command)}`"), ("ended", run.end.message)]
     for rank in run.ranks[:1]:
         listed = ((name, getattr(rank.environment, field)) for field, name in _ENVIRONMENT.items())
         facts += [(name, str(value)) for name, value in listed if value]
-    yield Facts(tuple(facts))
+    yield doc.Facts(tuple(facts))
     if run.end.traceback and verification.failed:
-        yield Trace(run.end.traceback)
+        yield doc.Trace(run.end.traceback)
 
 
-def _samples(rank: RankResult, watched: bool, several: bool) -> Section:
+def _samples(rank: RankResult, watched: bool, several: bool) -> doc.Section:
     what, time = ("Sample", "After") if watched else ("Step", "Time")
     name = f"Every {what.lower()}{f' of rank {rank.rank}' if several else ''}"
     head = (what, "Kind", "Allocated", "Peak", "Reserved", "Host (RSS)", time)
     rows = [_sample(sample, watched) for sample in rank.samples[:_MOST_ROWS]]
-    return Section(name, (Table(head, rows),), folded=True)
+    return doc.Section(name, (doc.Table(head, rows),), folded=True)
 
 
-def _sample(sample: Sample, watched: bool) -> tuple[Value, ...]:
+def _sample(sample: Sample, watched: bool) -> tuple[doc.Value, ...]:
     kind = "by time" if watched else sample.kind if sample.sampled else f"{sample.kind}, warm-up"
     sizes = (sample.allocated, sample.peak, sample.reserved, sample.rss)
     time = f"{sample.seconds:.1f} s" if watched else f"{sample.duration * 1000:.1f} ms"
