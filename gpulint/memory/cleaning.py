@@ -58,12 +58,10 @@ class Cleared:
             lines[-1] += f"; nothing to clear on a GPU: {self.missing}"
         else:
             lines[-1] += f", freed {format_bytes(self.garbage)}"
+            left = f"{format_bytes(self.allocated)} (reserved {format_bytes(self.reserved)})"
             lines.append(f"cuBLAS workspaces: {format_bytes(self.workspaces)}")
             lines.append(f"empty_cache() returned {format_bytes(self.returned)} to the driver")
-            lines.append(
-                f"still allocated: {format_bytes(self.allocated)} (reserved {format_bytes(self.reserved)});"
-                " only letting go of the tensors frees it"
-            )
+            lines.append(f"still allocated: {left}; only letting go of the tensors frees it")
         if self.results:
             lines.append("only results that were shown still hold (clear(outputs=True) forgets them):")
         lines += [f"{each}" for each in self.results]

@@ -101,7 +101,8 @@ def forget_errors() -> int:
     for name in _RESULT:
         if getattr(result, name, None) is not None:
             # `success` is read off these: an error of the same kind takes its place, without its traceback.
-            setattr(result, name, _shell_of(getattr(result, name)))
+            error = getattr(result, name)
+            setattr(result, name, RuntimeError(f"{type(error).__name__}: {error}"))
     for printer in _printers(shell):
         _forget_debugger(getattr(printer, "pdb", None))
         for name in ("tb", "etb", "evalue", "value", "last_syntax_error"):
@@ -125,12 +126,7 @@ def _forget_debugger(debugger: Any) -> None:
             setattr(debugger, name, empty)
 
 
-def _shell_of(error: BaseException) -> BaseException:
-    return RuntimeError(f"{type(error).__name__}: {error}")
-
-
 def _printers(shell: Any) -> list[Any]:
     """What IPython prints tracebacks with, which keeps the last one."""
-    names = ("InteractiveTB", "SyntaxTB", "CustomTB")
-    found = [getattr(shell, name, None) for name in names]
-    return [one for one in found if one is not None and hasattr(one, "__dict__")]
+    found = (getattr(shell, name, None) for name in ("InteractiveTB", "SyntaxTB", "CustomTB"))
+    return [one for one in found if hasattr(one, "__dict__")]

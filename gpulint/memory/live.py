@@ -161,9 +161,8 @@ class Held:
 
     def __str__(self) -> str:
         graphs = f", and {format_bytes(self.pinned)} in autograd graphs" if self.pinned else ""
-        return (
-            f"{format_bytes(self.bytes)} in {counted(self.tensors, 'tensor')}{graphs}: held by {self.holder}"
-        )
+        size = f"{format_bytes(self.bytes)} in {counted(self.tensors, 'tensor')}"
+        return f"{size}{graphs}: held by {self.holder}"
 
 
 def held(device: Any = None, largest: int = 10) -> tuple[Held, ...]:

@@ -131,16 +131,9 @@ def _search(forecast: Forecast) -> Iterator[Section]:
 
 def _changes(forecast: Forecast) -> Iterator[Section]:
     now = forecast.allocated.value + forecast.reserved.value
-    rows = [
-        (
-            one.text,
-            Cell(
-                change(one, forecast),
-                "good" if not one.problem and one.allocated + one.reserved < now else "",
-            ),
-        )
-        for one in forecast.changes
-    ]
+    styles = ("good" if not c.problem and c.allocated + c.reserved < now else "" for c in forecast.changes)
+    changes = zip(forecast.changes, styles, strict=True)
+    rows = [(one.text, Cell(change(one, forecast), style)) for one, style in changes]
     yield Section("What changes would make of it", (Table(("Change", "Forecast by itself"), rows),))
 
 
@@ -162,28 +155,20 @@ def _run(forecast: Forecast) -> Iterable[tuple[str, str]]:
 
 def verdict(forecast: Forecast) -> str:
     """Whether it fits, in a sentence."""
-    room = format_bytes(forecast.card.memory)
+    room, at = format_bytes(forecast.card.memory), forecast.out_of_memory
+    ends = "" if at is None else f"; out of memory is to be expected {moment(at)}"
     if forecast.fits == "yes" and forecast.process.high <= forecast.card.memory:
         return f"It fits: at most {format_bytes(forecast.process.high)} of {room}"
     if forecast.fits == "yes":
         return f"It fits, closely: the allocator has to give back what it keeps ({room} on the card)"
     if forecast.fits == "unknown":
         places = [place(one.file, one.line) for one in forecast.doubts if one.code == UNREACHED and one.file]
-        what = (
-            f"{', '.join(places)} was not reached"
-            if len(places) == 1
-            else f"{', '.join(places)} were not reached"
-        )
+        what = f"{', '.join(places)} {'was' if len(places) == 1 else 'were'} not reached"
         seen = f"what was reached takes at most {format_bytes(forecast.process.high)} of {room}"
         return f"Not known whether it fits: {what if places else 'not enough was reached'}; {seen}"
     if forecast.fits == "no":
-        return f"It does not fit: at least {format_bytes(forecast.process.low)} are wanted of {room}{_ends(forecast)}"
-    return f"It may fit or not: the card's {room} lie within the interval{_ends(forecast)}"
-
-
-def _ends(forecast: Forecast) -> str:
-    where = forecast.out_of_memory
-    return "" if where is None else f"; out of memory is to be expected {moment(where)}"
+        return f"It does not fit: at least {format_bytes(forecast.process.low)} are wanted of {room}{ends}"
+    return f"It may fit or not: the card's {room} lie within the interval{ends}"
 
 
 def where(forecast: Forecast) -> str:

@@ -18,7 +18,7 @@ Line = list[Span]
 
 TAB: Final = 4
 LONGEST: Final = 160  # columns of a source line shown, around the span, where there is no terminal
-SHORTEST: Final = 40  # on one that has hardly any
+SHORTEST: Final = 30  # on one that has hardly any
 MOST_LINES: Final = 6  # of a span over many lines, and of a fix's preview
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 _STYLED: Final = {

@@ -85,9 +85,8 @@ def _unread(report: LogReport) -> Iterator[str]:
     for name, numbers in report.unread.items():
         listed = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
         lines = "line" if len(numbers) == 1 else "lines"
-        yield (
-            f"{plural(len(numbers), 'message')} of {name} ({lines} {listed}): not supported, gpulint reads those of torch"
-        )
+        said = f"{plural(len(numbers), 'message')} of {name} ({lines} {listed})"
+        yield f"{said}: not supported, gpulint reads those of torch"
 
 
 def _nothing(report: LogReport) -> str:

@@ -72,9 +72,8 @@ def has_trace(usage: Usage) -> bool:
 def covered(usage: Usage) -> str:
     """What the trace covers."""
     if not has_trace(usage):
-        return (
-            'no trace: only what was there when the snapshot was taken (record with enabled="all" for more)'
-        )
+        more = 'record with enabled="all" for more'
+        return f"no trace: only what was there when the snapshot was taken ({more})"
     start = usage.start_allocated
     began = f", which begins with {format_bytes(start)} allocated" if start else ""
     return f"{usage.events:,} events over {usage.seconds:.1f} s{began}"
@@ -93,9 +92,8 @@ def doubts(usage: Usage) -> Iterator[str]:
             " memory_allocated counts that too, and over the trace it is not known"
         )
     if usage.astray:
-        yield (
-            f"trace and segments do not agree about {format_bytes(usage.astray)}: the recording ended before the snapshot was taken"
-        )
+        said = f"trace and segments do not agree about {format_bytes(usage.astray)}"
+        yield f"{said}: the recording ended before the snapshot was taken"
 
 
 def fragmentation(found: Fragmentation) -> Iterator[str]:

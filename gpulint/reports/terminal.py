@@ -4,7 +4,6 @@ read first. Plots are made of braille dots, two columns and four rows to a chara
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final, TextIO
@@ -68,7 +67,6 @@ def plot_lines(plot: doc.Plot, columns: int, height: int = 5) -> list[Line]:
     return [*lines, axis] if plot.first else lines
 
 
-_LEAST: Final = 30  # columns for the last cell of a row, which is wrapped
 # Of a fact's line: a style's name, or what further lines stand beside
 _LEAD: Final = re.compile(r"allocated|reserved|\d+\. ")
 _PLAIN: Final = str.maketrans({"→": "->", "…": "...", "±": "+-"})
@@ -164,21 +162,13 @@ def _table(table: doc.Table, columns: int | None) -> Iterator[Line]:
         for at, cell in enumerate(row):
             text = printable(cell.text)
             lead = "  " + " " * (wide[at] - width(text)) * (at in laid.numbers)
-            if at < len(row) - 1:
-                line += [(lead, ""), *_styled(text, cell), (" " * (2 + wide[at] - width(lead + text)), "")]
-                continue
-            taken = sum(width(part) for part, _ in line) + len(lead)
-            room = max(columns - taken, _LEAST) if columns else None
-            first, *others = textwrap.wrap(text, room, break_on_hyphens=False) or [""] if room else [text]
-            yield _stripped([*line, (lead, ""), *_styled(first, cell)])
-            yield from ([(" " * taken, ""), *_styled(more, cell)] for more in others)
+            if at == len(row) - 1:
+                yield from map(_stripped, hanging([*line, (lead, "")], text, columns, style=cell.style))
+            blank = " " * (2 + wide[at] - width(lead + text))
+            line += [(lead, ""), *quoted(text, cell.style), (blank, "")]
         for at, cell in enumerate(row):
             margin = " " * (2 * (at + 1) + sum(wide[:at]))
             yield from ([(margin, ""), (printable(more), "faint")] for more in cell.more)
-
-
-def _styled(text: str, cell: doc.Cell) -> Line:
-    return [(text, cell.style)] if cell.style else quoted(text)
 
 
 def _stripped(line: Line) -> Line:

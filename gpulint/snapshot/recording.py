@@ -148,18 +148,17 @@ def settings_of(recording: Recording) -> tuple[Settings, str]:
         settings = parse_settings(text)
     except ValueError:
         settings = Settings()
-    most = given.get("max_split_size")
-    if isinstance(most, int):
-        settings = replace(settings, max_split=most if 0 < most < UNLIMITED else UNLIMITED)
-    if isinstance(given.get("expandable_segments"), bool):
-        settings = replace(settings, expandable=given["expandable_segments"])
-    if isinstance(given.get("garbage_collection_threshold"), float):
-        settings = replace(settings, gc_threshold=given["garbage_collection_threshold"])
-    divisions = given.get("roundup_power2_divisions")
-    if isinstance(divisions, dict) and len(divisions) == 16:
-        numbers = [value for value in divisions.values() if type(value) is int]
-        settings = replace(settings, divisions=tuple(numbers)) if len(numbers) == 16 else settings
-    return settings, text
+    told: dict[str, Any] = {}
+    if isinstance(most := given.get("max_split_size"), int):
+        told["max_split"] = most if 0 < most < UNLIMITED else UNLIMITED
+    if isinstance(expandable := given.get("expandable_segments"), bool):
+        told["expandable"] = expandable
+    if isinstance(threshold := given.get("garbage_collection_threshold"), float):
+        told["gc_threshold"] = threshold
+    if isinstance(divisions := given.get("roundup_power2_divisions"), dict):
+        if [type(value) for value in divisions.values()] == [int] * 16:
+            told["divisions"] = tuple(divisions.values())
+    return replace(settings, **told), text
 
 
 # -- whose lines -----------------------------------------------------------------------------------------------
@@ -232,16 +231,12 @@ def _with_originals(frames: Iterable[Frame]) -> Iterable[Frame]:
         yield frame
 
 
-class Lines:
-    """The line of every stack of a recording, looked up once each."""
+class Lines(dict[int, Line]):
+    """The line of every stack of a recording by its number, looked up once each."""
 
     def __init__(self, recording: Recording, depth: int = 1) -> None:
-        self._stacks: Sequence[Stack] = recording.stacks
-        self._depth = depth
-        self._found: dict[int, Line] = {}
+        self._stacks, self._depth = recording.stacks, depth
 
-    def __getitem__(self, stack: int) -> Line:
-        line = self._found.get(stack)
-        if line is None:
-            line = self._found[stack] = line_of(self._stacks[stack], self._depth)
-        return line
+    def __missing__(self, stack: int) -> Line:
+        self[stack] = line_of(self._stacks[stack], self._depth)
+        return self[stack]

@@ -139,15 +139,14 @@ def what_if(
     inferred = capacity is None and room is not None
     capacity = room if capacity is None else capacity
     told("the recorded settings")
-    recorded = settings_of(recording)[1]
-    control = player.play(recorded, player.recorded, room)
+    control = player.play(player.text, player.recorded, room)
     outcomes = []
     for text, one in parsed.items():
         told(text or "the default")
         outcomes.append(player.several_ways(text, one, capacity))
     return WhatIf(
         device=device,
-        recorded=recorded,
+        recorded=player.text,
         recorded_reserved=usage.peak_reserved,
         recorded_allocated=usage.peak_allocated,
         as_recorded=control,
@@ -163,7 +162,7 @@ class _Player:
     """Plays one device's trace."""
 
     def __init__(self, recording: Recording, device: int) -> None:
-        self.recorded = settings_of(recording)[0]
+        self.recorded, self.text = settings_of(recording)
         self.trace = recording.trace_of(device)
         self.keys = Keys(recording)
         self.ranges = ranges_at_start(recording, device, self.keys)
@@ -242,8 +241,7 @@ def _stream_of(ranges: Sequence[Range], address: int) -> int:
 def _doubts(
     recording: Recording, usage: Usage, player: _Player, settings: dict[str, Settings]
 ) -> Iterator[str]:
-    given = (*settings, settings_of(recording)[1])
-    unknown = sorted({key for text in given for key in parse(text)} - MODELLED)
+    unknown = sorted({key for text in (*settings, player.text) for key in parse(text)} - MODELLED)
     if unknown:
         yield f"{', '.join(unknown)}: played as if not given, because the model, or what a trace tells, has nothing of it"
     old = sum(player.blocks.values())

@@ -109,13 +109,10 @@ def _own_share(uuid: str | None, card: Card, reserved: int) -> tuple[int | None,
 def _pinned() -> int | None:
     """Page-locked host memory in torch's own cache of it; None where this torch does not tell."""
     tell = getattr(torch_module().cuda, "host_memory_stats", None)
-    if tell is None:
-        return None
-    try:
-        figures = tell()
-    except RuntimeError:
-        return None
-    found = figures.get("allocated_bytes.current")
+    found = None
+    if tell is not None:
+        with suppress(RuntimeError):
+            found = tell().get("allocated_bytes.current")
     # Whole pages: torch 2.11 counts a few bytes where there is nothing.
     return None if found is None else int(found) // 4096 * 4096
 
@@ -127,9 +124,8 @@ def _unbooked(outside: list[Entry]) -> list[str]:
         return []
     if "nccl" not in str(distributed.get_backend()) or any("NCCL" in entry.name for entry in outside):
         return []
-    return [
-        'NCCL is in use, and its buffers are not told apart: put its start into `with memory.book("NCCL")`'
-    ]
+    start = 'put its start into `with memory.book("NCCL")`'
+    return [f"NCCL is in use, and its buffers are not told apart: {start}"]
 
 
 # -- booked ------------------------------------------------------------------------------------------------------

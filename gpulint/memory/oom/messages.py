@@ -109,13 +109,6 @@ _LIBRARY = re.compile(
     r"\b(?P<name>(?:CU|HIP)[A-Z]+)_(?:STATUS_)?ALLOC(?:ATION)?_FAILED"
     r"|(?P<nccl>NCCL)[^\n]{0,200}(?:Cuda failure (?:2 )?'out of memory')"
 )
-_LIBRARIES: Final = {
-    "CUBLAS": "cuBLAS",
-    "CUDNN": "cuDNN",
-    "CUSOLVER": "cuSOLVER",
-    "CUSPARSE": "cuSPARSE",
-    "CUFFT": "cuFFT",
-}
 
 # A cheap test of a line for the beginning of any message.
 START: Final = re.compile(
@@ -138,7 +131,7 @@ def parse_message(text: str) -> OomMessage | None:
     library = _LIBRARY.search(text)
     if library is not None:
         name = library["nccl"] or library["name"]
-        return OomMessage("library", library=_LIBRARIES.get(name, name))
+        return OomMessage("library", library=re.sub("^CU", "cu", name))  # cuBLAS, cuDNN
     return OomMessage("cuda") if _CUDA.search(text) is not None else None
 
 

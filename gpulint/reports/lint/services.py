@@ -116,14 +116,10 @@ def job_summary(report: Report) -> str:
         alike = [finding for finding in found if finding.code == code]
         rule = f"[{code}]({alike[0].url}) {alike[0].name}"
         severities = ", ".join(level.word for level in Severity if level in {f.severity for f in alike})
-        lines.append(f"| {rule} | {severities} | {len(alike)} | {_places(alike, report)} |")
+        places = [_linked(finding, report) for finding in alike[:_MOST_PLACES]]
+        places += [f"and {len(alike) - _MOST_PLACES} more"] if len(alike) > _MOST_PLACES else []
+        lines.append(f"| {rule} | {severities} | {len(alike)} | {'<br>'.join(places)} |")
     return "\n".join((*lines, "", ""))
-
-
-def _places(findings: list[Finding], report: Report) -> str:
-    listed = [_linked(finding, report) for finding in findings[:_MOST_PLACES]]
-    more = len(findings) - _MOST_PLACES
-    return "<br>".join([*listed, f"and {more} more"] if more > 0 else listed)
 
 
 def _linked(finding: Finding, report: Report) -> str:

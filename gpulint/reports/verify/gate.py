@@ -40,7 +40,9 @@ def gate_blocks(verification: Verification, sources: Sources) -> Iterator[Block]
     if gate is None:
         return
     if gate.ranks:
-        yield _peaks(gate)
+        head = ("Rank", "Stretch", "Peak allocated", "Baseline", "Change", "Limit")
+        rows = [row for peak in gate.ranks for row in _rows(peak, gate)]
+        yield Table(head, rows, _MOST_RANKS * len(rows) // len(gate.ranks))
         until = " until the script failed" if verification.failed else ""
         yield Say(f"Peaks{until}, of {gate.measured}; reserved memory is not limited.", "soft")
     for problem in gate.problems:
@@ -56,12 +58,6 @@ def gate_blocks(verification: Verification, sources: Sources) -> Iterator[Block]
     if gate.written is not None:
         said = f"{plural(gate.written, 'peak')} written to {shown_path(gate.limits.baseline)}"
         yield Say(said, "good", "baseline")
-
-
-def _peaks(gate: Gate) -> Table:
-    head = ("Rank", "Stretch", "Peak allocated", "Baseline", "Change", "Limit")
-    rows = [row for peak in gate.ranks for row in _rows(peak, gate)]
-    return Table(head, rows, _MOST_RANKS * len(rows) // len(gate.ranks))
 
 
 def _rows(peak: PeakOfRank, gate: Gate) -> Iterator[tuple[Value, ...]]:

@@ -26,7 +26,7 @@ from gpulint.runtime.parent.growth import (
 from gpulint.runtime.parent.judging import nodes_text
 from gpulint.runtime.parent.standing import context_text, host_text, idle_text, tied_text
 from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, Wasted
-from gpulint.runtime.record.result import RankResult, Sample, Site
+from gpulint.runtime.record.result import RankResult, Site
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 
@@ -384,12 +384,10 @@ def _samples(rank: RankResult, watched: bool, several: bool) -> doc.Section:
     what, time = ("Sample", "After") if watched else ("Step", "Time")
     name = f"Every {what.lower()}{f' of rank {rank.rank}' if several else ''}"
     head = (what, "Kind", "Allocated", "Peak", "Reserved", "Host (RSS)", time)
-    rows = [_sample(sample, watched) for sample in rank.samples[:_MOST_ROWS]]
+    rows = []
+    for one in rank.samples[:_MOST_ROWS]:
+        kind = "by time" if watched else one.kind if one.sampled else f"{one.kind}, warm-up"
+        sizes = ("" if size is None else size for size in (one.allocated, one.peak, one.reserved, one.rss))
+        took = f"{one.seconds:.1f} s" if watched else f"{one.duration * 1000:.1f} ms"
+        rows.append((str(one.step), kind, *sizes, took))
     return doc.Section(name, (doc.Table(head, rows),), folded=True)
-
-
-def _sample(sample: Sample, watched: bool) -> tuple[doc.Value, ...]:
-    kind = "by time" if watched else sample.kind if sample.sampled else f"{sample.kind}, warm-up"
-    sizes = (sample.allocated, sample.peak, sample.reserved, sample.rss)
-    time = f"{sample.seconds:.1f} s" if watched else f"{sample.duration * 1000:.1f} ms"
-    return str(sample.step), kind, *("" if size is None else size for size in sizes), time
