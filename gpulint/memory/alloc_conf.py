@@ -222,9 +222,8 @@ def _present() -> dict[str, str]:
         try:
             found.update(parse(os.environ.get(name, "")))
         except ValueError as error:
-            raise AllocatorSettingsError(
-                f"{name} is set to something that torch cannot read: {error}"
-            ) from error
+            said = f"{name} is set to something that torch cannot read: {error}"
+            raise AllocatorSettingsError(said) from error
     return found
 
 

@@ -88,8 +88,7 @@ class MemoryStats:
         parts.append(f"retries {self.retries}, OOMs {self.ooms}")
         return " | ".join(parts)
 
-    def __str__(self) -> str:
-        return self.summary()
+    __str__ = summary
 
 
 _SIZES: Final = ("allocated", "reserved", "active", "inactive_split")

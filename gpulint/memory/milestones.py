@@ -301,12 +301,12 @@ class _Hooks:
         self._current_loader: weakref.ref[Any] | None = None
         self._training_loader: weakref.ref[Any] | None = None
         self._undo = ExitStack()
-        torch = torch_module()
-        self._undo.callback(hooks.optimizers(stepped=self._after_step))
+        torch, undo = torch_module(), self._undo.callback
+        undo(hooks.optimizers(stepped=self._after_step))
         if loop:
-            self._undo.callback(hooks.modules(self._before_forward, self._after_forward))
-            self._undo.callback(hooks.around(torch.utils.data.DataLoader, "__iter__", self._before_loader))
-            self._undo.callback(hooks.around(torch, "save", self._before_save, self._after_save))
+            undo(hooks.modules(self._before_forward, self._after_forward))
+            undo(hooks.around(torch.utils.data.DataLoader, "__iter__", self._before_loader))
+            undo(hooks.around(torch, "save", lambda *_, **__: self._end_validation(), self._after_save))
 
     def remove(self) -> None:
         self._end_validation()
@@ -352,9 +352,6 @@ class _Hooks:
             if self._current_loader is not None:
                 self._monitor.epoch(self._epochs)
         self._current_loader = weakref.ref(loader)
-
-    def _before_save(self, *_: Any, **__: Any) -> None:
-        self._end_validation()
 
     def _after_save(self, _: Any, __: Any = None, target: Any = None, *___: Any, **named: Any) -> None:
         """An open file has its name too, and so has the one that `save_checkpoint` writes."""

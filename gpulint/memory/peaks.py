@@ -68,8 +68,7 @@ class Window:
         )
         return f"{text}, ended by {self.error}" if self.error else text
 
-    def __str__(self) -> str:
-        return self.summary()
+    __str__ = summary
 
     def _see(self, allocated: int, reserved: int) -> None:
         self.peak = max(self.peak, allocated)
@@ -150,9 +149,8 @@ class monitor:
     def __enter__(self) -> Window:
         name, missing = self.name or "block", cuda_missing()
         if missing is None:
-            index = device_index(self.device)
             self._wait()
-            window = open_window(index, name)
+            window = open_window(device_index(self.device), name)
         else:
             window = Window(name, missing=missing)
         self._open.append((window, time.perf_counter()))

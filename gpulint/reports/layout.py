@@ -97,20 +97,20 @@ def hanging(
     as told. A word that is longer than a line is broken unless words stay `whole`."""
     filled = sum(width(text) for text, _ in lead)
     indent = filled if indent is None else indent
-    lines = [" " * filled + printable(said)]
-    if columns is not None:
-        lines = (
-            textwrap.wrap(
-                lines[0].lstrip(),
-                max(columns, indent + SHORTEST),
-                initial_indent=" " * filled,
-                subsequent_indent=" " * indent,
-                break_on_hyphens=False,
-                break_long_words=not whole,
-            )
-            or lines
+    text = printable(said)
+    lines = (
+        textwrap.wrap(
+            text,
+            max(columns, indent + SHORTEST),
+            initial_indent=" " * filled,
+            subsequent_indent=" " * indent,
+            break_on_hyphens=False,
+            break_long_words=not whole,
         )
-    yield [*lead, *quoted(lines[0][filled:], style)]
+        if columns is not None
+        else []
+    )
+    yield [*lead, *quoted(lines[0][filled:] if lines else text, style)]
     for line in lines[1:]:
         yield [(" " * indent, ""), *quoted(line[indent:], style)]
 

@@ -19,13 +19,8 @@ def _lines(document: Document) -> Iterator[str]:
     for section in document.sections:
         inner = [line for block in section.blocks for line in _block(block)]
         if section.folded and inner:
-            yield from (
-                f"<details><summary>{_escaped(section.title)}</summary>",
-                "",
-                *inner,
-                "</details>",
-                "",
-            )
+            summary = f"<details><summary>{_escaped(section.title)}</summary>"
+            yield from (summary, "", *inner, "</details>", "")
         elif inner:
             yield from inner
 

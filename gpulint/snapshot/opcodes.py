@@ -54,12 +54,6 @@ class Limits:
             raise NotPlainData("it has more values in it than a snapshot has")
 
 
-def forget(known: dict[Any, Any]) -> None:
-    """Begin anew with what is written again and again where it has become too much."""
-    if len(known) >= _MOST_KNOWN:
-        known.clear()
-
-
 CHUNK: Final = 1 << 20
 _LONGEST: Final = 64  # bytes of an opcode with its argument, strings and runs apart
 _LONGEST_KNOWN: Final = 1 << 12  # bytes of a text that is known where it is written again
@@ -293,7 +287,8 @@ class Machine:
             text = raw.decode("utf-8", "surrogatepass")
             self._limits.take(64 + len(raw))
             if len(raw) <= _LONGEST_KNOWN:
-                forget(self._texts)
+                if len(self._texts) >= _MOST_KNOWN:
+                    self._texts.clear()
                 self._texts[raw] = text
         self._stack.append(text)
 
@@ -316,7 +311,8 @@ class Machine:
                 raise IndexError(at)
             del self._stack[-number:]
             if all(type(one) is int for one in items):
-                forget(self._numbers)
+                if len(self._numbers) >= _MOST_KNOWN:
+                    self._numbers.clear()
                 self._stack.append(self._numbers.setdefault(items, items))
             else:
                 self._push_tuple(items)

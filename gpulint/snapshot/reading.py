@@ -11,11 +11,12 @@ import os
 import re
 import sys
 import zlib
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gpulint.snapshot.memo import NotPlainData
 from gpulint.snapshot.opcodes import Machine
@@ -92,19 +93,8 @@ def _opened(path: str | Path) -> AbstractContextManager[Any]:
     return open(path, "rb")
 
 
-class _Shape(NamedTuple):
-    """Where in an event's items its values stand; -1 where it has no such key."""
-
-    action: int
-    address: int
-    size: int
-    stream: int
-    time: int
-    frames: int
-    pool: int
-    forward: int
-
-
+# Where in an event's items its values stand; -1 where it has no such key
+_Shape = namedtuple("_Shape", "action address size stream time frames pool forward")
 # What torch calls these, in their order; of an event of another version the second
 _KEYS: Final = "action addr|device_free size stream time_us frames pool_id forward_frames".split()
 

@@ -8,8 +8,10 @@ worked out backwards from the state at its end.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from operator import attrgetter
 from typing import Final
 
@@ -164,8 +166,9 @@ class _Player:
     def __init__(self, recording: Recording, device: int) -> None:
         self.recorded, self.text = settings_of(recording)
         self.trace = recording.trace_of(device)
-        self.keys = Keys(recording)
-        self.ranges = ranges_at_start(recording, device, self.keys)
+        keys: Keys = defaultdict(count().__next__)
+        self.streams = [keys[stream, pool or (0, 0)] for stream, pool in recording.places]
+        self.ranges = ranges_at_start(recording, device, keys)
         self.blocks = blocks_at_start(recording, device)
         runs = _given_back(recording, self.trace, 0)
         self._emptied = {first for first, _, request in runs if request is None}
@@ -217,7 +220,7 @@ class _Player:
         }
 
     def _run(self, model: Allocator, where: dict[int, int]) -> None:
-        malloc, free, streams, freed = model.malloc, model.free, self.keys.of_place, self._freed
+        malloc, free, streams, freed = model.malloc, model.free, self.streams, self._freed
         emptied_at = self._emptied
         for index, (action, address, size, place, _) in enumerate(self.trace):
             if action == Action.ALLOC:
@@ -263,6 +266,8 @@ def _doubts(
 _GRAIN = SMALL_SEGMENT  # every mapped range consists of whole ones
 _ENDLESS = UNLIMITED >> 8  # bytes of addresses for an expandable range, as in the allocator's model
 _Pool = tuple[int, bool]  # stream key, small
+# A number for each pair of stream and memory pool: blocks of two such pairs never serve one another
+Keys = defaultdict[tuple[int, tuple[int, int]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,21 +285,10 @@ class Range:
         return self.address + self.size
 
 
-class Keys:
-    """A number for each pair of stream and memory pool: blocks of two such pairs never serve one another."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._numbers: dict[tuple[int, tuple[int, int]], int] = {}
-        self.of_place = [self.of(stream, pool or (0, 0)) for stream, pool in recording.places]
-
-    def of(self, stream: int, pool: tuple[int, int]) -> int:
-        return self._numbers.setdefault((stream, pool), len(self._numbers))
-
-
 def ranges_at_start(recording: Recording, device: int, keys: Keys) -> list[Range]:
     """What was reserved when the trace began, by address."""
     ended = [
-        Range(one.address, one.size, keys.of(one.stream, one.pool), one.small, one.expandable)
+        Range(one.address, one.size, keys[one.stream, one.pool], one.small, one.expandable)
         for one in recording.segments
         if one.device == device
     ]
@@ -306,7 +300,8 @@ def ranges_at_start(recording: Recording, device: int, keys: Keys) -> list[Range
         action = trace.action[index]
         if Action.SEGMENT_ALLOC <= action <= Action.SEGMENT_UNMAP:
             address, size = trace.address[index], trace.size[index]
-            stream = keys.of_place[trace.place[index]]
+            number, pool = recording.places[trace.place[index]]
+            stream = keys[number, pool or (0, 0)]
             if action == Action.SEGMENT_ALLOC:
                 fixed.pop(address, None)
             elif action == Action.SEGMENT_FREE:

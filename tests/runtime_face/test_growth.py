@@ -203,7 +203,9 @@ def test_the_report_at_two_widths_and_without_a_gpu() -> None:
     on_gpu = replace(leaking, environment=replace(leaking.environment, device="cuda"))
     assert "Drift on the GPU: 0 B a step." in text_of(verified(on_gpu))
     for columns in (80, 200):
-        assert max(map(len, text_of(verified(leaking), columns).splitlines())) <= columns
+        said = text_of(verified(leaking), columns)
+        assert max(map(len, said.splitlines())) <= columns
+        assert "    allocated  17.77 KiB → " in said
     failed = replace(leaking, end=End("raised", "the script raised ValueError: x after 9 steps"))
     assert "Not verified: the script raised ValueError: x after 9 steps. Drift" in text_of(verified(failed))
 

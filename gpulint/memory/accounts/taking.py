@@ -12,15 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulint.memory.accounts.driver import (
-    NoDriver,
-    contexts,
-    driver,
-    read_card,
-    share_of,
-    text_of,
-    uuid_of,
-)
+from gpulint.memory.accounts.driver import NoDriver, contexts, driver, read_card, share_of, text_of, uuid_of
 from gpulint.memory.accounts.records import Account, Card, Entry, How
 from gpulint.memory.accounts.segments import entries
 from gpulint.memory.device import UNUSED, cuda_missing, cuda_started, device_index, say_once, torch_module
@@ -85,8 +77,7 @@ def _of_device(index: int, measure_context: bool) -> Account:
 def _card(index: int, uuid: str | None) -> Card:
     """As the driver tells it; without NVML, as CUDA does, which counts what the driver keeps as used by nobody."""
     with suppress(NoDriver), driver() as nvml:
-        card = read_card(nvml, uuid) if uuid is not None else None
-        if card is not None:
+        if uuid is not None and (card := read_card(nvml, uuid)) is not None:
             return card
     free, total = torch_module().cuda.mem_get_info(index)
     return Card(int(total) - int(free), int(total))

@@ -99,89 +99,85 @@ FOR: Final[dict[str, tuple[Advice, ...]]] = {
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What was going on when memory ran out, by the library's functions that a traceback passes through: `what` as it follows
-    "raised", and what helps then."""
+    "raised", and what helps then. `files` are parts of their paths."""
 
     what: str
-    advice: Advice
-    files: tuple[str, ...]
-    functions: frozenset[str]
+    files: str
+    functions: str
+    helps: str
 
     def is_in(self, file: str, function: str) -> bool:
-        return function in self.functions and any(part in file for part in self.files)
-
-
-def _cause(what: str, files: str, functions: str, advice: str) -> Cause:
-    return Cause(what, Advice(advice), tuple(files.split()), frozenset(functions.split()))
+        return function in self.functions.split() and any(part in file for part in self.files.split())
 
 
 # The first that fits counts: an optimizer's state is copied by `deepcopy` while it is loaded.
 _CAUSES: Final = (
-    _cause(
+    Cause(
         "where a trainer gathers an evaluation's outputs on the card",
         "transformers/trainer_pt_utils.py accelerate/utils/operations.py",
         "nested_concat torch_pad_and_concatenate nested_new_like _gpu_gather pad_across_processes",
         "the evaluation keeps every batch's outputs on the card: `eval_accumulation_steps=1` moves them to the host,"
         " `preprocess_logits_for_metrics` (say `argmax`) makes them small, `prediction_loss_only=True` keeps none (GPU108)",
     ),
-    _cause(
+    Cause(
         "where a metric gathers what its updates kept",
         "torchmetrics/",
         "dim_zero_cat gather_all_tensors",
         "a metric with list states keeps every batch on the card until it is reset: `compute_on_cpu=True`, or one with sums",
     ),
-    _cause(
+    Cause(
         "while a checkpoint is loaded",
         "torch/serialization.py torch/storage.py torch/jit/_serialization.py",
         "load _load _legacy_load persistent_load load_tensor restore_location _cuda_deserialize _deserialize",
         '`torch.load(path, map_location="cpu")`: without it the checkpoint comes back to the card that it was saved from, beside'
         " the weights and under every rank alike (GPU403)",
     ),
-    _cause(
+    Cause(
         "where a state is loaded into an optimizer",
         "torch/optim/optimizer.py",
         "load_state_dict _process_value_of_param_state _cast",
         'load the checkpoint with `map_location="cpu"`, let `load_state_dict` move it, then `del` the checkpoint: the state is'
         " twice as large as the weights under Adam, and for a moment it is there twice (GPU403)",
     ),
-    _cause(
+    Cause(
         "where a state is loaded into a network",
         "torch/nn/modules/module.py",
         "load_state_dict _load_from_state_dict",
         'load the checkpoint with `map_location="cpu"` and `del` it after `load_state_dict` (GPU403)',
     ),
-    _cause(
+    Cause(
         "in `generate`",
         "transformers/generation/",
         "generate _sample _beam_search greedy_search sample beam_search contrastive_search",
         "`generate` keeps keys and values of every token, layer and beam: fewer prompts at once, a smaller `max_new_tokens` or"
         ' `num_beams`, `cache_implementation="offloaded"`; a growth from call to call is a cache or output that is kept',
     ),
-    _cause(
+    Cause(
         "where the outputs of all cards are gathered on the first",
         "torch/nn/parallel/scatter_gather.py torch/nn/parallel/comm.py torch/nn/parallel/_functions.py",
         "gather gather_map",
         "`DataParallel` gathers the outputs on the first card: return the loss from `forward`, or use DistributedDataParallel",
     ),
-    _cause(
+    Cause(
         "where the whole state of a sharded network is gathered",
         "torch/distributed/fsdp/ torch/distributed/checkpoint/",
         "_full_post_state_dict_hook _common_unshard_post_state_dict_hook _full_pre_state_dict_hook full_tensor _gather_state_dict",
         "gather it to the host: `StateDictOptions(full_state_dict=True, cpu_offload=True)` (`offload_to_cpu` of FSDP1), or save shards",
     ),
-    _cause(
+    Cause(
         "in a copy of something",
         "/copy.py",
         "deepcopy _deepcopy_dict _deepcopy_list _reconstruct",
         "a copy of a network on the card takes what the network takes: copy its `state_dict()` to the host (GPU404)",
     ),
-    _cause(
+    Cause(
         "where the optimizer makes its state, in its first step",
         "torch/optim/",
         "_init_group",
         "what comes with the first step stays: Adam's state is twice the weights in their type; 8-bit or paged optimizers, a sharded"
         " one (ZeRO, FSDP), or fewer trained weights make it smaller",
     ),
-    _cause(
+    Cause(
         "where a network is put on the card",
         "torch/nn/modules/module.py",
         "_apply",

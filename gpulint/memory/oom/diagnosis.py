@@ -72,7 +72,7 @@ class Diagnosis:
         known = advice.FOR[self.kind]
         if self.kind == "capacity" and self.message.backend == "MPS":
             known = (*known, advice.METAL)
-        return known if self.cause is None else (self.cause.advice, *known)
+        return known if self.cause is None else (Advice(self.cause.helps), *known)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -134,8 +134,10 @@ def diagnose(
     more = needed if format_bytes(asked) != format_bytes(requested) else ""
     relation = f"{'<' if missing > 0 else '>='} {format_bytes(asked)}"
     verdict = f"{format_bytes(missing)} missing" if missing > 0 else "it would have fitted in one piece"
+    held = foreign(message)
+    among = "" if message.process is not None or message.others else ", with this process's CUDA context"
     lines = [
-        *_others(message),
+        *([f"other processes hold {format_bytes(held)}{_of(message.total)}{among}"] if held else []),
         f"requested {format_bytes(requested)}{more}",
         room,
         *kept,
@@ -236,12 +238,6 @@ def foreign(message: OomMessage) -> int:
         return listed
     unlisted = message.total - message.free - own - listed
     return listed + (unlisted if unlisted > 1024 * MIB else 0)
-
-
-def _others(message: OomMessage) -> list[str]:
-    held = foreign(message)
-    among = "" if message.process is not None or message.others else ", with this process's CUDA context"
-    return [f"other processes hold {format_bytes(held)}{_of(message.total)}{among}"] if held else []
 
 
 def _remarks(message: OomMessage, kind: Kind, missing: int) -> list[str]:

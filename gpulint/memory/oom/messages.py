@@ -67,11 +67,7 @@ _FIGURES: Final = {
     name: tuple(re.compile(words.replace("<size>", _SIZE), re.IGNORECASE) for words in forms)
     for name, forms in {
         "requested": (r"Tried to allocate (?:more than )?<size>", r"\bRequested *: <size>"),
-        "total": (
-            r"<size> total capacity",
-            r"total capaci?ty of <size>",
-            r"Device limit *: <size>",
-        ),
+        "total": (r"<size> total capacity", r"total capaci?ty of <size>", r"Device limit *: <size>"),
         "free": (r"\(according to CUDA\) *: <size>", r"<size> free\b", r"of which <size> is free"),
         "allocated": (
             r"<size> already allocated",
@@ -120,16 +116,12 @@ START: Final = re.compile(
 def parse_message(text: str) -> OomMessage | None:
     """The first out-of-memory message in `text`, or None where there is none. Line breaks do not matter."""
     text = " ".join(text.split())
-    head = _HEAD.search(text)
-    if head is not None:
-        found = _allocator(text[head.start() :], head)
-        if found is not None:
-            return found
+    if (head := _HEAD.search(text)) and (found := _allocator(text[head.start() :], head)):
+        return found
     for pattern in _HOST:
         if (host := pattern.search(text)) is not None:
             return OomMessage("host", requested=parse_bytes(host["size"]))
-    library = _LIBRARY.search(text)
-    if library is not None:
+    if (library := _LIBRARY.search(text)) is not None:
         name = library["nccl"] or library["name"]
         return OomMessage("library", library=re.sub("^CU", "cu", name))  # cuBLAS, cuDNN
     return OomMessage("cuda") if _CUDA.search(text) is not None else None

@@ -135,12 +135,7 @@ def _location(path: str, region: dict[str, int]) -> dict[str, Any]:
 
 
 def _region(start: Position, end: Position) -> dict[str, int]:
-    return {
-        "startLine": start.row,
-        "startColumn": start.column,
-        "endLine": end.row,
-        "endColumn": end.column,
-    }
+    return {"startLine": start.row, "startColumn": start.column, "endLine": end.row, "endColumn": end.column}
 
 
 def _artifact(path: str) -> dict[str, str]:

@@ -289,10 +289,8 @@ def _wasted(verification: Verification, sources: Sources) -> Iterator[doc.Block]
 def wasted_title(found: Wasted) -> str:
     """What is wrong, in words."""
     evaluation = ", in eval mode" if found.mode == "eval" else ""
-    return (
-        f"`{found.module}` runs with grad enabled{evaluation}, but no backward goes through it"
-        f"{ranks_text(found.ranks)}"
-    )
+    said = f"`{found.module}` runs with grad enabled{evaluation}, but no backward goes through it"
+    return said + ranks_text(found.ranks)
 
 
 def growth_text(found: Unpredicted, where: str) -> str:
@@ -312,9 +310,8 @@ def _accounted(verification: Verification) -> Iterator[doc.Block]:
     for growth in verification.unexplained:
         yield doc.Say(growth.text + ranks_text(growth.ranks), "warn", "unexplained")
     for one in verification.harmless[:_MOST_ROWS]:
-        yield doc.Say(
-            one.text + ranks_text(one.ranks), "good" if one.label == "harmless" else "warn", one.label
-        )
+        style = "good" if one.label == "harmless" else "warn"
+        yield doc.Say(one.text + ranks_text(one.ranks), style, one.label)
 
 
 # -- held ----------------------------------------------------------------------------------------------------
