@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.amounts import amounts
-from gpulint.analysis.queries.anew import older_parts
-from gpulint.analysis.queries.backwards import Backward, again, backwards, older_than_round
+from gpulint.analysis.queries.graphs.anew import older_parts
+from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import ANY
 from gpulint.analysis.queries.amounts import amounts, runs_once
-from gpulint.analysis.queries.backwards import Backward, backwards, is_true
+from gpulint.analysis.queries.graphs.backwards import Backward, backwards, is_true
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.networks.trained import updates_in
 from gpulint.analysis.queries.outcome import outcome

@@ -11,7 +11,7 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.backwards import Backward
+from gpulint.analysis.queries.graphs.backwards import Backward
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import key_of, last_name

@@ -1,0 +1,1 @@
+"""What is asked of autograd graphs: which backwards go through one, and whether all of it is made anew."""
