@@ -186,7 +186,10 @@ def _of_numbers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
     if what.unseen or kept or not what.read:
         yield refuted(Question.READS, "what becomes of the gradients is not shown")
     yield proven(Question.READS, "only numbers and pictures are made of the gradients", what.read[0].node)
-    made = evaluator.value_of(call.args[0], frame).origins if call.args else ()
+    made = evaluator.value_of(call.args[0], frame).origins if call.args else frozenset()
+    later = next((one for one in backwards(evaluator, frame.function) if one.origins & made), None)
+    if later is not None:
+        yield refuted(Question.BACKWARD, "a backward goes through what is differentiated", later.call)
     for node, where in sorted(made, key=lambda one: one[0].lineno) if made else ():
         for run in (
             runs_of(evaluator, node, where) if where is not None and isinstance(node, ast.Call) else ()

@@ -109,7 +109,7 @@ def _report(asked: Asked, call: ast.Call, frame: Frame) -> Report:
     return Report(
         call,
         "without the collector, tensors in reference cycles stay on the GPU until the program ends",
-        "nothing collects by hand: `gc.collect()` now and then, or `gc.freeze()` after the set-up, is as quick",
+        "nothing collects by hand: call `gc.collect()` every few hundred steps",
         Cost(
             "whatever tensors wait in reference cycles, more with every step that makes some",
             "28 MiB after 16 steps whose outputs end in cycles, none with the collector on; H200, torch 2.11",
