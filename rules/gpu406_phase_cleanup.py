@@ -124,7 +124,11 @@ def _last_phase(asked: Asked, loop: Any, frame: Frame, events: list[Event]) -> t
             trained, end = True, None
         elif trained and works:
             end, what = statement, "validation"
-        elif trained and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside):
+        elif (
+            trained
+            and end is None
+            and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside)
+        ):
             end, what = statement, "checkpoint"
     return end, what
 
