@@ -121,7 +121,7 @@ def _last_phase(asked: Asked, loop: Any, frame: Frame, events: list[Event]) -> t
         inside = list(ast.walk(statement))
         works = {phases[one] for one in inside if one in phases and not _is_last(one, loop, frame)}
         if "train" in works:
-            trained, end = True, None
+            trained, end, what = True, None, ""
         elif trained and works:
             end, what = statement, "validation"
         elif (
@@ -129,7 +129,7 @@ def _last_phase(asked: Asked, loop: Any, frame: Frame, events: list[Event]) -> t
             and end is None
             and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside)
         ):
-            end, what = statement, "checkpoint"
+            end, what = statement, what or "checkpoint"
     return end, what
 
 

@@ -26,7 +26,7 @@ class Server:
         with torch.inference_mode():
             for _ in range(5):
                 past = torch.cat([past, net(torch.randn(64, 64))])
-        self.sessions[{key}] = past
+        self.sessions.update({{{key}: past}})  # as no rule tells it
         return past.mean().item()
 
 

@@ -97,6 +97,8 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
             source = node.args[0]
             found = remembered(where.memo, ("copied", node), None, lambda: placed(evaluator, source, where))
             return found or Placed("?", "given")  # a copy of itself
+        if row is not None and row.gives == "optimizer":
+            return Placed("?", "given")  # its states are where its parameters are
         device = keyword(node, "device")
         if device is not None:
             return Placed(evaluator.calling.device_of(device, where), "moved", node)
