@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.queries.amounts import amounts
+from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
 from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
-from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted, unweighed
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Remove, Repair, Report, Rule
@@ -125,16 +124,8 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
             else left_open(Question.BACKWARD, kept.clause)
         )
     yield _outlives(asked, one, any(way.returned or way.stored for way in ways))
-    yield from _size(asked, one)
+    yield from amounts_of(evaluator, one.origins)
     yield from reached(evaluator, function, one.call)
-
-
-def _size(asked: Asked, one: Backward) -> Iterator[Answer]:
-    for node, frame in sorted(one.origins, key=lambda each: each[0].lineno):
-        for run in runs_of(asked.evaluator, node, frame):
-            yield from amounts(asked.evaluator, run)
-            return
-    yield unweighed(Question.SIZE, "how much the graph has saved is not seen")
 
 
 def _is_of_round(one: Backward, use: Use) -> bool:

@@ -6,14 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import ANY
-from gpulint.analysis.queries.amounts import amounts, runs_once
+from gpulint.analysis.queries.amounts import amounts_of, runs_once
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards, is_true
-from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.networks.trained import updates_in
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted, unweighed
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Report, Rule
@@ -190,13 +189,7 @@ def _of_numbers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
     later = next((one for one in backwards(evaluator, frame.function) if one.origins & made), None)
     if later is not None:
         yield refuted(Question.BACKWARD, "a backward goes through what is differentiated", later.call)
-    for node, where in sorted(made, key=lambda one: one[0].lineno) if made else ():
-        for run in (
-            runs_of(evaluator, node, where) if where is not None and isinstance(node, ast.Call) else ()
-        ):
-            yield from amounts(evaluator, run)
-            return
-    yield unweighed(Question.SIZE, "how much the network saves is not seen")
+    yield from amounts_of(evaluator, made)
 
 
 def _report_of_numbers(asked: Asked, call: ast.Call) -> Report:

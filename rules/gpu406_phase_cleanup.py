@@ -124,11 +124,7 @@ def _last_phase(asked: Asked, loop: Any, frame: Frame, events: list[Event]) -> t
             trained, end, what = True, None, ""
         elif trained and works:
             end, what = statement, "validation"
-        elif (
-            trained
-            and end is None
-            and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside)
-        ):
+        elif trained and any(isinstance(one, ast.Call) and _saves(asked, one, frame) for one in inside):
             end, what = statement, what or "checkpoint"
     return end, what
 

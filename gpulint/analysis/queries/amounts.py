@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
@@ -13,9 +13,9 @@ from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.placed import moved_anywhere
-from gpulint.analysis.queries.networks.runs import Run
+from gpulint.analysis.queries.networks.runs import Run, runs_of
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
-from gpulint.answers import Answer, Question, left_open, proven, unweighed
+from gpulint.answers import Answer, Question, doubts_of, left_open, proven, unweighed
 
 _FEW: Final = 16  # rounds
 _MOST_ABOVE: Final = 60  # functions that lead to one
@@ -49,6 +49,17 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
         yield unweighed(
             Question.SIZE, "neither how large the network is, nor that batches go through it, is seen"
         )
+
+
+def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -> Iterator[Answer]:
+    """The same of a graph that these calls have made: of the forward that leaves least open."""
+    calls = [(node, where) for node, where in made if isinstance(node, ast.Call) and where is not None]
+    calls.sort(key=lambda one: (one[0].lineno, one[0].col_offset, one[0].end_col_offset or 0))
+    found = [
+        tuple(amounts(evaluator, run)) for node, where in calls for run in runs_of(evaluator, node, where)
+    ]
+    unseen = (unweighed(Question.SIZE, "how much the graph has saved is not seen"),)
+    yield from min(found, key=lambda answers: len(doubts_of(answers)), default=unseen)
 
 
 def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:

@@ -83,9 +83,11 @@ def finding_lines(
     """One finding. `cells` gives the lines of a cell, or of the file; `columns` are the terminal's, None for no wrapping; `others` say
     the same of other places."""
     style, word = finding.severity.value, finding.severity.word
-    code = (finding.code, f"{style} link {finding.url}" if links else style)
     lead: Line = [(printable(shown_path(finding.filename)), "path"), (f":{place(finding)}: ", "faint")]
-    lead += [(f"{word}[", style), code, ("] ", style)]
+    if links:
+        lead += [(f"{word}[", style), (finding.code, f"{style} link {finding.url}"), ("]", style), (" ", "")]
+    else:
+        lead += [(f"{word}[{finding.code}]", style), (" ", "")]
     span = (finding.line, finding.column, finding.end_line, finding.end_column)
     excerpt = Excerpt(cells(finding.cell) if finding.name != "internal-error" else [], *span)
     facts = list(_facts(finding))
