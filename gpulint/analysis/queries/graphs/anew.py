@@ -65,7 +65,6 @@ class _Walk:
 
     def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
         self.evaluator, self.frame = evaluator, backward.frame
-        self.call = backward.call
         self.loops = self.frame.flow.loops(backward.call)
         self.queue: list[Any] = [backward.through]
         self.seen: set[Any] = set()
