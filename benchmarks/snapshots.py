@@ -29,8 +29,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests" / "snapsh
 from _measure import hardware  # noqa: E402
 
 from gpulint.memory.alloc_conf import NEW, OLD  # noqa: E402
-from gpulint.snapshot.lines import Lines  # noqa: E402
 from gpulint.snapshot.reading import read  # noqa: E402
+from gpulint.snapshot.recording import Lines  # noqa: E402
 from gpulint.snapshot.usage import usage_of  # noqa: E402
 from gpulint.snapshot.whatif import SENSIBLE, what_if  # noqa: E402
 
