@@ -47,11 +47,11 @@ _LIVE_COST = Cost(
     "925 MiB a step for a 4-layer language model; H200, torch 2.11",
 )
 _FREED_COST = Cost(
-    "at most 512 B and its graph's nodes, for each iteration, but no activations",
+    "at most 512 B, and its graph's nodes in host memory, for each iteration; no activations",
     "at most 512 B a step on the GPU, and 131 KiB of host memory, for a 4-layer language model; H200, torch 2.11",
 )
 _FREED_TENSOR_COST = Cost(
-    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "its own bytes, and its graph's nodes in host memory, for each iteration; no activations",
     "131 KiB a step of host memory besides its own bytes, for a 4-layer language model; H200, torch 2.11",
 )
 _FREED_SUM_COST = Cost(
@@ -315,17 +315,23 @@ def report(facts: FileFacts, hold: Hold, style: str) -> Report | None:
             related = (RelatedNode(message, at, hold.place.keep.filename, hold.place.keep.row),)
     told: dict[str, tuple[str, Cost, Severity]] = {
         "live": ("its autograd graph, which no backward frees", _LIVE_COST, Severity.ERROR),
-        "freed": ("its autograd graph", _freed_cost(hold, verb == "adds up"), Severity.WARNING),
+        "freed": (
+            "what backward has left of its autograd graph",
+            _freed_cost(hold, verb == "adds up"),
+            Severity.WARNING,
+        ),
         "kept": ("its autograd graph, call after call", _KEPT_COST, Severity.WARNING),
         "retained": ("its autograd graph with saved tensors", _RETAINED_COST, Severity.ERROR),
     }
     graph, cost, severity = told[state]
     if state == "live" and not _grows_for_certain(hold):
         graph, severity = "its autograd graph, which no backward in sight frees", Severity.WARNING
+    if state == "freed" and hold.value.has(SCALAR):
+        severity = Severity.INFO  # a few bytes and nodes: it holds, and nothing shows that it matters
     doubts = doubts_of(found)
-    if doubts or (state == "live" and _is_of_small_parts(hold, facts)):
+    if severity is Severity.ERROR and (doubts or (state == "live" and _is_of_small_parts(hold, facts))):
         severity = Severity.WARNING  # an error is one for certain, and large
-    message = f"{where} {verb} `{what}` across iterations together with {graph}"
+    message = f"{where} {verb} `{what}` across iterations, together with {graph}"
     unless = hold.graph.only_called_elsewhere if state == "live" else ()
     return Report(
         hold.at,
@@ -367,7 +373,7 @@ def _reason(hold: Hold, state: str) -> str:
         )
     if state == "retained":
         return "graph kept after backward: retain_graph or create_graph leaves the saved tensors in it"
-    return "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
+    return "graph freed: backward has released what it saved; its nodes, in host memory, stay as long as the value is held"
 
 
 def _repair(facts: FileFacts, hold: Hold, state: str, style: str) -> Repair | None:

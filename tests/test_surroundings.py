@@ -85,7 +85,7 @@ def test_a_method_of_the_project_that_runs_backward_on_its_argument(tmp_path: Pa
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "optimizers.py").write_text(OPTIMIZERS.format(does="loss.backward()"))
-    assert _severities(tmp_path) == [("GPU101", Severity.WARNING)]
+    assert _severities(tmp_path) == [("GPU101", Severity.INFO)]
 
 
 def test_a_method_of_the_project_that_runs_none(tmp_path: Path) -> None:
