@@ -754,6 +754,9 @@ def test_verbose_says_why_and_how_long(project: Path) -> None:
     assert "skipped .venv: excluded by default" in text
     assert "not analysed plain.py" in text
     assert re.search(r"3 files checked, 0 of them from the cache; \d+ ms in all", text)
+    slowest = re.findall(r"slowest (.*): \d+ ms \((?:GPU\d+ \d+ ms, ){2}GPU\d+ \d+ ms\)", text)
+    assert "train.py" in slowest
+    assert re.search(r"slowest rules: \d+ ms \(GPU\d+ \d+ ms, ", text)
     assert gpulint(".", "-q", cwd=project).stdout.decode().count("Found") == 0
 
 
@@ -770,6 +773,31 @@ def test_verbose_stages_add_up_and_reasons_are_right(project: Path) -> None:
     assert 0.7 * int(total) - 20 <= spent <= int(total) + len(names)
     assert "not analysed broken.py" not in text
     assert "skipped train.py: the same file is checked already" in text  # as linked.py, which comes first
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "cells.py",
+            "# %%\n%matplotlib inline\nimport torch\n",
+            "cells.py:2:1: GPU000 `%matplotlib inline` is IPython's",
+        ),
+        ("old.py", 'print "loss", 1\n', "old.py:1:1: GPU000 this is Python 2, and gpulint reads Python 3: "),
+        (
+            "kernel.cpp",
+            "int main() { return 0; }\n",
+            "kernel.cpp:1:5: GPU000 not read as Python, which neither ",
+        ),
+        ("wrong.py", "x = (1\n% 2\n", "wrong.py:1:5: GPU000 syntax error: "),
+    ],
+)
+def test_what_is_no_python_3_is_named_in_one_sentence(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = gpulint(name, "--output-format", "concise", cwd=tmp_path)
+    assert (done.returncode, done.stdout.decode().startswith(said)) == (1, True), done.stdout
 
 
 def test_quiet_is_findings_only(project: Path) -> None:

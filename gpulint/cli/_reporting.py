@@ -9,7 +9,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
@@ -30,6 +31,7 @@ from gpulint.source.sources import Sources
 
 _OF_GITHUB: Final = ("github", "sarif")  # what its jobs read
 _FOR_PEOPLE: Final = ("text", "concise", "grouped")
+_SLOWEST: Final = 3  # files and rules that are named
 
 
 @dataclass(slots=True)
@@ -141,9 +143,22 @@ def explain(found: Discovery, done: Run, seconds: float) -> None:
         say(f"traceback for {shown_path(path)}:")
         if trace:
             print(trace, file=sys.stderr)
+    rules: Counter[str] = sum((Counter(one) for one in done.took.values()), Counter())
+    for path, _ in Counter({path: sum(one.values()) for path, one in done.took.items()}).most_common(
+        _SLOWEST
+    ):
+        say(f"slowest {shown_path(path)}: {_milliseconds(done.took[path])}")
+    if rules:
+        say(f"slowest rules: {_milliseconds(rules)}; the first to ask a question pays for it")
     files = f"{plural(done.checked, 'file')} checked, {done.from_cache} of them from the cache"
     stages = ", ".join(f"{name} {1000 * spent:.0f} ms" for name, spent in done.stages.items())
     say(f"{files}; {1000 * seconds:.0f} ms in all ({stages})")
+
+
+def _milliseconds(took: Mapping[str, float]) -> str:
+    """Seconds by rule as the sum and the rules that took most of it."""
+    most = ", ".join(f"{code} {1000 * spent:.0f} ms" for code, spent in Counter(took).most_common(_SLOWEST))
+    return f"{1000 * sum(took.values()):.0f} ms ({most})"
 
 
 @contextlib.contextmanager

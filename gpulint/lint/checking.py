@@ -172,18 +172,19 @@ class Checker:
 
     def lint(self, text: str, task: Task) -> list[Finding]:
         """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
-        return self._lint(text, task)[0]
+        return list(self._lint(text, task).findings)
 
-    def _lint(self, text: str, task: Task) -> tuple[list[Finding], int]:
-        """The same, with the number of those that are less certain than asked for."""
+    def _lint(self, text: str, task: Task) -> FileResult:
+        """The same, with the number of those that are less certain than asked for, and what each rule took."""
         from gpulint.lint.linter import linted
 
         if is_settings_text(task.path, text):
-            return self.in_force(self._settings(text, task), task), 0
+            return FileResult(tuple(self.in_force(self._settings(text, task), task)))
         rules = self.selection(task.config).rules_for(task.path)
         found = linted(text, task.path, rules, self.project)
         found.text.release()
-        return self.in_force(found.findings, task), found.doubtful
+        left = tuple(self.in_force(found.findings, task))
+        return FileResult(left, found.doubtful, took=tuple(found.text.took.items()))
 
     @property
     def project(self) -> Project:
@@ -238,9 +239,10 @@ class Checker:
         from gpulint.lint.trees import SourceError
 
         try:
-            found, doubtful = self._lint(text, task)
-            dependencies = self._project.dependencies if self._project is not None else ()
-            return FileResult(tuple(found), doubtful, dependencies)
+            found = self._lint(text, task)
+            return replace(
+                found, dependencies=self._project.dependencies if self._project is not None else ()
+            )
         except SourceError as error:
             return self.refused(task, error.message, error.line, error.column)
         except RecursionError:
@@ -250,6 +252,9 @@ class Checker:
 
     def refused(self, task: Task, message: str, line: int = 1, column: int = 1) -> FileResult:
         """The result for a file that cannot be analysed."""
+        suffix = os.path.splitext(task.path)[1]
+        if suffix and not suffix.startswith((".py", ".ipynb")):
+            message = f"not read as Python, which neither its name nor its text is: {message}"
         finding = diagnostic(task.path, "syntax-error", message, line, column)
         return FileResult(tuple(self.in_force([finding], task)))
 

@@ -68,6 +68,7 @@ class Run:
     dependencies: set[str] = field(default_factory=set)  # other files that findings rest on
     notes: list[str] = field(default_factory=list)  # sentences on caches that are not used
     stages: dict[str, float] = field(default_factory=dict)  # seconds
+    took: dict[str, dict[str, float]] = field(default_factory=dict)  # seconds by path and rule
     _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
 
     def add(self, path: str, result: FileResult, config: Config) -> None:
@@ -77,6 +78,8 @@ class Run:
         if result.outcome is not None:
             self.fixed += result.outcome.applied
             self.changes.append((path, result.before, result.outcome.text))
+        if result.took:
+            self.took[path] = dict(result.took)
         if result.internal:
             self.internal_errors.append((path, result.trace))
         self.dependencies |= {other for other, _ in result.dependencies}

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import (
@@ -73,6 +74,7 @@ class Text:
         known = engine.tree_of(filename, text) if engine is not None else None
         self.trees, self.filename, self.project = Trees(text, known), filename, project
         self.unread_cell = unread_cell(text)
+        self.took: dict[str, float] = {}  # seconds by the rule; the first that asks for something pays for it
 
     @cached_property
     def facts(self) -> FileFacts:
@@ -163,6 +165,8 @@ def _rank(claim: Claimed) -> tuple[bool, int, bool]:
 
 
 def _asked_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
+    if looked.asked.is_test and not rule.in_tests:
+        return
     for claim in claimed(looked, rule, rules.options.get(rule.code, {})):
         report = reported(claim, rule)
         if report is not None:
@@ -185,22 +189,25 @@ def reported(claim: Claimed, rule: type[Rule]) -> Report | None:
 def _reports(looked: Text, rules: RuleSet) -> Iterator[tuple[type[Rule], Report]]:
     """What the rules have to say about a file, certain or not, without what its tests or its callers excuse."""
     for rule in rules.rules:
-        if rule.asks:
-            if rule.in_tests or not looked.asked.is_test:
-                yield from ((rule, report) for report in _asked_reports(looked, rule, rules))
+        began = perf_counter()
+        reports = _asked_reports if rule.asks else _found_reports
+        yield from ((rule, report) for report in reports(looked, rule, rules))
+        looked.took[rule.code] = perf_counter() - began
+
+
+def _found_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
+    facts, filename, project = looked.facts, looked.filename, looked.project
+    if facts.is_test and not rule.in_tests:
+        return
+    for report in found_by(rule, facts, rules.options.get(rule.code, {})):
+        if not rule.in_tests and facts.passes_over(report.at):
             continue
-        facts, filename, project = looked.facts, looked.filename, looked.project
-        if facts.is_test and not rule.in_tests:
-            continue
-        for report in found_by(rule, facts, rules.options.get(rule.code, {})):
-            if not rule.in_tests and facts.passes_over(report.at):
-                continue
-            said: tuple[Answer, ...] = ()
-            if report.confidence.reaches(rules.confidence):
-                said = tuple(as_far(said_by_program(facts, rule, report.at)))
-            said = (*said, *as_far(said_by_callers(report, filename, project)))
-            if not any(answer.verdict is Verdict.REFUTED for answer in said):
-                yield rule, _with_doubts(report, said)
+        said: tuple[Answer, ...] = ()
+        if report.confidence.reaches(rules.confidence):
+            said = tuple(as_far(said_by_program(facts, rule, report.at)))
+        said = (*said, *as_far(said_by_callers(report, filename, project)))
+        if not any(answer.verdict is Verdict.REFUTED for answer in said):
+            yield _with_doubts(report, said)
 
 
 def found_by(rule: type[Rule], facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:

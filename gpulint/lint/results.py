@@ -20,7 +20,8 @@ class FileResult:
     `findings` are those left (under `diff`, those there are), and `doubtful` counts what is less certain than asked for;
     `outcome` is what fixing did or would do to the text `before`, None where it changes nothing. `dependencies` are the other files the findings rest on, as
     (absolute path, hash). `readable` is False where the bytes were no text; `trace` has the traceback of an
-    internal error. `skipped` says why there was nothing to check in the file, `complaint` what went wrong with a fix.
+    internal error. `skipped` says why there was nothing to check in the file, `complaint` what went wrong with a fix;
+    `took` are the seconds of each rule.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -34,6 +35,7 @@ class FileResult:
     trace: str = ""
     skipped: str = ""
     complaint: str = ""
+    took: tuple[tuple[str, float], ...] = ()
 
     @property
     def cacheable(self) -> bool:

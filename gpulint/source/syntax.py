@@ -7,12 +7,17 @@ that libcst's native parser would overflow the stack and take the process with i
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from gpulint.source.files import split_lines
+
+_OF_IPYTHON: Final = re.compile(r"%{1,2}[a-z]|[!?]\w")
+_OF_PYTHON_2: Final = ("Missing parentheses in call to", "multiple exception types must be parenthesized")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,23 @@ def flaw(text: str, is_cell: bool = False) -> Flaw | None:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
         if "too many nested" in error.msg or "too many levels" in error.msg:
             return _too_deep(line, column)
-        return Flaw(f"syntax error: {error.msg}", line, column)
+        return Flaw(_in_words(error, "" if is_cell else text), line, column)
     except (RecursionError, MemoryError):
         longest = max(enumerate(split_lines(text), start=1), key=lambda numbered: len(numbered[1]))
         return _too_deep(longest[0], 1)
     except (ValueError, OverflowError) as error:
         return Flaw(f"syntax error: {error}", 1, 1)
     return None
+
+
+def _in_words(error: SyntaxError, text: str) -> str:
+    """What is wrong, in one sentence: for what people lint most often that is no Python 3, what it is."""
+    line = "".join(split_lines(text)[(error.lineno or 1) - 1 :][:1]).strip()
+    if _OF_IPYTHON.match(line):
+        return f"`{line}` is IPython's, which reads it in notebooks; Python cannot read the file: comment the line out"
+    if error.msg.startswith(_OF_PYTHON_2):
+        return f"this is Python 2, and gpulint reads Python 3: {error.msg}"
+    return f"syntax error: {error.msg}"
 
 
 @contextmanager
