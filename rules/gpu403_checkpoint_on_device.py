@@ -114,7 +114,9 @@ class CheckpointOnDevice(Rule):
                 continue  # somebody says that it goes to the host, or where else
             what = loaded(asked.evaluator, load)
             answers = until_refuted(_answers(asked, load, what))
-            yield Claimed(load.place, asked.called(load.call), answers, partial(_report, asked, load, what))
+            yield Claimed(
+                load.place, asked.called(load.call), answers, partial(_report, asked, load, what, answers)
+            )
 
 
 def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
@@ -250,15 +252,25 @@ def _is_part(asked: Asked, one: Restored) -> bool:
     return base.kind == "module" and ast.unparse(one.owner.value) != one.use.frame.function.self_name
 
 
-def _report(asked: Asked, load: Load, what: Loaded) -> Report:
+def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...]) -> Report:
     named = load.location is not None and not load.by_cuda
     where = f"`{asked.source(load.location)}`" if named else "the GPU it was saved from"
+    call, shown = asked.source(load.call), [one for one in answers if one.verdict is Verdict.PROVEN]
+    if any(one.question is Question.OUTLIVES for one in shown):
+        message = f"`{call}` puts the whole checkpoint on {where}, where it stays after it is copied"
+        here = "the whole checkpoint on the device, beside the model, for as long as it is held"
+    elif any(one.question is Question.REACHED for one in shown):
+        message = f"each process puts the whole checkpoint on {where} by `{call}`"
+        here = "a checkpoint for each process on one device while they load, and a CUDA context of each"
+    else:
+        message = f"`{call}` puts the whole checkpoint on {where} for as long as it is copied"
+        here = "the whole checkpoint on the device while it is loaded, beside the model it goes into"
     return Report(
         load.place,
-        f"`{asked.source(load.call)}` puts the whole checkpoint on {where} before any of it is copied",
+        message,
         "`load_state_dict` copies from the CPU just as well, one tensor at a time",
         Cost(
-            "the whole checkpoint on the device, beside the model it goes into",
+            here,
             '870 MiB allocated while loading, 348 MiB with `map_location="cpu"`, for a 4-layer language model; H200, torch 2.11',
         ),
         repair=lambda: _repair(asked, load, what),

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support import CLEAN, HELD, HELD_ROW, codes, environment, gpulint
 
+from gpulint.cli import commands
+from gpulint.cli._dispatch import COMMANDS
 from gpulint.version import __version__
 
 # One GPU101 with a safe fix, one GPU501 with another, twice.
@@ -473,3 +475,8 @@ def test_init_says_what_it_could_not_write(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert b"gpulint.yml: cannot be written" in done.stderr
     assert (tmp_path / "gpulint.toml").exists()
+
+
+def test_help_lists_every_command() -> None:
+    files = {path.stem for path in Path(commands.__path__[0]).glob("[a-z]*.py")}
+    assert set(COMMANDS) == files

@@ -9,6 +9,7 @@ import pytest
 from gpulint.rules import all_rules
 from support import gpulint
 
+from gpulint.analysis.project.file import quoted
 from gpulint.answers import (
     Answer,
     Considered,
@@ -320,3 +321,16 @@ def test_wrong_use_is_one_clear_sentence(tmp_path: Path, arguments: tuple[str, .
     done = gpulint("explain", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("x +\n  1", "x + 1"),
+        ('torch.load(os.path.join(folder, "latest.pt"), map_location=device)', "torch.load(…)"),
+        ("network(pictures[0], pictures[1])[self.names.index(name)]", "network(…)[…]"),
+        ("a" * 50, "a" * 39 + "…"),
+    ],
+)
+def test_code_is_quoted_without_what_stands_in_its_brackets(code: str, told: str) -> None:
+    assert quoted(code, 40) == told

@@ -12,7 +12,7 @@ from gpulint.analysis.code.lower import lower
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.file.test_code import by_place, is_test_file
-from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.file import File, Function, quoted
 from gpulint.analysis.project.program import Program, Sources
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
@@ -142,8 +142,7 @@ class Asked:
 
     def source(self, node: ast.AST, limit: int = 40) -> str:
         """The code of an expression on one line, shortened for messages."""
-        text = " ".join(self.file.source(node).split())
-        return text if len(text) <= limit else text[: limit - 1] + "…"
+        return quoted(self.file.source(node), limit)
 
     def called(self, call: ast.Call) -> str:
         """The function that a call names, as the code spells it."""

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 import click
@@ -19,11 +18,33 @@ from gpulint.cli._errors import say
 from gpulint.version import __version__
 
 DEFAULT = "check"
-GROUPS: Final[Mapping[str, Sequence[str]]] = {
-    "Reading code": ("check", "explain", "rules", "rule", "config", "codemod", "server"),
-    "Running it": ("verify", "forecast", "run", "snapshot", "oom", "gpu", "experiment"),
-    "Setting up": ("init", "clean", "completion"),
+# what there is, as --help lists it without importing any of it
+GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Reading code": {
+        "check": "Find mistakes in files, and fix them: the default.",
+        "explain": "Say why a line is reported, or is not.",
+        "rules": "List the rules.",
+        "rule": "Print a rule's documentation.",
+        "config": "Print the settings in force, or their schema.",
+        "codemod": "Put the memory kit into training scripts.",
+        "server": "Run the language server for editors.",
+    },
+    "Running it": {
+        "verify": "Run some steps of a script and judge every finding.",
+        "forecast": "Will it fit? Say what a script would take on a GPU, without one.",
+        "run": "Run a program, record its memory, explain its OOM.",
+        "snapshot": "Read memory snapshots of PyTorch: peak by line, growth, what if.",
+        "oom": "Explain the out-of-memory messages in a log.",
+        "gpu": "Show cards, and the processes on them.",
+        "experiment": "Try out what is said about the allocator.",
+    },
+    "Setting up": {
+        "init": "Write a configuration, a hook and a workflow.",
+        "clean": "Take away what earlier runs found.",
+        "completion": "Print the completion script for a shell.",
+    },
 }
+COMMANDS: Final = {name: text for group in GROUPS.values() for name, text in group.items()}
 _WORD: Final = re.compile(r"[A-Za-z][\w-]*")
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -32,13 +53,13 @@ class Commands(click.Group):
     """The files of this package as commands, imported when used. Anything else is a path for `check`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        files = (Path(__file__).parent / "commands").glob("*.py")
-        return sorted(file.stem.replace("_", "-") for file in files if not file.stem.startswith("_"))
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"gpulint.cli.commands.{cmd_name.replace('-', '_')}").command
+        command: click.Command = import_module(f"gpulint.cli.commands.{cmd_name}").command
+        command.short_help = COMMANDS[cmd_name]
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -71,20 +92,10 @@ class Commands(click.Group):
         return found or [CompletionItem(incomplete, type="file")]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        names = self.list_commands(ctx)
-        known = {name for group in GROUPS.values() for name in group}
-        groups = {**GROUPS, "Other commands": [name for name in names if name not in known]}
-        width = max(map(len, names))
-        for title, group in groups.items():
-            commands = {name: self.get_command(ctx, name) for name in group}
-            rows = [
-                (name.ljust(width), command.get_short_help_str(200))
-                for name, command in commands.items()
-                if command
-            ]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+        width = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in group.items()])
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("gpulint", "[PATHS]... [OPTIONS]  or  gpulint COMMAND [ARGS]...")

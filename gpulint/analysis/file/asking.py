@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from gpulint.analysis.code import ir
 from gpulint.analysis.file.facts import FunctionFacts, Hold
 from gpulint.analysis.file.program import FileAnalysis
+from gpulint.analysis.project.file import quoted
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -86,8 +87,7 @@ class FileFacts:
     def source(self, part: ir.Part | cst.CSTNode, limit: int = 40) -> str:
         """The code of an expression on one line, shortened for messages."""
         tree = self.tree
-        text = " ".join(tree.code_for_node(part.node if isinstance(part, ir.Part) else part).split())
-        return text if len(text) <= limit else text[: limit - 1] + "…"
+        return quoted(tree.code_for_node(part.node if isinstance(part, ir.Part) else part), limit)
 
     def quoted(self, text: str) -> str:
         """A text as the file spells texts: in the quotes that it has more of, double ones where it has no preference."""

@@ -12,6 +12,19 @@ from typing import Any
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import dotted, parameters
 
+_BRACKETS = re.compile(
+    r"([(\[{])(?:[^()\[\]{}]|[(\[{]…[)\]}])+([)\]}])"
+)  # with none in them, or none that is full
+
+
+def quoted(code: str, limit: int) -> str:
+    """Code on one line for a message: what is longer than `limit` loses what stands in its brackets, the innermost first."""
+    text, longer = " ".join(code.split()), ""
+    while len(text) > limit and text != longer:
+        text, longer = _BRACKETS.sub(r"\1…\2", text), text
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 _ROW_ENDS = re.compile(r"\r\n|\r|\n")
 _OPENS = re.compile(r"\s*\(")
 _WORDS = re.compile(r"\w+")

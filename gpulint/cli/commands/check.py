@@ -51,7 +51,7 @@ def _per_file(
     return found or None
 
 
-@click.command(cls=GroupedCommand, short_help="Find mistakes in files, and fix them: the default.")
+@click.command(cls=GroupedCommand)
 @click.argument("paths", nargs=-1, type=click.Path())
 @rules("Rules", unset=True)("--select", help="Only these rules: codes, prefixes, names or ALL.")
 @rules("Rules")("--extend-select", help="These rules too.")

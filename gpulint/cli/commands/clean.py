@@ -10,7 +10,7 @@ from gpulint.cli._errors import say
 from gpulint.cli._options import cache_dir as cache_dir_option
 
 
-@click.command(short_help="Take away what earlier runs found.")
+@click.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, file_okay=False))
 @cache_dir_option("Options", "What check --cache-dir was given.")
 def command(paths: tuple[str, ...], cache_dir: str | None) -> int:

@@ -20,7 +20,7 @@ _LACKING = {
 }
 
 
-@click.command(short_help="Put the memory kit into training scripts.")
+@click.command()
 @click.argument("name", type=click.Choice(NAMES))
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
 @click.option("--diff", is_flag=True, help="Print what would change; change nothing.")

@@ -12,7 +12,6 @@ _WHERE = {
 
 
 @click.command(
-    short_help="Print the completion script for a shell.",
     epilog="\b\n" + "\n".join(f"{shell + ':':6}{line}" for shell, line in _WHERE.items()),
 )
 @click.argument("shell", type=click.Choice(list(_WHERE)))

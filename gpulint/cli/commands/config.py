@@ -7,7 +7,7 @@ import click
 from gpulint.cli._options import Configured, configuration
 
 
-@click.command(short_help="Print the settings in force, or their schema.")
+@click.command()
 @click.argument("path", type=click.Path(), default=".")
 @configuration()
 @click.option("--schema", is_flag=True, help="Print a JSON schema of the configuration instead.")

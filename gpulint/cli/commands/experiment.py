@@ -12,7 +12,7 @@ from gpulint.cli._grouped import option
 from gpulint.cli._options import SIZE, as_json_option, print_json
 
 
-@click.group(short_help="Try out what is said about the allocator.")
+@click.group()
 def command() -> None:
     """Try out on this machine, or in a model of the allocator, what is said about it."""
 

@@ -7,7 +7,7 @@ import click
 from gpulint.cli._options import Configured, configuration, output_format
 
 
-@click.command(short_help="Say why a line is reported, or is not.")
+@click.command()
 @click.argument("location", metavar="FILE[:LINE]")
 @click.option("--rule", "codes", metavar="CODE", multiple=True, help="Only this rule; may be repeated.")
 @configuration()

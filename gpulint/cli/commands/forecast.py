@@ -16,7 +16,6 @@ _output = heading("Output")
 
 @click.command(
     cls=GroupedCommand,
-    short_help="Will it fit? Say what a script would take on a GPU, without one.",
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )

@@ -13,7 +13,7 @@ from gpulint.cli._grouped import option
 from gpulint.cli._options import Written, as_json_option, print_json
 
 
-@click.group(invoke_without_command=True, short_help="Show cards, and the processes on them.")
+@click.group(invoke_without_command=True)
 @option("--watch", is_flag=True, help="Stay and refresh.")
 @option("--interval", type=click.FloatRange(min=0.1), default=1.0, help="Between refreshes.")
 @as_json_option("Cards and processes as JSON.")

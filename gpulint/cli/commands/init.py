@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command(short_help="Write a configuration, a hook and a workflow.")
+@click.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False), default=".")
 @click.option("--diff", is_flag=True, help="Print what would be written; write nothing.")
 def command(directory: str, diff: bool) -> int:

@@ -11,7 +11,7 @@ from gpulint.cli._options import as_json_option, on_terminal, print_json
 from gpulint.cli._options import colour as colour_option
 
 
-@click.command(short_help="Explain the out-of-memory messages in a log.")
+@click.command()
 @click.argument("log", default="-")
 @as_json_option("Figures, advice and findings as JSON.")
 @click.option("--all", "all_of_them", is_flag=True, help="Every place, not only the first five.")

@@ -18,7 +18,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     ]
 
 
-@click.command(short_help="Print a rule's documentation.")
+@click.command()
 @click.argument("code", required=False, shell_complete=_complete)
 @click.option("--all", "everything", is_flag=True, help="Every rule.")
 @click.option(

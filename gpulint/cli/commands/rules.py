@@ -7,7 +7,7 @@ import click
 from gpulint.cli._options import Configured, configuration, output_format
 
 
-@click.command(short_help="List the rules.")
+@click.command()
 @output_format("text", "json", "markdown")
 @configuration()
 def command(output_format: str, config: Configured, isolated: bool) -> int:

@@ -15,7 +15,6 @@ from gpulint.cli._options import Written
 
 
 @click.command(
-    short_help="Run a program, record its memory, explain its OOM.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @option(

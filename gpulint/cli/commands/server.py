@@ -9,7 +9,7 @@ import click
 from gpulint.cli._errors import say
 
 
-@click.command(short_help="Run the language server for editors.")
+@click.command()
 @click.option("-v", "--verbose", is_flag=True, help="Log every message on standard error.")
 @click.option("--stdio", is_flag=True, help="What the server does anyway; many clients say it.")
 def command(verbose: bool, stdio: bool) -> int:

@@ -13,9 +13,7 @@ _what = heading("What to show")
 _tried = heading("What if")
 
 
-@click.command(
-    cls=GroupedCommand, short_help="Read PyTorch's memory snapshots: the peak by line, growth, what if."
-)
+@click.command(cls=GroupedCommand)
 @click.argument(
     "files",
     metavar="FILE...",

@@ -65,7 +65,6 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
 
 @click.command(
     cls=GroupedCommand,
-    short_help="Run some steps of a script and judge every finding.",
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
