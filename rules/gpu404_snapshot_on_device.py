@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.syntax.flow import Flow
 
 
+_LEAVES = (ast.Break, ast.Return, ast.Raise)
+
+
 class SnapshotOnDevice(Rule):
     """
     ## What it does
@@ -278,8 +281,38 @@ def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
     if what.unseen is not None:
         yield refuted(Question.READS, "who gets it may replace its entries", what.unseen.node)
     back = [one for one in what.loaded if _is_same(asked, copy, one)]
-    if not back:
+    late = next((one for one in what.saved if _is_late(asked, copy, one)), None)
+    if not back and late is not None:
+        yield proven(Question.READS, "it is saved after the loop, in which the network trains on", late.node)
+    elif not back:
         yield refuted(Question.READS, "it is not put back into the network that it is of")
+    yield from _put_back(asked, copy, back) if back else _seen(copy)
+    other = changed_between(copy)
+    if other is not None:
+        yield refuted(Question.MEANT, "another network takes the place in between", other)
+    yield from _moved_after(asked, copy)
+    yield from reached(asked.evaluator, copy.frame.function, copy.node)
+
+
+def _is_late(asked: Asked, copy: Copy, use: Use) -> bool:
+    """Whether what some rounds of a loop take of a network that trains in it is used after the loop: it is what the last round left."""
+    flow, function = copy.frame.flow, copy.frame.function
+    block = flow.blocks[flow.statement_of(copy.node)]
+    if use.frame.function is not function or any(isinstance(one, _LEAVES) for one in block.statements):
+        return False
+    made = [node for node, frame in copy.network.origins if frame is copy.frame]
+    trained = {loop for one in asked.steps.of(function) if one.work == "train" for loop in one.loops}
+    return any(
+        loop in trained
+        and loop not in flow.loops(use.node)
+        and any(loop in flow.loops(test) for test, _ in flow.conditions(copy.node))
+        and not any(loop in flow.loops(node) for node in made)
+        for loop in flow.loops(copy.node)
+    )
+
+
+def _put_back(asked: Asked, copy: Copy, back: list[Use]) -> Iterator[Answer]:
+    flow = copy.frame.flow
     if back[0].frame.function is copy.frame.function and not flow.loops(copy.node):
         order = flow.order.get(flow.statement_of(back[0].node), 0)
         if not _works_between(asked, copy, order):
@@ -289,11 +322,6 @@ def _of_alias(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         "it is put back into the very network whose weights it shows",
         back[0].node if asked.is_here(back[0].frame) else None,
     )
-    other = changed_between(copy)
-    if other is not None:
-        yield refuted(Question.MEANT, "another network takes the place in between", other)
-    yield from _moved_after(asked, copy)
-    yield from reached(asked.evaluator, copy.frame.function, copy.node)
 
 
 def _moved_after(asked: Asked, copy: Copy) -> Iterator[Answer]:
@@ -393,9 +421,10 @@ def _copy(asked: Asked, copy: Copy, what: Fate) -> Report:
 
 def _alias(asked: Asked, copy: Copy, what: Fate) -> Report:
     holder = _holder(asked, copy, what)
+    so = "loading it changes nothing" if what.loaded else "what is saved are the last weights"
     return Report(
         copy.node,
-        f"`{holder}` is no copy: it changes with every step of training, so loading it changes nothing",
+        f"`{holder}` is no copy: it changes with every step of training, so {so}",
         "`state_dict()` gives the tensors of the model themselves",
         "no memory, but the weights that were meant to be kept",
         Severity.ERROR,

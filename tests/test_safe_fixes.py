@@ -818,3 +818,35 @@ def test_grad_stays_on_for_whoever_gets_the_outputs(use: str, why: str) -> None:
     reasons = fix_of(text, "GPU201")
     assert "safe" not in [how for how, _ in reasons]
     assert all(why in because for _, because in reasons)
+
+
+TRAINER = """
+import torch
+
+
+class Trainer:
+    def __init__(self, net: torch.nn.Module, loader):
+        self.net, self.loader, self.best = net.cuda(), loader, None
+
+    def validate(self):
+        self.net.eval()
+        scores = [torch.nn.functional.cross_entropy(self.net(x.cuda()), y.cuda()) for x, y in self.loader]
+        self.best = torch.stack(scores).mean()
+
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "safety"),
+    [
+        ("trainer = Trainer(torch.nn.Linear(8, 2), [])\ntrainer.validate()\nprint(trainer.best)", "safe"),
+        ("trainer = Trainer(torch.nn.Linear(8, 2), [])\ntrainer.validate()\ntrainer.best.backward()", None),
+        ("print(Trainer)", "unsafe"),
+    ],
+)
+def test_an_evaluation_may_keep_its_result_where_all_who_read_it_are_seen(
+    end: str, safety: str | None
+) -> None:
+    found = [one for one in lint_text(TRAINER.format(end=end), "train.py", RULES) if one.code == "GPU201"]
+    assert [one.fix.applicability for one in found if one.fix] == ([safety] if safety else [])

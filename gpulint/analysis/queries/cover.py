@@ -91,7 +91,7 @@ def _wanted(evaluator: Evaluator, run: Run) -> str:
     function = run.frame.function
     if what.handed:
         return "what the network gives goes to code that is not seen, which may differentiate it"
-    if any(_is_had_by_others(one) for one in what.stored):
+    if any(_is_had_by_others(evaluator, one) for one in what.stored):
         return "what the network gives is stored where others may differentiate it"
     if what.returned:
         return f"`{function.name}` returns what the network gives, and a caller may differentiate it"
@@ -100,11 +100,14 @@ def _wanted(evaluator: Evaluator, run: Run) -> str:
     return ""
 
 
-def _is_had_by_others(use: Use) -> bool:
-    """Whether what something is stored in is more than a local container: an attribute, a parameter, something of the module."""
-    base = use.name.partition("[")[0]
-    if "." in base:
-        return True
+def _is_had_by_others(evaluator: Evaluator, use: Use) -> bool:
+    """Whether what something is stored in is more than a local container, or an attribute of an object that is seen to be made: something
+    of another object, a parameter, something of the module."""
+    base, (own, dot, _) = use.name.partition("[")[0], use.name.partition(".")
+    if dot:
+        function = use.frame.function
+        cls = function.cls if own == function.self_name else None
+        return cls is None or not any(evaluator.made(cls))
     made = use.frame.flow.definitions.get(base, ())
     return not made or (use.frame.caller is None and any(one.kind == "parameter" for one in made))
 
