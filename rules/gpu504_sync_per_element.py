@@ -177,12 +177,13 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     value = evaluator.value_of(tensor, frame)
     if value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    if value.device == "host":
+    calls = [(node, where) for node, where in value.origins if isinstance(node, ast.Call)]
+    runs = [(run.expression, where) for node, where in calls if (run := forward_of(evaluator, node, where))]
+    devices = {value.device, *(placed(evaluator, network, where).device for network, where in runs)}
+    if "host" in devices:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
-    for node, where in value.origins:
-        made = forward_of(evaluator, node, where) if isinstance(node, ast.Call) else None
-        if made is not None and placed(evaluator, made.expression, where).device == "host":
-            yield refuted(Question.DEVICE, f"`{ast.unparse(made.expression)}` is on the host")
+    elif "cuda" not in devices:
+        yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     if isinstance(loop, LOOPS) and any(loop in one.loops for one in asked.steps.of(frame.function)):
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
     ways = [one for one in asked.multiplicity.of(found.calls[0], frame) if one.rate in ("step", "every nth")]
