@@ -92,7 +92,7 @@ class SplitSizeLimit(Rule):
                 if found.expandable
                 else "free memory in larger blocks fits no smaller tensor, so each new batch size takes more from the GPU",
                 Cost(
-                    "memory reserved that no tensor is in, the more of it the more sizes there are",
+                    "free memory that the cache holds and no tensor fits, the more of it the more sizes there are",
                     found.measured,
                 ),
                 mended=found.mended,
