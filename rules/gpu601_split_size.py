@@ -24,10 +24,10 @@ class SplitSizeLimit(Rule):
     `expandable_segments:True`. Shell scripts, Dockerfiles and `.env` files are read as well.
 
     ## Why is this bad
-    torch keeps freed memory in blocks, and splits a block to serve a smaller request. `max_split_size_mb` forbids that for
-    larger blocks: with 512 MiB free in one block, a request for 400 MiB takes 400 MiB more from the GPU. Where sizes vary,
-    as with batches of varying length, that goes on until the card is full. `expandable_segments:True` does what people
-    want from it, less fragmentation.
+    torch keeps freed memory in blocks, and splits one to serve a smaller request. `max_split_size_mb` forbids that for
+    larger blocks: a request for half of such a block leaves it idle, and takes new memory from the GPU. Where sizes
+    vary, as with batches of varying length, that goes on until the card is full. `expandable_segments:True` does what
+    people want from it, less fragmentation.
 
     ## What it costs
     Batches of 32 to 512 tokens, 5.3 GiB allocated at most (4-layer language model, NVIDIA H200, torch 2.11):
