@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
@@ -189,6 +190,9 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     ways = [one for one in asked.multiplicity.of(found.calls[0], frame) if one.rate in ("step", "every nth")]
     if not ways or asked.multiplicity.trips(loop, frame) is not None:
         yield refuted(Question.REPEATS, "no loop of steps is seen to run it so often")
+    phase = beside_a_phase(evaluator, asked.steps, loop, frame)
+    if phase is not None:
+        yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
     yield left_open(Question.SIZE, "how many elements there are, the code does not say")
     yield from reached(evaluator, frame.function, found.calls[0])

@@ -131,13 +131,15 @@ def _is_shown(evaluator: Evaluator, function: Function, call: ast.Call) -> bool:
 
 
 def beside_a_phase(evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Frame) -> Any:
-    """What in the same block of an `if`, before a call, evaluates or saves a network: what stands there costs more."""
+    """What in the blocks of the `if`s around, before a call, evaluates or saves a network: what stands there costs more."""
     flow = frame.flow
     statement = flow.statement_of(call)
-    block = flow.blocks[statement]
-    if not isinstance(block.owner, ast.If):
-        return None
-    before = block.statements[: block.statements.index(statement)]
+    block, before, within = flow.blocks[statement], list[ast.stmt](), list[ast.stmt]()
+    while isinstance(block.owner, (ast.If, ast.With)) and block.parent is not None:
+        within += block.statements[: block.statements.index(statement)]
+        if isinstance(block.owner, ast.If):
+            before, within = [*before, *within], []
+        statement, block = block.owner, block.parent
     events = [one for one in steps.of(frame.function) if one.work == "forward" and (one.within or one.loops)]
     for one in before:
         for node in ast.walk(one):
