@@ -205,10 +205,7 @@ def _kept(asked: Asked, arguments: list[Made]) -> Answer:
         if given or name in changed:
             return refuted(Question.OUTLIVES, f"`{name}` is given", given[0] if given else None)
     if not arguments or any(one.arg is None for call, _ in arguments for one in call.keywords):
-        return left_open(
-            Question.OUTLIVES,
-            "the training arguments, which are not all seen, may set `eval_accumulation_steps`",
-        )
+        return left_open(Question.OUTLIVES, "arguments that are not seen may set `eval_accumulation_steps`")
     return proven(
         Question.OUTLIVES, "without `eval_accumulation_steps` all outputs stay on the GPU to the end"
     )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
 
 _CHANGES: Final = frozenset({"moves", "narrows"})
-_LOADS: Final = frozenset({"loads weights"})
 
 
 class CastAfterMove(Rule):
@@ -168,7 +167,7 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
                 if use.frame.function is where.function is not frame.function:
                     why = f"`{where.function.name}`, which makes it, casts or moves it"
                     yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
-            for use in since_made(evaluator, (made, where), _LOADS):
+            for use in since_made(evaluator, (made, where), frozenset({"loads weights"})):
                 if assigns(evaluator, use.node, use.frame):
                     why = "its weights are what `load_state_dict(assign=True)` is given, narrow or not"
                     yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))

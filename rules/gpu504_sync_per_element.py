@@ -178,9 +178,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     value = evaluator.value_of(tensor, frame)
     if value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    calls = [(node, where) for node, where in value.origins if isinstance(node, ast.Call)]
-    runs = [(run.expression, where) for node, where in calls if (run := forward_of(evaluator, node, where))]
-    devices = {value.device, *(placed(evaluator, network, where).device for network, where in runs)}
+    runs = [forward_of(evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
+    devices = {value.device, *(placed(evaluator, one.expression, one.frame).device for one in runs if one)}
     if "host" in devices:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in devices:
@@ -190,8 +189,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     ways = [one for one in asked.multiplicity.of(found.calls[0], frame) if one.rate in ("step", "every nth")]
     if not ways or asked.multiplicity.trips(loop, frame) is not None:
         yield refuted(Question.REPEATS, "no loop of steps is seen to run it so often")
-    phase = beside_a_phase(evaluator, asked.steps, loop, frame)
-    if phase is not None:
+    if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
     yield left_open(Question.SIZE, "how many elements there are, the code does not say")
