@@ -150,7 +150,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
     if not _given(asked, trainer, "compute_metrics"):
         yield refuted(Question.READS, "no metrics are computed: no outputs are kept")
     elif isinstance(metrics, (ast.IfExp, ast.BoolOp)) or any(one.arg is None for one in call.keywords):
-        yield left_open(Question.READS, "whether metrics are computed is decided elsewhere")
+        yield left_open(Question.READS, "whether `compute_metrics` is given is decided elsewhere")
     else:
         yield proven(Question.READS, "metrics are computed of all outputs at once")
     if _given(asked, trainer, "preprocess_logits_for_metrics"):
@@ -159,7 +159,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
     for name in [f"{one.name}.{name}" for one in own for name in _EVALUATES_ITSELF if name in one.methods][
         :1
     ]:
-        yield left_open(Question.OUTLIVES, f"`{name}` may do it otherwise")
+        yield left_open(Question.OUTLIVES, f"`{name}` may keep less of the outputs")
     arguments = _arguments(asked, call, frame)
     yield _kept(asked, arguments)
     yield _size(asked, call, frame, kinds, arguments)
@@ -170,7 +170,7 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
     elif not _given(asked, trainer, "eval_dataset"):
         yield refuted(Question.REACHED, "nothing is given to evaluate, and nothing evaluates")
     else:
-        yield left_open(Question.REACHED, "when it evaluates is not in sight")
+        yield left_open(Question.REACHED, "whether it evaluates at all is not shown")
     yield from reached(asked.evaluator, frame.function, call)
 
 
@@ -205,9 +205,7 @@ def _kept(asked: Asked, arguments: list[Made]) -> Answer:
         if given or name in changed:
             return refuted(Question.OUTLIVES, f"`{name}` is given", given[0] if given else None)
     if not arguments or any(one.arg is None for call, _ in arguments for one in call.keywords):
-        return left_open(
-            Question.OUTLIVES, "`eval_accumulation_steps` may be given where the arguments come from"
-        )
+        return left_open(Question.OUTLIVES, "arguments that are not seen may set `eval_accumulation_steps`")
     return proven(
         Question.OUTLIVES, "without `eval_accumulation_steps` all outputs stay on the GPU to the end"
     )
@@ -225,12 +223,18 @@ def _size(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any], argument
     named = [(one, f"{last_name(one.func)} {_kinds(asked, one, at)}") for one, at in made]
     dense, narrow = ([one for one, names in named if heads.search(names)] for heads in (_DENSE, _NARROW))
     if dense and narrow:
-        return left_open(Question.SIZE, "some of the networks that it may be give little", narrow[0])
+        return left_open(
+            Question.SIZE,
+            "of the networks that it may be, some give only a few numbers for each sample",
+            narrow[0],
+        )
     if dense:
         return proven(Question.SIZE, "a score for each class at each place", dense[0])
     if narrow:
         return refuted(Question.SIZE, "a few numbers for each sample or token", narrow[0])
-    return left_open(Question.SIZE, "how much the network gives for each sample is not in sight")
+    return left_open(
+        Question.SIZE, "how large the network's output for each sample is, the code does not say"
+    )
 
 
 def _makers(asked: Asked, network: Any, frame: Frame, depth: int = 3) -> Iterator[Made]:
@@ -255,9 +259,9 @@ def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, .
     what = "the network's outputs" + (", hidden states and attentions among them," if more else "")
     return Report(
         call,
-        f"evaluating gathers {what} of all batches on the GPU, and joins them anew with each",
-        "`compute_metrics` is given everything at the end; `preprocess_logits_for_metrics` makes it small batch by batch, "
-        "`eval_accumulation_steps` moves it to the host",
+        f"`{last_name(call.func)}` keeps {what} of all evaluation batches on the GPU until `compute_metrics` gets them",
+        "the memory grows with each batch: have `preprocess_logits_for_metrics` keep only what the metrics need, or "
+        "`eval_accumulation_steps` move it to the host",
         Cost(
             "every output of the evaluation, twice while a batch is joined to them",
             "15.8 GiB at the peak after 16 batches of 500 MiB, 681 MiB with `preprocess_logits_for_metrics`, for a 4-layer language model; H200, torch 2.11",

@@ -109,12 +109,15 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
     ways = [outcome(evaluator, node, frame) for node, frame in one.origins]
     unseen = next((use for way in ways for use in way.unseen), None)
     if given:
-        clause = "whether a caller goes backward through what it has given is not shown"
+        clause = "the loss is a caller's, who may call `backward` on it again"
         yield left_open(Question.BACKWARD, clause)
     elif unseen is not None:
-        yield left_open(Question.BACKWARD, f"whether `{unseen.name}` goes backward through it is not shown")
+        yield left_open(
+            Question.BACKWARD,
+            f"`{unseen.name}`, whose code is not seen, is given the graph and may call `backward` again",
+        )
     elif any(_is_of_round(one, use) for way in ways for use in way.returned):
-        clause = "whether a caller goes backward through what is returned is not shown"
+        clause = f"`{function.name}` returns a part of the graph, and its caller may call `backward` on that"
         yield left_open(Question.BACKWARD, clause)
     else:
         kept = next((part for part in older_parts(evaluator, one) if part.shown), None)
@@ -148,13 +151,18 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
         if isinstance(where.flow.statement_of(node), ast.Assign) and where.flow.loops(node):
             return proven(Question.OUTLIVES, f"`{where.function.name}` has it until its next round")
     if elsewhere or not one.origins:
-        return left_open(Question.OUTLIVES, "how long a caller keeps what it has given is not shown")
+        return left_open(
+            Question.OUTLIVES,
+            "the caller may drop the loss right after this, and the graph with it: then it saves nothing",
+        )
     at = flow.order[flow.statement_of(one.call)]
     later = [each for each in asked.steps.of(function) if flow.order[flow.statement_of(each.node)] > at]
     if any(each.work == "forward" for each in later):
         return proven(Question.OUTLIVES, "it stays while another forward runs", later[0].node)
     if later:
-        clause = f"the graph is let go of where `{function.name}` ends, before another is made"
+        clause = (
+            f"`{function.name}` ends, and its graph is freed, before the next is made: then it saves little"
+        )
         return left_open(Question.OUTLIVES, clause)
     return refuted(Question.OUTLIVES, "the function ends, and the graph with it")
 
@@ -163,7 +171,7 @@ def _report(asked: Asked, one: Backward) -> Report:
     return Report(
         one.call,
         f"`{asked.source(one.call)}` keeps the whole graph, and no second backward goes through it",
-        "the saved tensors stay until the loss is rebound, usually during the next forward",
+        "the activations stay in memory beside those of the next forward, until the loss is assigned anew",
         Cost(
             "all that the graph has saved, after the backward as before it",
             "1.58 GiB against 698 MiB allocated after the backward of a 4-layer language model; H200, torch 2.11",

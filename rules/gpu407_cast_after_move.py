@@ -10,6 +10,7 @@ from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import effects_before, place_of, since_made
+from gpulint.analysis.queries.loads import assigns
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import key_of, keyword
@@ -165,6 +166,10 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
             for use in since_made(evaluator, (made, where), _CHANGES):
                 if use.frame.function is where.function is not frame.function:
                     why = f"`{where.function.name}`, which makes it, casts or moves it"
+                    yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
+            for use in since_made(evaluator, (made, where), frozenset({"loads weights"})):
+                if assigns(evaluator, use.node, use.frame):
+                    why = "its weights are what `load_state_dict(assign=True)` is given, narrow or not"
                     yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
             yield from _was_wide(asked, made, where)
     size = weight(evaluator, network)

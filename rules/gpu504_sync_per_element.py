@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
@@ -177,17 +178,19 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     value = evaluator.value_of(tensor, frame)
     if value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    if value.device == "host":
+    runs = [forward_of(evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
+    devices = {value.device, *(placed(evaluator, one.expression, one.frame).device for one in runs if one)}
+    if "host" in devices:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
-    for node, where in value.origins:
-        made = forward_of(evaluator, node, where) if isinstance(node, ast.Call) else None
-        if made is not None and placed(evaluator, made.expression, where).device == "host":
-            yield refuted(Question.DEVICE, f"`{ast.unparse(made.expression)}` is on the host")
+    elif "cuda" not in devices:
+        yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     if isinstance(loop, LOOPS) and any(loop in one.loops for one in asked.steps.of(frame.function)):
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
     ways = [one for one in asked.multiplicity.of(found.calls[0], frame) if one.rate in ("step", "every nth")]
     if not ways or asked.multiplicity.trips(loop, frame) is not None:
         yield refuted(Question.REPEATS, "no loop of steps is seen to run it so often")
+    if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
+        yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
     yield left_open(Question.SIZE, "how many elements there are, the code does not say")
     yield from reached(evaluator, frame.function, found.calls[0])

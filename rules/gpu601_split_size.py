@@ -24,9 +24,10 @@ class SplitSizeLimit(Rule):
     `expandable_segments:True`. Shell scripts, Dockerfiles and `.env` files are read as well.
 
     ## Why is this bad
-    The allocator may not split a free block above this size, so a request that is a little smaller than a block of the
-    cache gets a segment of its own. Where sizes vary, as with batches of varying length, the cache grows without end.
-    What people hope for from it, less fragmentation, `expandable_segments:True` does.
+    torch keeps freed memory in blocks, and splits one to serve a smaller request. `max_split_size_mb` forbids that for
+    larger blocks: a request for half of such a block leaves it idle, and takes new memory from the GPU. Where sizes
+    vary, as with batches of varying length, that goes on until the card is full. `expandable_segments:True` does what
+    people want from it, less fragmentation.
 
     ## What it costs
     Batches of 32 to 512 tokens, 5.3 GiB allocated at most (4-layer language model, NVIDIA H200, torch 2.11):
@@ -89,9 +90,9 @@ class SplitSizeLimit(Rule):
                 found.message,
                 "expandable segments need their blocks split to be used again"
                 if found.expandable
-                else "larger free blocks may not be split, so what is cached fits almost nothing",
+                else "free memory in larger blocks fits no smaller tensor, so each new batch size takes more from the GPU",
                 Cost(
-                    "memory reserved that no tensor is in, the more of it the more sizes there are",
+                    "free memory that the cache holds and no tensor fits, the more of it the more sizes there are",
                     found.measured,
                 ),
                 mended=found.mended,

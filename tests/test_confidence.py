@@ -107,6 +107,23 @@ def test_a_rule_passes_on_all_that_is_open() -> None:
     assert (found.doubts, found.confidence) == ((RESULT, GPU, size), Confidence.LOW)
 
 
+@pytest.mark.parametrize(("moved", "doubts"), [(".cuda()", 1), ("", 2)])
+def test_that_a_tensor_is_not_seen_to_be_on_a_gpu_is_a_doubt(moved: str, doubts: int) -> None:
+    text = f"""\
+import torch
+
+@torch.no_grad()
+def scores(loader, device):
+    model = torch.nn.Linear(8, 1).to(device).eval()
+    for inputs, names in loader:
+        predicted = model(inputs){moved}.squeeze(1)
+        for index, name in enumerate(names):
+            print(name, predicted[index].item())
+"""
+    (found,) = api.check_source(text, config={"confidence": "low", "select": ["GPU504"]})
+    assert len(found.doubts) == doubts
+
+
 @pytest.mark.parametrize(
     ("least", "reached"),
     [("high", ["high"]), ("medium", ["high", "medium"]), ("low", ["high", "medium", "low"])],

@@ -131,27 +131,27 @@ def _is_shown(evaluator: Evaluator, function: Function, call: ast.Call) -> bool:
 
 
 def beside_a_phase(evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Frame) -> Any:
-    """What in the same block of an `if`, before a call, evaluates or saves a network: what stands there costs more."""
+    """What in the blocks of the `if`s around, before a call, evaluates or saves a network: what stands there costs more."""
     flow = frame.flow
     statement = flow.statement_of(call)
-    block = flow.blocks[statement]
-    if not isinstance(block.owner, ast.If):
-        return None
-    before = block.statements[: block.statements.index(statement)]
+    block, before, within = flow.blocks[statement], list[ast.stmt](), list[ast.stmt]()
+    while isinstance(block.owner, (ast.If, ast.With)) and block.parent is not None:
+        within += block.statements[: block.statements.index(statement)]
+        if isinstance(block.owner, ast.If):
+            before, within = [*before, *within], []
+        statement, block = block.owner, block.parent
     events = [one for one in steps.of(frame.function) if one.work == "forward" and (one.within or one.loops)]
-    for one in before:
-        for node in ast.walk(one):
-            if not isinstance(node, ast.Call) or node not in flow.parents:
-                continue
-            heavy = any(
-                event.node is node and (event.within or flow.loops(node)[:1] != flow.loops(call)[:1])
-                for event in events
-            )
-            unseen = evaluator.value_of(node.func, frame).kind == "unknown" and any(
-                evaluator.value_of(given, frame).kind == "module" for given in node.args
-            )
-            if heavy or unseen or last_name(node.func) in ("save", "save_checkpoint", "save_pretrained"):
-                return node
+    calls = (node for one in before for node in ast.walk(one) if isinstance(node, ast.Call))
+    for node in (one for one in calls if one in flow.parents):
+        heavy = any(
+            event.node is node and (event.within or flow.loops(node)[:1] != flow.loops(call)[:1])
+            for event in events
+        )
+        unseen = evaluator.value_of(node.func, frame).kind == "unknown" and any(
+            evaluator.value_of(given, frame).kind == "module" for given in node.args
+        )
+        if heavy or unseen or last_name(node.func) in ("save", "save_checkpoint", "save_pretrained"):
+            return node
     return None
 
 

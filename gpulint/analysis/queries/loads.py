@@ -148,9 +148,13 @@ def _restores(use: Use) -> bool:
 
 def _restored(evaluator: Evaluator, use: Use) -> Restored:
     owner = use.node.func.value
-    assigns = keyword(use.node, "assign")
-    kept = assigns is not None and evaluator.value_of(assigns, use.frame).const is not False
-    return Restored(use, owner, evaluator.value_of(owner, use.frame), kept)
+    return Restored(use, owner, evaluator.value_of(owner, use.frame), assigns(evaluator, use.node, use.frame))
+
+
+def assigns(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether a `load_state_dict` puts what it is given in the place of the network's own tensors."""
+    given = keyword(call, "assign")
+    return given is not None and evaluator.value_of(given, frame).const is not False
 
 
 def _is_entry(definition: Definition) -> bool:

@@ -115,7 +115,7 @@ class SplitSize:
         if self.expandable:
             return "`max_split_size_mb` undoes part of what `expandable_segments:True` saves"
         size = "" if self.size is None else f":{self.size}"
-        return f"`max_split_size_mb{size}` gives every larger block of a new size a segment of its own"
+        return f"`max_split_size_mb{size}` keeps torch from using larger blocks of free memory for smaller tensors"
 
     @property
     def measured(self) -> str:
