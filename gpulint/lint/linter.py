@@ -23,7 +23,7 @@ from gpulint.answers import (
     refuted,
     severity_of,
 )
-from gpulint.findings import Confidence, Finding, Fix, Position, Related, decisive, weight
+from gpulint.findings import Confidence, Finding, Fix, Position, Related, Severity, decisive, weight
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Claimed, Cost, Report, Rule, RuleSet, node_of
@@ -74,6 +74,7 @@ class Text:
         known = engine.tree_of(filename, text) if engine is not None else None
         self.trees, self.filename, self.project = Trees(text, known), filename, project
         self.unread_cell = unread_cell(text)
+        self.given_up = False  # a rule has said that it went through as much as it may
         self.took: dict[str, float] = {}  # seconds by the rule; the first that asks for something pays for it
 
     @cached_property
@@ -171,9 +172,11 @@ def _asked_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[R
         report = reported(claim, rule)
         if report is not None:
             yield report
-    if looked.asked.evaluator.is_spent:
+    if looked.asked.evaluator.is_spent and not looked.given_up:
+        looked.given_up = True
         where = looked.asked.file.tree.body[0]
-        yield Report(where, f"{rule.name} was not looked for to the end", doubts=(NO_FURTHER,))
+        message = f"{rule.name}, and the rules after it, were not looked for to the end"
+        yield Report(where, message, severity=Severity.INFO, doubts=(NO_FURTHER,))
 
 
 def reported(claim: Claimed, rule: type[Rule]) -> Report | None:
