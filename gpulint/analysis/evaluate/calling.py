@@ -208,6 +208,8 @@ class Calling:
         if kind in _TABLED:
             row = self._evaluator.table.method(kind, name)
             return self._by_row(row, base, node, frame) if row is not None else UNKNOWN
+        if kind == "loaded" and name in ("parameters", "named_parameters"):
+            return self._of_module(base, name, node, frame)
         if kind == "loaded":
             return base if name in ("get", "items", "values", "pop", "to", "cuda") else None
         row = self._evaluator.table.own("tensor", name)
@@ -232,6 +234,10 @@ class Calling:
             )
         if row.graph == "cuts" and name in ("detach", "detach_", "argmax", "argmin"):
             return Value("tensor", device=base.device, size=base.size, assumptions=base.assumptions)
+        if name == "requires_grad_" and base.kind == "unknown":
+            off = argument(node, 0, "requires_grad")
+            if off is None or self._evaluator.value_of(off, frame).const is True:
+                return self._of_tensor(base.but(origins=frozenset()), name, node, frame)
         if not base.graph:
             return None
         keeps = row.graph == "keeps"
@@ -690,6 +696,9 @@ class Calling:
         for store in flow.stores:
             if key_of(store.target.value) == key and _may_be(store.target.slice, wanted):
                 yield self._evaluator.value_of(store.value, frame)
+        for one in flow.definitions.get(key, ()):
+            if one.kind == "augmented":
+                yield self._evaluator.element(self._evaluator.value_of(one.value, frame))
         for use in flow.uses.get(key, ()):
             above = flow.parents.get(use)
             if not isinstance(above, ast.Attribute):

@@ -362,7 +362,8 @@ class Evaluator:
             changed = self.value_of(
                 definition.node, frame
             )  # `self.init_embed_(x)`: an object stays what it is
-            return changed if isinstance(changed.ref, Class) else self.value_of(definition.value, frame)
+            stays = isinstance(changed.ref, Class) or changed.kind == "library"
+            return changed if stays else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
             found = frame.function.file.by_node.get(definition.node)
             if isinstance(found, Class):

@@ -535,11 +535,10 @@ def _asked(flow: Flow, node: Any) -> Iterator[str]:
     above = flow.parents.get(node)
     while isinstance(above, ast.Attribute) and above.value is node:
         call = flow.parents.get(above)
-        on = (
-            above.attr == "requires_grad_"
-            and not getattr(call, "args", ())
-            and not getattr(call, "keywords", ())
-        )
+        given: list[Any] = [call]
+        if isinstance(call, ast.Call):
+            given = [*call.args, *(one.value for one in call.keywords)]
+        on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
         yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
         if above.attr not in _SAME or not isinstance(call, ast.Call) or call.func is not above:
             return

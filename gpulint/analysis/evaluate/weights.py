@@ -17,6 +17,7 @@ LARGE: Final = 10_000_000  # weights from which one more copy is much beside a t
 SMALL: Final = 1_000_000
 UNSEEN: Final = float("inf")  # layers
 _DEEPEST: Final = 8
+_ADDING: Final = frozenset({"add_module", "register_module", "register_parameter", "setattr", "Parameter"})
 _LAYERS: Final = {
     "Linear": (2, 1), "Conv1d": (3, 1), "Conv2d": (3, 2), "Conv3d": (3, 3), "ConvTranspose2d": (3, 2), "Embedding": (2, 1),
     "LSTM": (2, 8), "GRU": (2, 6), "Bilinear": (3, 1),
@@ -33,6 +34,11 @@ class Weight:
     mixes: bool = False
     rows: bool = False
     layers: float = UNSEEN
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is none at all, as far as it can be seen."""
+        return self.whole and not self.least
 
 
 def weight(evaluator: Evaluator, value: Value) -> Weight:
@@ -92,6 +98,9 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
         return _of_list(evaluator, node, frame, depth)
     if value.kind == "list" and isinstance(node, ast.Call):
         return _of_returned(evaluator, node, frame, depth)
+    if value.kind == "modules":  # the layers of another, or some of them
+        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
+        return Weight(0, False, mixes)
     if value.kind != "module":
         known = value.kind in ("number", "text", "none")
         return Weight(0, known, layers=0 if known else UNSEEN)
@@ -162,8 +171,10 @@ def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
 
 def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, depth: int) -> Weight:
     init = evaluator.method(cls, "__init__")
+    others = [one for one in evaluator.program.lineage(cls) if isinstance(one, str)]
+    plain = all(one in ("torch.nn.Module", "torch.nn.modules.module.Module", "object") for one in others)
     if init is None:
-        return Weight(0, False)
+        return Weight(0, plain, layers=0 if plain else UNSEEN)
     inner = evaluator.enter(init, node, frame, evaluator.value_of(node, frame)) or evaluator.root(init)
     found: list[Weight] = []
     for call in init.flow.calls.get("__init__", ()):  # of a layer of a library that it derives from
@@ -175,7 +186,15 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
         for key, definitions in method.flow.definitions.items():
             if key.startswith(f"{method.self_name}.") and key.count(".") == 1:
                 found += [_of_attribute(evaluator, one, frame, depth) for one in definitions]
-    return _sum(found) if found else Weight(0, False)
+    summed = _sum(found)
+    if summed.is_none and not (plain and _adds_none(cls)):
+        return Weight(0, False)
+    return summed
+
+
+def _adds_none(cls: Class) -> bool:
+    """Whether no method of a class gives it weights by other means than a layer in an attribute."""
+    return not any(method.words & _ADDING for method in cls.methods.values())
 
 
 def _helpers(evaluator: Evaluator, init: Function) -> list[Function]:
@@ -188,9 +207,11 @@ def _helpers(evaluator: Evaluator, init: Function) -> list[Function]:
 
 
 def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, depth: int) -> Weight:
-    if definition.kind != "assign" or definition.path:
+    if definition.kind != "assign":
         return Weight(0, True, layers=0)
-    value = evaluator.value_of(definition.value, frame)
+    value = evaluator.definition(definition, frame)
+    if value.kind == "module" and definition.path:
+        return Weight(0, False)
     if value.kind == "module":
         return _of_value(evaluator, definition.value, frame, depth - 1)
     known = not (value.kind == "unknown" and isinstance(definition.value, ast.Call))

@@ -4,7 +4,7 @@ backward."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -12,12 +12,14 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.evaluate.weights import weight
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.effects import Place, may_be_before, origins_of, uses_since_made
 from gpulint.analysis.syntax.flow import Block, Flow
 from gpulint.analysis.syntax.nodes import argument
 
 _DEEPEST: Final = 3  # calls that are gone into
+_SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
 _MOST_CALLERS: Final = 4  # one out of the other
 
 
@@ -33,7 +35,7 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
         if before is not None:
             uses = [one for one in uses if one.path or one.row]
             uses = [one for one in uses if may_be_before(evaluator, one, before)]
-        found = _frozen_since(evaluator, uses, origin)
+        found = _frozen_since(evaluator, uses, origin) or _frozen_in_parts(evaluator, origin, before)
         if found is None and not isinstance(origin[0], ast.arg):
             return None  # what nobody is seen to give says nothing
         by = by or found
@@ -88,6 +90,48 @@ def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any) -> Any:
             return None  # and another switches them on again
         by = use.node if off and by is None else by
     return by
+
+
+def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) -> Any:
+    """What freezes the networks of which a network of the project is made, where its constructor does and it has no other weights."""
+    node, where = origin
+    made = evaluator.value_of(node, where) if isinstance(node, ast.Call) and where is not None else None
+    if made is None or not isinstance(made.ref, Class):
+        return None
+    if any(one.words & _SWITCHING for name, one in made.ref.methods.items() if name != "__init__"):
+        return None
+    several = [one for one in parts(evaluator, made) if not weight(evaluator, one).is_none]
+    by = [frozen(evaluator, one, before) for one in several]
+    return by[0] if by and None not in by and all(one.kind == "module" for one in several) else None
+
+
+def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
+    """The networks and weights that a network is made of: those in its attributes, or that it is made with."""
+    if isinstance(value.ref, Class):
+        frame = _constructor(evaluator, value, value.ref)
+        if frame is not None:
+            own = f"{frame.function.self_name}."
+            several = frame.flow.definitions.items()
+            found = (one for key, each in several if key.startswith(own) for one in each)
+            yield from _weighty(evaluator.definition(one, frame) for one in list(found))
+        return
+    for node, where in value.origins:
+        row = evaluator.row_of(node, where) if isinstance(node, ast.Call) and where is not None else None
+        if row is not None and row.weights == "parts":
+            yield from _weighty(evaluator.value_of(one, where) for one in node.args)
+
+
+def _constructor(evaluator: Evaluator, value: Value, cls: Class) -> Frame | None:
+    """The frame in which a network is made of its parts: of one that is a copy none."""
+    init = evaluator.method(cls, "__init__")
+    found = evaluator.constructed(value, cls)
+    if found is None and init is not None and not any(isinstance(one, ast.Call) for one, _ in value.origins):
+        return evaluator.root(init)
+    return found
+
+
+def _weighty(values: Iterable[Value]) -> Iterator[Value]:
+    return (one for one in values if one.kind in ("module", "parameter"))
 
 
 def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
@@ -189,9 +233,21 @@ def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]
             continue
         sites = evaluator.callers(frame.function)
         if len(sites) != 1:
-            break
+            return found + _steps_with(evaluator, frame.function)
         call, frame = sites[0].call, sites[0].frame
     return found
+
+
+def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
+    """The steps that are given a function: `optimizer.step(closure)`."""
+    if function.parent is None:
+        return []
+    outer = evaluator.root(function.parent)
+    calls = outer.flow.calls.get("step", ())
+    given = [
+        call for call in calls if any(evaluator.value_of(one, outer).ref is function for one in call.args)
+    ]
+    return [own for call in given if (own := _own(evaluator, call, outer)) is not None]
 
 
 def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
