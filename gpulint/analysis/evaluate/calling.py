@@ -673,6 +673,9 @@ class Calling:
         """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""
         flow = frame.flow
         given = [one.key for one in flow.given.get(node, ()) if not one.path]
+        above = flow.parents.get(node)
+        if isinstance(above, ast.Tuple):  # `total, losses = 0, []`
+            given = [one.key for one in flow.given.get(above, ()) if one.path == (above.elts.index(node),)]
         if not given:
             given = [
                 key for key, several in flow.definitions.items() if any(one.node is node for one in several)
