@@ -1,19 +1,41 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import starts_none
-from gpulint.analysis.code.slots import treats_as_table
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.graphs.backwards import backwards
+from gpulint.analysis.queries.graphs.carried import (
+    arguments,
+    carried,
+    cuts,
+    handed_on,
+    is_cut_within,
+    is_table,
+)
+from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.queries.networks.runs import runs, runs_of
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import default_of, keyword
+from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Change, Cost, Insert, Remove, Repair, Report, Rule
+from gpulint.rule import Change, Claimed, Cost, Insert, Remove, Repair, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import Carried, FunctionFacts
-    from gpulint.analysis.file.program import FileAnalysis
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.project.file import Function
+    from gpulint.analysis.queries.graphs.backwards import Backward
+    from gpulint.analysis.queries.graphs.carried import Carried
+    from gpulint.analysis.queries.networks.runs import Run
+
+_COST: Final = Cost("the activations of all earlier iterations", "7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11")  # fmt: skip
+_OF_INPUT: Final = Cost("what these operations save of the input, for each earlier iteration")
 
 
 class CarriedState(Rule):
@@ -84,95 +106,162 @@ class CarriedState(Rule):
     runtime_claim = Claim("drift")
     triggers = ((b"torch", b"lightning"), (b"backward", b".eval()", b"autograd.grad("), (b"for ", b"while "))
     doubts = True
+    asks = True
 
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        for function in facts.functions:
-            for carried in function.carried:
-                yield _report(facts, function, carried)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in (asked.file.body, *asked.file.functions):
+            found = list(_considered(asked, function))
+            told = [one for one, _, answers in found if confidence_of(answers) is not None]
+            for one, through, answers in found:
+                together = [other for other in told if other.loop is one.loop]
+                report = partial(_report, asked, one, through, together)
+                yield Claimed(one.call, one.key, answers, report)
 
 
-def _report(facts: FileFacts, function: FunctionFacts, carried: Carried) -> Report:
-    what = facts.source(carried.argument)
-    retain = carried.backward is not None and carried.backward.retain
-    cost = Cost(
-        "the activations of all earlier iterations",
-        "7.06 MiB a step for an LSTM, and a step ever slower; H200, torch 2.11",
-    )
-    if carried.perturbed:
+def _considered(
+    asked: Asked, function: Function
+) -> Iterator[tuple[Carried, list[Backward], tuple[Answer, ...]]]:
+    """What may be carried, with the backwards of its rounds."""
+    evaluator, frame = asked.evaluator, asked.root(function)
+    for call in function.flow.every_call:
+        if any(handed_on(call, frame, arguments(call))):
+            for run in runs_of(evaluator, call, frame):
+                for one in carried(evaluator, call, frame, arguments(call)):
+                    through = _backwards(asked, one)
+                    yield one, through, until_refuted(_answers(asked, run, one, through))
+    for call in function.flow.calls.get("requires_grad_", ()):
+        if isinstance(call.func, ast.Attribute):
+            for one in carried(evaluator, call, frame, [call.func.value]):
+                yield one, [], until_refuted(_of_input(asked, one))
+
+
+def _backwards(asked: Asked, one: Carried) -> list[Backward]:
+    """The backwards of each round, or of those who call the function in it."""
+    function, evaluator = one.frame.function, asked.evaluator
+    several = [function]
+    if one.loop is None:
+        several += [site.frame.function for site in evaluator.callers(function)] or [
+            other
+            for other in asked.file.functions
+            if any(each.network.ref is function.cls for each in runs(evaluator, asked.root(other)))
+        ]
+    found = [each for other in dict.fromkeys(several) for each in backwards(evaluator, other)]
+    return [each for each in found if one.loop is None or one.loop in each.frame.flow.loops(each.call)]
+
+
+def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> Iterator[Answer]:
+    """On what it stands that a round goes through the graph of the one before."""
+    evaluator = asked.evaluator
+    if grad_mode(evaluator, run.inner, run.where).mode not in ("on", "mixed"):
+        yield refuted(Question.GRAD, "grad is off, or may be")
+    beside = [each.call for each in through if each.frame is one.frame]
+    by = next(cuts(evaluator, one, beside), None)
+    if by is not None or is_cut_within(evaluator, one):
+        yield refuted(Question.GRAPH, "it is cut in the rounds that go backward", by)
+    if not through:
+        evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
+        if one.loop is None or not evaluates or asked.steps.is_over_parts(one.loop, one.frame):
+            yield refuted(Question.BACKWARD, "no backward runs in its rounds, nor do these evaluate")
+        if outcome(evaluator, run.inner, run.where).wanted:
+            yield refuted(Question.BACKWARD, "a backward goes through all of its rounds")
+        if asked.multiplicity.trips(one.loop, one.frame) is not None:
+            yield refuted(Question.REPEATS, "its rounds are few", one.loop)
+    elif not any(each.says("retain_graph") for each in through):
+        if run.network.ref is None and evaluator.calling.made_by(run.network) is None:
+            yield refuted(
+                Question.GRAPH, "the network, which is not seen, cuts it: the second backward would fail"
+            )
+    if is_table(one) and isinstance(run.network.ref, Class):
+        yield refuted(Question.READS, "it is a table that the network fills")
+    elif is_table(one):
+        clause = f"whether the network reads what is in `{one.key}`, or only fills it, is not seen"
+        yield left_open(Question.READS, clause)
+    yield proven(Question.BACKWARD, "each round goes through the graph of the one before")
+    yield from (left_open(Question.TENSOR, each.clause) for each in run.network.assumptions)
+    yield from reached(evaluator, one.frame.function)
+
+
+def _of_input(asked: Asked, one: Carried) -> Iterator[Answer]:
+    """On what it stands that an input which its own gradient changes hangs on the rounds before."""
+    evaluator, flow = asked.evaluator, one.frame.flow
+    calls = [each for each in flow.every_call if one.loop in flow.loops(each)]
+    asks = [each for each in calls if evaluator.does(each, one.frame) == "differentiates"]
+    if not asks or any(keyword(each, "create_graph") is not None for each in asks):
+        yield refuted(Question.BACKWARD, "its gradient is not asked for, or is to be differentiated itself")
+    if grad_mode(evaluator, one.call, one.frame).mode != "on":
+        yield refuted(Question.GRAD, "grad is off, or may be")
+    yield proven(Question.GRAPH, "each round makes it from what it was, and nothing cuts it")
+    yield from reached(evaluator, one.frame.function)
+
+
+def _report(asked: Asked, one: Carried, through: list[Backward], together: list[Carried]) -> Report:
+    is_input = one.node is getattr(one.call.func, "value", None)
+    if is_input:
         reason = (
             "the gradient is asked for this iteration's input: nothing frees the operations that led to it"
         )
-        cost = Cost("what these operations save of the input, for each earlier iteration")
-    elif retain:
-        reason = "retain_graph=True keeps every earlier iteration's activations alive"
-    elif carried.backward is not None:
-        reason = (
-            "the next backward would go through the graph of the iteration before, which is freed: it fails"
-        )
-    else:
+    elif not through:
         reason = (
             "grad is enabled in this evaluation: each graph is the input of the next, and none is ever freed"
         )
+    elif any(each.says("retain_graph") for each in through):
+        reason = "retain_graph=True keeps every earlier iteration's activations alive"
+    else:
+        reason = (
+            "the next backward would go through the graph of the iteration before, which is freed: it fails"
+        )
     return Report(
-        carried.call,
-        f"`{what}` carries its autograd graph from one iteration into the next",
+        one.call,
+        f"`{asked.source(one.node)}` carries its autograd graph from one iteration into the next",
         reason,
-        cost,
-        repair=lambda: _repair(function, carried),
-        doubts=(carried.doubt,) if carried.doubt else (),
-        subject=carried.path,
+        _OF_INPUT if is_input else _COST,
+        repair=partial(_repair, asked, through, together) if through or is_input else None,
+        subject=one.key,
     )
 
 
-def _repair(function: FunctionFacts, carried: Carried) -> Repair | None:
-    """Cut every state that the round hands to the next: with one of them left attached nothing is freed. Where no
-    backward runs, the results keep the graphs as well, and the cure is no_grad."""
-    if carried.backward is None and not carried.perturbed:
-        return None
-    together = [
-        other
-        for other in function.carried
-        if other.loop is carried.loop and other.backward is carried.backward
-    ]
+def _repair(asked: Asked, through: list[Backward], together: list[Carried]) -> Repair | None:
+    """Cut every state that the round hands to the next: with one of them left attached nothing is freed."""
     changes: list[Change] = []
-    seen: set[tuple[int, str]] = set()
-    for other in together:
-        cut = _cut(other)
-        if cut is None:
+    for one in {each.key: each for each in together}.values():
+        inserted = _cut(asked, one)
+        if inserted is None:
             return None
-        if (id(cut.anchor), other.path) not in seen:
-            seen.add((id(cut.anchor), other.path))
-            changes.append(cut)
-    backward = carried.backward
-    if backward is not None and backward.retain_node is not None and carried.only_reason:
-        changes.append(Remove(backward.retain_node))
+        changes.append(inserted)
+    own = list(backwards(asked.evaluator, together[0].frame.function))
+    if len(own) == len(through) == 1 and own[0].call is through[0].call:  # nothing else needs what it retains
+        call: Any = asked.node(own[0].call)
+        named = (each for each in call.args if each.keyword is not None)
+        changes += [Remove(each) for each in named if each.keyword.value == "retain_graph"]
     why = "gradients no longer flow into earlier iterations"
     return Repair("unsafe", "cut the graph before the state is used again", tuple(changes), why)
 
 
-def _filling(carried: Carried) -> list[ir.Function]:
-    """The functions that may put something in the place of the state: of an object's attribute, all its methods."""
-    function = carried.function
-    home: FileAnalysis = function.home
-    info = home.class_of(function)
-    own = info is not None and function.params and carried.path.startswith(f"{function.params[0].name}.")
-    methods = (
-        [method for part in info.lineage() for method in part.cls.methods.values()] if info and own else []
-    )
-    return [function, *(method for method in methods if method is not function)]
-
-
-def _cut(carried: Carried) -> Insert | None:
+def _cut(asked: Asked, one: Carried) -> Insert | None:
     from gpulint.fix.nodes import assign
 
-    path = carried.path
-    if "[" in path or "(" in path or treats_as_table(carried.function, path):
+    if "[" in one.key or is_table(one):
         return None
-    begins = [starts_none(function, path) for function in _filling(carried)]
-    parts_none = any(parts for _, parts in begins)
+    values = list(_given(asked, one))
+    parts = [part for value in values if value.kind == "tuple" for part in value.parts or ()]
+    parts_none = any(each.kind == "none" for each in parts)
     part = "None if part is None else part.detach()" if parts_none else "part.detach()"
-    nested = carried.nested or parts_none
-    expression = f"tuple({part} for part in {path})" if nested else f"{path}.detach()"
-    if any(whole for whole, _ in begins):
-        expression = f"None if {path} is None else {expression}"
-    return Insert(carried.stmt.line, assign(path, expression), after=False)
+    nested = parts_none or asked.evaluator.value_of(one.node, one.frame).kind in ("tuple", "list")
+    expression = f"tuple({part} for part in {one.key})" if nested else f"{one.key}.detach()"
+    if any(value.kind == "none" for value in values):
+        expression = f"None if {one.key} is None else {expression}"
+    statement = one.frame.flow.statement_of(one.node)
+    return Insert(asked.line(statement), assign(one.key, expression), after=False)
+
+
+def _given(asked: Asked, one: Carried) -> Iterator[Value]:
+    """What is carried may be before it is: of an object's attribute, in all methods."""
+    function = one.frame.function
+    _, dot, name = one.key.partition(".")
+    for each in function.cls.methods.values() if dot and function.cls is not None else (function,):
+        key, frame = f"{each.self_name}.{name}" if dot else one.key, asked.root(each)
+        for definition in each.flow.definitions.get(key, ()):
+            yield asked.evaluator.definition(definition, frame)
+            node = default_of(each.node, key) if definition.kind == "parameter" else definition.value
+            if node is not None and not definition.path:
+                yield from asked.evaluator.ways(node, frame)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.graphs.backwards import graph_of
+from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.queries.networks.placed import placed

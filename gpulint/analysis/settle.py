@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import cuts
-from gpulint.analysis.code.slots import only_fills, treats_as_table
 from gpulint.analysis.code.uses import Uses
-from gpulint.analysis.file.classes import ClassInfo
 from gpulint.analysis.file.differentiating import differentiated
 from gpulint.analysis.file.facts import (
-    Backward,
-    Carried,
     DeferredBackward,
     Forward,
     FunctionFacts,
@@ -24,7 +19,6 @@ from gpulint.analysis.file.slots import is_read_back
 from gpulint.analysis.file.test_code import imports_runner, is_test_class
 from gpulint.analysis.flow.peaks import deferred_backwards, late_releases
 from gpulint.analysis.questions.backward.far_backward import freed_far_away
-from gpulint.analysis.questions.backward.perturbing import perturbed
 from gpulint.analysis.questions.backward.toward_backward import feeds_backward, rounds_depend
 from gpulint.analysis.questions.device.on_host import is_on_host
 from gpulint.analysis.questions.grad.foreign import foreign_functions
@@ -34,14 +28,11 @@ from gpulint.analysis.questions.outlives.piles import judge
 from gpulint.analysis.questions.outlives.rounds import counts_micro_batches, in_one_round, over_members
 from gpulint.analysis.torch.backward import WANTS_GRAD
 from gpulint.analysis.torch.frameworks import LIGHTNING_WINDOWS
-from gpulint.analysis.values.arguments import bind_sources
 from gpulint.analysis.values.values import (
     LARGE,
     UNSURE_GRAD,
     Grad,
     Kind,
-    Site,
-    with_inner,
 )
 
 if TYPE_CHECKING:
@@ -81,14 +72,10 @@ def finish(file: FileAnalysis, facts: list[FunctionFacts]) -> None:
             hold.on_host = hold.value.kind is Kind.GRAPH and is_on_host(file, function, hold)
         for forward in function.forwards:
             _finish_training(function, forward)
-        for carried in function.carried:
-            _finish_carried(facts, function, carried)
         function.recurrent = [item.loop for item in function.carried if item.loop is not None]
         fed = {item.path for item in function.carried}
         for hold in function.holds:
             hold.graph.fed_back = hold.place.holder in fed or _fills_next_forward(function, hold)
-        function.carried = [item for item in function.carried if _truly_carried(file, function, item)]
-        function.carried += perturbed(file, function)
         _whole_function(function)
         for hold in function.holds:
             hold.rounds.made_in_loop = any(
@@ -327,70 +314,6 @@ def _trains(facts: FunctionFacts, loop: Loop, zeroing: bool = True) -> bool:
         or any(loop in b.loops for b in facts.backwards)
         or (zeroing and any(call.method == "zero_grad" for _, call in ir.calls(loop.stmt.body)))
     )
-
-
-def _finish_carried(everything: list[FunctionFacts], facts: FunctionFacts, carried: Carried) -> None:
-    inside = [b for b in facts.backwards if carried.loop is None or carried.loop in b.loops]
-    carried.unrolled = _is_unrolled(inside, carried)
-    inside = [b for b in inside if not (b.autograd_grad and b.create_graph)] or inside
-    if carried.loop is None and not inside:
-        reached = [
-            b for f in everything for b in f.backwards if b.retain and carried.sites & with_inner(b.tokens)
-        ]
-        inside = reached
-    carried.backward = inside[0] if inside else None
-    if carried.backward is not None:
-        others = [b for b in facts.backwards if b is not carried.backward]
-        carried.only_reason = (
-            carried.backward.retain and carried.backward.function is carried.function and not others
-        )
-
-
-def _is_unrolled(inside: list[Backward], carried: Carried) -> bool:
-    """`p = p - lr * grad(loss, p, create_graph=True)`: the loop is a function of its start, to be differentiated as a
-    whole. No other backward goes through the state in it."""
-    through = [b for b in inside if carried.sites & with_inner(b.tokens)]
-    return bool(through) and all(b.autograd_grad and b.create_graph for b in through)
-
-
-def _truly_carried(file: FileAnalysis, facts: FunctionFacts, carried: Carried) -> bool:
-    """Only where a backward in the same loop goes through it, or an evaluation strings its graphs together."""
-    body = carried.loop.stmt.body if carried.loop is not None else facts.function.body
-    if carried.unrolled or carried.path in cuts(body, file.detachers) or _is_overwritten(facts, carried):
-        return False
-    if carried.loop is None and file.assigned_elsewhere(facts.function, carried.path):
-        return (
-            carried.backward is not None
-            and carried.backward.retain
-            and bool(carried.sites & with_inner(carried.backward.tokens))
-        )
-    if carried.backward is not None:
-        through = carried.sites & with_inner(carried.backward.tokens)
-        # Without retain_graph the second backward fails, unless the module cuts the graph itself: that must be seen.
-        return bool(through) and (carried.backward.retain or all(_is_shown(site) for site in through))
-    return carried.loop is not None and bool(carried.sites & file.evaluating) and carried.loop.over_data
-
-
-def _is_overwritten(facts: FunctionFacts, carried: Carried) -> bool:
-    """Whether what is carried is a table that the network only writes its results into. Where the network is not seen that is
-    noted as a doubt."""
-    if not treats_as_table(facts.function, carried.path):
-        return False
-    ran = (forward.module.network for forward in facts.forwards if forward.call is carried.call)
-    network = next(ran, None)
-    forward = network.method("forward") if isinstance(network, ClassInfo) else None
-    if forward is None:
-        carried.doubt = (
-            f"whether the network reads what is in `{carried.path}`, or only fills it, is not seen"
-        )
-        return False
-    sources = bind_sources(forward, carried.call, True)
-    names = [name for name, source in sources.items() if source is carried.argument]
-    return bool(names) and all(only_fills(forward, name) for name in names)
-
-
-def _is_shown(site: Site) -> bool:
-    return site.shown or (bool(site.inner) and all(_is_shown(inner) for inner in site.inner))
 
 
 def _evaluates_alone(facts: FunctionFacts, forward: Forward) -> bool:

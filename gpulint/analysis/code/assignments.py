@@ -66,36 +66,6 @@ def pairs(statement: ir.Assign) -> Iterator[tuple[ir.Expr, ir.Expr]]:
             yield from ((item, value) for item in target.items)
 
 
-def starts_none(function: ir.Function, path: str) -> tuple[bool, bool]:
-    """Whether a function lets a place be None, `h, c = None, None`, `h = None if fresh else old` or `def run(h=None)`, and
-    whether it lets it be a tuple or a list of nothing, `state = (None, None)`."""
-    values = [param.default for param in function.params if param.name == path and param.default is not None]
-    found: list[tuple[ir.Expr, bool]] = [(value, False) for value in values]
-    for statement in ir.statements(function.body):
-        if isinstance(statement, ir.Assign):
-            found += [
-                (value, value is statement.value and target not in statement.targets)
-                for target, value in pairs(statement)
-                if target.path == path
-            ]
-    whole = parts = False
-    for value, unpacked in found:
-        for leaf in _branches(value):
-            display = leaf.operands[0] if isinstance(leaf, ir.Op) and leaf.op == "*" else leaf
-            nothing = isinstance(display, ir.Seq) and any(map(_is_none, display.items))
-            whole |= _is_none(leaf) or (nothing and unpacked)
-            parts |= nothing and not unpacked
-    return whole, parts
-
-
-def _branches(value: ir.Expr) -> list[ir.Expr]:
-    return list(value.operands[1:]) if isinstance(value, ir.Op) and value.op == "if" else [value]
-
-
-def _is_none(expr: ir.Expr) -> bool:
-    return isinstance(expr, ir.Const) and expr.value is None
-
-
 def arithmetic_leaves(expr: ir.Expr) -> list[ir.Expr]:
     """The operands of a sum: `total`, `loss` and `n` in `total + loss * n`."""
     leaves: list[ir.Expr] = []

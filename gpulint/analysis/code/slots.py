@@ -4,7 +4,6 @@ places."""
 from __future__ import annotations
 
 from gpulint.analysis.code import ir
-from gpulint.analysis.code.assignments import targets
 
 
 def frees_slots(function: ir.Function, path: str) -> bool:
@@ -23,43 +22,6 @@ def frees_slots(function: ir.Function, path: str) -> bool:
                         if method is function and isinstance(target.index, ir.Op) and target.index.op == "%":
                             return True
     return False
-
-
-def treats_as_table(function: ir.Function, path: str) -> bool:
-    """Whether a function looks entries up in something by their names, or goes through them: `out["emb"]`, `out.items()`."""
-    for statement in ir.statements(function.body):
-        for part in ir.own_parts(statement):
-            if isinstance(part, ir.Sub) and part.base.path == path and isinstance(part.index, ir.Const):
-                if isinstance(part.index.value, str):
-                    return True
-            elif isinstance(part, ir.Call) and isinstance(part.func, ir.Attr) and part.func.base.path == path:
-                if part.method in ("items", "keys", "values"):
-                    return True
-    return False
-
-
-def only_fills(function: ir.Function, name: str) -> bool:
-    """Whether a function writes entries into a table that it is given, `out["emb"] = x`, gives it back, and reads none that
-    it has not written: what was in there before goes nowhere."""
-    written: set[str] = set()
-    for statement in ir.statements(function.body):
-        stored = targets(statement) if isinstance(statement, ir.Assign) else []
-        entries = [one for one in stored if isinstance(one, ir.Sub) and one.base.path == name]
-        passed = {id(part) for entry in entries for part in (entry, entry.base)}
-        for part in ir.own_parts(statement):
-            if isinstance(part, ir.Sub) and part.base.path == name and part.path in written:
-                passed.add(id(part.base))
-            elif isinstance(part, ir.Name) and part.id == name and id(part) not in passed:
-                if not (isinstance(statement, ir.Return) and _is_given_back(statement, part)):
-                    return False
-        if statement in function.body:  # not in a branch
-            written |= {entry.path for entry in entries if entry.path is not None}
-    return True
-
-
-def _is_given_back(statement: ir.Return, part: ir.Expr) -> bool:
-    value = statement.value
-    return value is part or (isinstance(value, ir.Seq) and any(item is part for item in value.items))
 
 
 def counts_given(function: ir.Function, count: ir.Expr) -> bool:

@@ -10,8 +10,6 @@ from gpulint.analysis.code.slots import counts_given
 from gpulint.analysis.values.values import Grad
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from gpulint.analysis.values.values import Site, Tokens, Val
 
 
@@ -288,32 +286,13 @@ class Backward:
     guarded: bool = False  # under a condition
     every_k: bool = False  # under an `if` that lets it run every k iterations
 
-    @property
-    def retain_node(self) -> cst.CSTNode | None:
-        """The argument `retain_graph=…`."""
-        for argument in self.call.node.args:
-            if argument.keyword is not None and argument.keyword.value == "retain_graph":
-                return argument  # type: ignore[no-any-return]
-        return None
-
 
 @dataclass(slots=True)
 class Carried:
     """State of the previous iteration fed into this one's forward without detach."""
 
-    function: ir.Function
-    stmt: ir.Stmt
-    call: ir.Call
     path: str
-    argument: ir.Expr
     loop: Loop | None
-    backward: Backward | None = None
-    nested: bool = False
-    sites: Tokens = frozenset()
-    unrolled: bool = False  # the loop is differentiated as a whole
-    only_reason: bool = False  # nothing but the carried state asks for retain_graph
-    perturbed: bool = False  # an input that its own gradient changes
-    doubt: str = ""  # in a clause, why the next round may not go through it
 
 
 @dataclass(slots=True)

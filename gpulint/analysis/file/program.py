@@ -482,15 +482,6 @@ class FileAnalysis(EntryModes):
             return LOADER
         return None
 
-    def assigned_elsewhere(self, function: ir.Function, path: str) -> bool:
-        """Whether an attribute is set by code other than this function and the class's constructor."""
-        attr = path.rpartition(".")[2]
-        for other, evidence in self.evidence.items():
-            if other is not function and other.name != "__init__":
-                if any(stored.rpartition(".")[2] == attr for stored in evidence.stored):
-                    return True
-        return False
-
     def reset_anywhere(self, path: str) -> bool:
         """Whether any function of the file empties or replaces the attribute, constructors aside."""
         attr = path.rpartition(".")[2].partition("[")[0]

@@ -308,11 +308,7 @@ class Calling(Keeping):
                 continue  # not bound in this loop, or bound afresh in this very iteration
             if loop is None and not (self.self_name and path.startswith(f"{self.self_name}.")):
                 continue
-            nested = value.kind is Kind.CONTAINER or value.has(MAYBE)
-            event = Carried(
-                self.function, self.stmt, expr, path, argument, loop, nested=nested, sites=value.sites & sites
-            )
-            self.events.carried[id(argument.origin)] = event
+            self.events.carried[id(argument.origin)] = Carried(path, loop)
 
     # --- what leaves the function --------------------------------------------------------------------------------
 

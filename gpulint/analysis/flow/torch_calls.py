@@ -71,7 +71,6 @@ from gpulint.analysis.values.values import (
 CONVERTED = Val(Kind.HOST, flags=Flag.CONVERTED.value)
 # What a tensor can be computed with.
 _OPERANDS = frozenset({Kind.DEVICE, Kind.HOST, Kind.NUMBER, Kind.CONTAINER, Kind.UNKNOWN, Kind.SYMBOL})
-_RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
 
 
 class TorchCalls(Evaluator):
@@ -301,7 +300,6 @@ class TorchCalls(Evaluator):
         site = self.site(expr, "forward", expr.func.path)
         self.carried(expr, args, frozenset({site}))
         self.make_fresh(site)
-        site.shown = module.ref in _RECURRENT or not (module.ref is None or isinstance(module.ref, str))
         event = self.forward_event(expr, module, site)
         if event is not None:
             event.inputs = frozenset(token for token in args.tokens() if isinstance(token, Site))

@@ -125,7 +125,7 @@ class Token:
 class Site(Token):
     """A call that made a graph."""
 
-    __slots__ = ("depth", "function", "inner", "known", "origin", "path", "shown", "what")
+    __slots__ = ("depth", "function", "inner", "known", "origin", "path", "what")
 
     def __init__(self, at: ir.Part | None, what: str, function: ir.Function | None, path: str | None) -> None:
         self.origin: ir.Origin = at.origin if at is not None else None
@@ -134,7 +134,6 @@ class Site(Token):
         self.path = path
         self.depth = 0
         self.inner: frozenset[Site] = frozenset()  # for a call of the project's: the graphs made inside it
-        self.shown = False  # what its forward does to the state it is given can be seen
 
 
 def with_inner(tokens: Iterable[Token]) -> frozenset[Token]:

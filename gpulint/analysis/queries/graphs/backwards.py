@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.graphs.carried import arguments, carried
 from gpulint.analysis.queries.networks.forwards import forward_of, forwards
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import key_of, keyword
 
 _NAMES: Final = ("backward", "manual_backward")
-_MOST_BEHIND: Final = 24  # calls behind a graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +145,9 @@ def older_than_round(evaluator: Evaluator, backward: Backward) -> Any:
 def carries(evaluator: Evaluator, call: Any, frame: Frame, loop: Any) -> bool:
     """Whether what a call is given has the graph of what it has made itself in the round before: it comes back to it in a circle of the
     loop's own statements, or stays in an attribute of the network."""
-    behind: dict[Any, set[Any]] = {}
-    queue = [(call, frame)]
-    for node, where in queue:  # grows while it is gone through
-        own = where is frame and frame.flow.loops(node)[:1] == [loop]
-        if not own or node in behind or len(behind) >= _MOST_BEHIND or not isinstance(node, ast.Call):
-            continue
-        if _keeps_state(evaluator, node, where):
-            return True
-        found = {origin for one in _given(node) for origin in graph_of(evaluator.value_of(one, where))}
-        own_calls = {_place_in(frame.function, *one) for one in found if one[1] is not None}
-        behind[node] = own_calls
-        queue += [(one, frame) for one in own_calls]
-    return any(_leads_to(node, node, behind, set()) for node in behind)
-
-
-def _given(call: ast.Call) -> list[Any]:
-    given = (*call.args, *(one.value for one in call.keywords))
-    return [one for one in given if not isinstance(one, ast.Starred)]
+    if not isinstance(call, ast.Call) or frame.flow.loops(call)[:1] != [loop]:
+        return False
+    return _keeps_state(evaluator, call, frame) or any(carried(evaluator, call, frame, arguments(call)))
 
 
 def _keeps_state(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
@@ -174,16 +159,5 @@ def _keeps_state(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
         and (value := evaluator.value_of(given, one.frame)).kind == "tensor"
         and value.graph is Graph.LIVE
         for one in forwards(evaluator, forward)
-        for given in _given(one.call)
+        for given in arguments(one.call)
     )
-
-
-def graph_of(value: Value) -> frozenset[Any]:
-    """The calls, with their frames, whose graph a value has, itself or in a part."""
-    own = value.origins if value.graph is not Graph.NONE else frozenset()
-    return own.union(*(graph_of(one) for one in value.parts or () if isinstance(one, Value)))
-
-
-def _leads_to(node: Any, wanted: Any, behind: dict[Any, set[Any]], seen: set[Any]) -> bool:
-    further = behind.get(node, set()) - seen
-    return wanted in further or any(_leads_to(one, wanted, behind, seen | further) for one in further)

@@ -1,0 +1,126 @@
+"""What a forward is given that has the graph of its own last round: state that is fed back, here or by way of an attribute."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.syntax.flow import ENTRY
+from gpulint.analysis.syntax.nodes import constant_index, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The argument `node` of a call, which is a key of the function's, and the loop whose rounds hand it on; None where the function's
+    calls do."""
+
+    call: ast.Call
+    frame: Frame
+    node: Any
+    key: str
+    loop: Any
+
+
+def carried(evaluator: Evaluator, call: ast.Call, frame: Frame, given: list[Any]) -> Iterator[Carried]:
+    """What a call is given of what it has made itself, each part by itself."""
+    for node, key in handed_on(call, frame, given):
+        reaching = [one for one in frame.flow.reaching(node) if one is not ENTRY]
+        values = [*(evaluator.definition(one, frame) for one in reaching), evaluator.value_of(node, frame)]
+        if any(_is_made_by(call, frame, one) for one in values):
+            yield Carried(call, frame, node, key, next(iter(frame.flow.loops(call)), None))
+
+
+def handed_on(call: ast.Call, frame: Frame, given: list[Any]) -> Iterator[tuple[Any, str]]:
+    """The keys that a call is given as they were left by the last round of its loop, or by the last call of the method."""
+    flow = frame.flow
+    loops, at = flow.loops(call), flow.order[flow.statement_of(call)]
+    for one in _parts(given):
+        key = key_of(one)
+        if key is None or one not in flow.parents:
+            continue
+        reaching, several = flow.reaching(one), flow.definitions.get(key, ())
+        later = [found for found in several if flow.order.get(found.statement, -1) >= at]
+        if loops:
+            around = any(found in reaching and loops[0] in flow.loops(found.statement) for found in later)
+        else:
+            around = bool(later) and ENTRY in reaching and key.startswith(f"{frame.function.self_name}.")
+        if around:
+            yield one, key
+
+
+def _parts(given: list[Any]) -> Iterator[Any]:
+    for one in given:
+        if isinstance(one, ast.Starred):
+            yield from _parts([one.value])
+        elif isinstance(one, (ast.Tuple, ast.List)):
+            yield from _parts(one.elts)
+        else:
+            yield one
+
+
+def _is_made_by(call: ast.Call, frame: Frame, value: Value) -> bool:
+    """Whether a value has the graph of what a call, or what is called below it, has made."""
+    made = [one for one in graph_of(value) if one[1] is not None]
+    places = (place for node, where in made for place in ((node, where), *where.chain()))
+    return any(one is call and where.function is frame.function for one, where in places)
+
+
+def graph_of(value: Value) -> frozenset[Any]:
+    """The calls, with their frames, whose graph a value has, itself or in a part."""
+    own = value.origins if value.graph is not Graph.NONE else frozenset()
+    return own.union(*(graph_of(one) for one in value.parts or () if isinstance(one, Value)))
+
+
+def arguments(call: ast.Call) -> list[Any]:
+    """What a call is given."""
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator[Any]:
+    """What cuts it in each round: in place, in the block of one of these calls, or in another method."""
+    frame, flow, cls = one.frame, one.frame.flow, one.frame.function.cls
+    for call in flow.calls.get("detach_", ()):
+        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        made = [base, *(each.value for each in flow.reaching(base))] if isinstance(base, ast.Name) else [base]
+        keys = {(key_of(each) or "").partition("[")[0] for each in made if each is not None}
+        if one.key in keys and (one.loop is None or one.loop in flow.loops(call)):
+            yield call
+    blocks = [flow.blocks[flow.statement_of(call)] for call in beside]
+    for each in flow.definitions.get(one.key, ()):
+        if any(each.statement in block.statements for block in blocks):
+            if not graph_of(evaluator.definition(each, frame)):
+                yield each.statement
+    name = one.key.partition(".")[2]
+    for method in cls.methods.values() if one.loop is None and cls is not None else ():
+        key = f"{method.self_name}.{name}"
+        for each in method.flow.definitions.get(key, ()) if name in method.words else ():
+            of_itself = each.value is not None and any(key_of(part) == key for part in ast.walk(each.value))
+            if of_itself and not graph_of(evaluator.definition(each, evaluator.root(method))):
+                yield each.statement
+
+
+def is_cut_within(evaluator: Evaluator, one: Carried) -> bool:
+    """Whether the function of the project that the call runs cuts what it is given before it uses it."""
+    uses = consumers(evaluator, one.node, one.frame, "graph")
+    inside = [use for use in uses if any(each is one.call for each, _ in use.frame.chain())]
+    return any(use.role == "cuts" for use in inside) and all(
+        use.role in ("cuts", "reads", "tested") for use in inside
+    )
+
+
+def is_table(one: Carried) -> bool:
+    """Whether the function looks entries up by their names, or goes through them: `out["emb"]`, `out.items()`."""
+    flow = one.frame.flow
+    above = [flow.parents.get(use) for use in flow.uses.get(one.key, ())]
+    return any(
+        each.attr in ("items", "keys", "values")
+        if isinstance(each, ast.Attribute)
+        else isinstance(each, ast.Subscript) and isinstance(constant_index(each.slice), str)
+        for each in above
+    )
