@@ -110,19 +110,19 @@ FLOORS: dict[str, set[str]] = {
 # The most lines of code, comments and docstrings left out, that a room of the engine may have, and those that it is to take the
 # place of: theirs only go down.
 BUDGETS = {
-    f"{ANALYSIS}.syntax": 1_000,
-    f"{ANALYSIS}.project": 700,
-    f"{ANALYSIS}.domain": 200,
-    f"{ANALYSIS}.evaluate": 3_450,
-    f"{ANALYSIS}.models": 100,
-    f"{ANALYSIS}.queries": 3_425,
+    f"{ANALYSIS}.syntax": 720,
+    f"{ANALYSIS}.project": 490,
+    f"{ANALYSIS}.domain": 110,
+    f"{ANALYSIS}.evaluate": 3_350,
+    f"{ANALYSIS}.models": 80,
+    f"{ANALYSIS}.queries": 3_545,
 }
 MOVED = tuple(  # the rules that ask the engine
     f"gpu{code}"
-    for code in "106 108 201 203 204 301 302 304 403 404 405 406 407 408 501 502 503 504 601 602 603 604 605".split()
+    for code in "103 106 108 201 203 204 301 302 304 403 404 405 406 407 408 501 502 503 504 601 602 603 604 605".split()
 )
-MOST_OF_MOVED = 3_280
-OLD_ENGINE = 25_982  # lines of code of the rooms that the engine takes the place of
+MOST_OF_MOVED = 3_490
+OLD_ENGINE = 25_834  # lines of code of the rooms that the engine takes the place of
 
 
 @cache
