@@ -30,8 +30,8 @@ class SnapshotOnDevice(Rule):
     Finds copies of a model's weights that are kept on the GPU: `copy.deepcopy(model.state_dict())`, or a dict of
     clones. Copies whose entries the program reads one by one, as averages of weights do, are not reported, but for a list that
     gets one more in each round. It also says where `best = model.state_dict()`, or a list of them, is taken for a copy and put back into
-    the same model: that dict shows the weights of every later moment, so loading it is of no use. This is an error: the program
-    computes something else than it says.
+    the same model, or saved after the loop that trains on: that dict shows the weights of every later moment, so what is loaded or
+    saved are the last ones. This is an error: the program computes something else than it says.
 
     With a doubt it tells of copies of networks that are not seen to be large, of copies that live for one step, of those that
     are made when the training is over, of copies that are handed to whoever calls, and of whole networks that are copied where they are and only

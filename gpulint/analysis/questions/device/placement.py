@@ -120,16 +120,3 @@ def calls_of(file: FileAnalysis, function: ir.Function) -> Iterator[tuple[ir.Fun
         for site in file.calls_named(name):
             if isinstance(site.call.func, ir.Name):
                 yield site.caller, site.statement, site.call
-
-
-def uses_cuda(file: FileAnalysis) -> bool:
-    """Whether the file works with a GPU. To seed its generator is not yet that."""
-    called = {name for evidence in file.evidence.values() for name in evidence.called}
-    if called & {"cuda", "set_device", "current_device"} or any(
-        text.startswith("cuda") for evidence in file.evidence.values() for text in evidence.strings
-    ):
-        return True
-    if any(full.startswith("torch.cuda.amp") or full == "torch.cuda" for full in file.names.imports.values()):
-        return True
-    seeds = bool(called & {"manual_seed", "manual_seed_all"})
-    return not seeds and any("cuda" in evidence.words for evidence in file.evidence.values())

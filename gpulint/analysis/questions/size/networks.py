@@ -43,15 +43,6 @@ class Size:
         return self.least.weights >= LARGE
 
     @property
-    def is_small(self) -> bool:
-        return self.most.complete and 0 < self.most.weights < SMALL
-
-    @property
-    def looks_small(self) -> bool:
-        """Whether all layers are in sight, and are few and narrow as far as their widths are known."""
-        return self.most.seen and self.most.layers > 0 and self.most.about < SMALL
-
-    @property
     def is_toy(self) -> bool:
         """Whether all layers are in sight, come to next to no weights, and make rows in the end: no picture comes out. Or it
         is a filter of a few numbers."""
