@@ -246,7 +246,8 @@ def _cut(asked: Asked, one: Carried) -> Insert | None:
     parts = [part for value in values if value.kind == "tuple" for part in value.parts or ()]
     parts_none = any(each.kind == "none" for each in parts)
     part = "None if part is None else part.detach()" if parts_none else "part.detach()"
-    nested = parts_none or asked.evaluator.value_of(one.node, one.frame).kind in ("tuple", "list")
+    given = [*values, asked.evaluator.value_of(one.node, one.frame)]
+    nested = parts_none or any(value.kind in ("tuple", "list") for value in given)
     expression = f"tuple({part} for part in {one.key})" if nested else f"{one.key}.detach()"
     if any(value.kind == "none" for value in values):
         expression = f"None if {one.key} is None else {expression}"

@@ -94,7 +94,7 @@ class SnapshotOnDevice(Rule):
     name = "snapshot-on-device"
     severity = Severity.WARNING
     runtime_claim = Claim("growth", device_only=True)
-    triggers = ((b"state_dict()", b"deepcopy"), (b"deepcopy", b"clone()", b"load_state_dict"))
+    triggers = ((b"state_dict()", b"deepcopy"), (b"deepcopy", b"clone()", b"load_state_dict", b"save("))
     doubts = True
     asks = True
 

@@ -161,16 +161,16 @@ def test_installing_runs_nothing_of_the_checkout(runner: Runner) -> None:
 
 
 def test_annotations(runner: Runner) -> None:
-    done, outputs = runner.run({"paths": "src\n'my scripts'", "args": "--select GPU1"})
+    done, outputs = runner.run({"paths": "src\n'my scripts'", "args": "--select GPU1 --fail-on info"})
     assert done.returncode == 1, done.stderr
-    files = re.findall(r"^::warning title=GPU101 held-graph,file=([^,]+),line=11", done.stdout, re.M)
+    files = re.findall(r"^::notice title=GPU101 held-graph,file=([^,]+),line=11", done.stdout, re.M)
     assert sorted(files) == ["my scripts/train.py", "src/train.py"]
     assert outputs == {"sarif": "", "findings": "2"}
 
 
 def test_the_summary_of_the_job(runner: Runner) -> None:
     """A table by rule, whose links lead to the lines at the commit of the job."""
-    done, _ = runner.run({"paths": "src 'my scripts'"})
+    done, _ = runner.run({"paths": "src 'my scripts'", "args": "--fail-on info"})
     assert done.returncode == 1, done.stderr
     lines = (runner.temp / "summary.md").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "### gpulint: 2 findings, 2 fixable with `--fix`"
@@ -223,7 +223,9 @@ def test_caches(action: Any, runner: Runner) -> None:
 
 
 def test_sarif_of_a_folder_is_relative_to_the_checkout(runner: Runner) -> None:
-    done, outputs = runner.run({"output-format": "sarif", "working-directory": "src"})
+    done, outputs = runner.run(
+        {"output-format": "sarif", "working-directory": "src", "args": "--fail-on info"}
+    )
     assert done.returncode == 1, done.stderr
     report = json.loads(Path(outputs["sarif"]).read_text(encoding="utf-8"))
     (schema,) = schemas("sarif-2.1.0.json")

@@ -820,7 +820,7 @@ def test_grad_stays_on_for_whoever_gets_the_outputs(use: str, why: str) -> None:
     assert all(why in because for _, because in reasons)
 
 
-TRAINER = """
+KEEPER = """
 import torch
 
 
@@ -848,5 +848,5 @@ class Trainer:
 def test_an_evaluation_may_keep_its_result_where_all_who_read_it_are_seen(
     end: str, safety: str | None
 ) -> None:
-    found = [one for one in lint_text(TRAINER.format(end=end), "train.py", RULES) if one.code == "GPU201"]
+    found = [one for one in lint_text(KEEPER.format(end=end), "train.py", RULES) if one.code == "GPU201"]
     assert [one.fix.applicability for one in found if one.fix] == ([safety] if safety else [])

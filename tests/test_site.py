@@ -138,10 +138,10 @@ def test_what_a_terminal_shows(site: Path) -> None:
         picture = ElementTree.parse(site / f"assets/{name}.svg")
         text = "".join(picture.getroot().itertext()).replace("\xa0", " ")
         assert "gpulint train.py" in text
-        assert "warning[GPU101]" in text
+        assert "note[GPU101]" in text
         assert f"gpulint-{columns}-" in (site / f"assets/{name}.svg").read_text(encoding="utf-8")
     formats = (site / "output-formats.html").read_text(encoding="utf-8")
-    assert '<span class="t-bold t-yellow">warning[GPU101]</span>' in formats
+    assert "note[GPU101]</span>" in formats
     assert not any("\x1b" in path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
 
 

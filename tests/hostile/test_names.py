@@ -76,7 +76,7 @@ def test_a_job_gets_its_summary_and_its_outputs_whatever_the_names(named: Path, 
         GITHUB_SHA="c0ffee",
         GITHUB_WORKSPACE=str(named),
     )
-    done = gpulint("check", "--output-format=github", ".", cwd=named, env=job)
+    done = gpulint("check", "--output-format=github", "--fail-on=info", ".", cwd=named, env=job)
     assert done.returncode == 1, done.stderr
     assert output.read_text() == f"findings={len(NAMES)}\n"
     assert not OBEYED.findall(summary.read_text())
