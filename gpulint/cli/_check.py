@@ -16,9 +16,9 @@ from gpulint.cli._reporting import Outcome, explain, progress, write
 from gpulint.cli._request import Request
 from gpulint.config import Config, ConfigError, ConfigResolver, shown_path
 from gpulint.lint import baseline
-from gpulint.lint.checking import REPORT_URL, Checker
+from gpulint.lint.checking import Checker
 from gpulint.lint.engine import Options, Run, run
-from gpulint.lint.results import Task
+from gpulint.lint.results import REPORT_URL, Task
 from gpulint.lint.selection import known_rules
 from gpulint.reports import plural
 from gpulint.source.discovery import Discovery, discover

@@ -12,8 +12,8 @@ import click
 from gpulint.cli._errors import say
 from gpulint.cli._request import Request
 from gpulint.config import ConfigError, shown_path
-from gpulint.lint.checking import REPORT_URL
 from gpulint.lint.engine import Run
+from gpulint.lint.results import REPORT_URL
 from gpulint.lint.selection import forget_rules
 from gpulint.lint.watching import Snapshot, Watched, by_notices, by_the_clock, wait_for_change
 from gpulint.reports import plural
