@@ -8,7 +8,8 @@ import pytest
 from support import HELD, gpulint
 
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
-from gpulint.lint.cache import ABSENT, Cache, CacheEntry, Foreign, run_digest
+from gpulint.lint.cache import ABSENT, Cache, Foreign, run_digest
+from gpulint.lint.results import FileResult
 from gpulint.source.files import content_hash
 
 
@@ -35,16 +36,16 @@ def finding(path: str, other: str) -> Finding:
 def test_entries_come_back(tmp_path: Path) -> None:
     path, other = str(tmp_path / "a.py"), str(tmp_path / "pkg/b.py")
     Path(path).touch()
-    entry = CacheEntry((finding(path, other),), 2, ((other, "h1"), ("/elsewhere/c.py", ABSENT)))
+    entry = FileResult((finding(path, other),), 2, ((other, "h1"), ("/elsewhere/c.py", ABSENT)))
     first = cache(tmp_path)
     first.put(path, "x", entry)
-    first.put(str(tmp_path / "clean.py"), "y", CacheEntry())
+    first.put(str(tmp_path / "clean.py"), "y", FileResult())
     Path(tmp_path / "clean.py").touch()
     first.save()
     again = cache(tmp_path)
     hashes = {other: "h1", "/elsewhere/c.py": ABSENT}
     assert again.get(path, "x", hashes.__getitem__) == entry
-    assert again.get(str(tmp_path / "clean.py"), "y", no_dependencies) == CacheEntry()
+    assert again.get(str(tmp_path / "clean.py"), "y", no_dependencies) == FileResult()
     assert again.get(path, "z", hashes.__getitem__) is None
     assert again.get(path, "x", (hashes | {other: "h2"}).__getitem__) is None
     assert again.get(path, "x", (hashes | {"/elsewhere/c.py": "appeared"}).__getitem__) is None
@@ -55,11 +56,11 @@ def test_a_folder_serves_many_projects(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.touch()
     one, two = (Cache(str(caches(tmp_path)), str(tmp_path / name), "d") for name in ("one", "two"))
-    one.put(str(path), "x", CacheEntry())
+    one.put(str(path), "x", FileResult())
     one.save()
     one.load()
     two.load()
-    assert one.get(str(path), "x", no_dependencies) == CacheEntry()
+    assert one.get(str(path), "x", no_dependencies) == FileResult()
     assert two.get(str(path), "x", no_dependencies) is None
 
 
@@ -67,7 +68,7 @@ def test_a_folder_serves_many_projects(tmp_path: Path) -> None:
 def test_is_nobody_elses(tmp_path: Path) -> None:
     (tmp_path / "a.py").touch()
     first = cache(tmp_path)
-    first.put(str(tmp_path / "a.py"), "x", CacheEntry())
+    first.put(str(tmp_path / "a.py"), "x", FileResult())
     first.save()
     assert caches(tmp_path).stat().st_mode & 0o777 == 0o700
     assert stored(tmp_path).stat().st_mode & 0o777 == 0o600
@@ -100,14 +101,14 @@ def test_garbage_is_no_error(tmp_path: Path, garbage: bytes) -> None:
     path = str(tmp_path / "a.py")
     Path(path).touch()
     first = cache(tmp_path)
-    first.put(path, "x", CacheEntry())
+    first.put(path, "x", FileResult())
     first.save()
     stored(tmp_path).write_bytes(garbage)
     again = cache(tmp_path)
     assert again.get(path, "x", no_dependencies) is None
-    again.put(path, "x", CacheEntry())
+    again.put(path, "x", FileResult())
     again.save()
-    assert cache(tmp_path).get(path, "x", no_dependencies) == CacheEntry()
+    assert cache(tmp_path).get(path, "x", no_dependencies) == FileResult()
 
 
 def test_unwritable_is_no_error(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_unwritable_is_no_error(tmp_path: Path) -> None:
     first = Cache(str(caches(tmp_path)), str(tmp_path), "d")
     with pytest.raises(Foreign):
         first.load()
-    first.put(str(tmp_path / "a.py"), "x", CacheEntry())
+    first.put(str(tmp_path / "a.py"), "x", FileResult())
     first.save()
 
 
@@ -125,15 +126,15 @@ def test_runs_over_parts_do_not_forget_each_other(tmp_path: Path) -> None:
     one, two = cache(tmp_path), cache(tmp_path)
     assert one.get(str(tmp_path / "a.py"), "x", no_dependencies) is None
     assert two.get(str(tmp_path / "b.py"), "x", no_dependencies) is None
-    one.put(str(tmp_path / "a.py"), "x", CacheEntry())
-    two.put(str(tmp_path / "b.py"), "x", CacheEntry())
+    one.put(str(tmp_path / "a.py"), "x", FileResult())
+    two.put(str(tmp_path / "b.py"), "x", FileResult())
     one.save()
     two.save()
     last = cache(tmp_path)
-    assert last.get(str(tmp_path / "a.py"), "x", no_dependencies) == CacheEntry()
+    assert last.get(str(tmp_path / "a.py"), "x", no_dependencies) == FileResult()
     # What is gone from the disk is dropped when the cache is next written.
     (tmp_path / "b.py").unlink()
-    last.put(str(tmp_path / "c.py"), "x", CacheEntry())
+    last.put(str(tmp_path / "c.py"), "x", FileResult())
     last.save()
     assert set(json.loads(stored(tmp_path).read_text())["entries"]) == {
         str(tmp_path / "a.py"),
@@ -151,7 +152,7 @@ def test_what_is_old_is_swept(tmp_path: Path) -> None:
         os.utime(caches(tmp_path) / name, (0, 0))
     for digest in ("a" * 24, "b" * 24):
         written = cache(tmp_path, digest)
-        written.put(str(tmp_path / "a.py"), "x", CacheEntry())
+        written.put(str(tmp_path / "a.py"), "x", FileResult())
         written.save()
         for file in caches(tmp_path).glob(f"*-{'a' * 24}.json"):
             os.utime(file, (0, 0))

@@ -117,7 +117,7 @@ def used_actions() -> list[tuple[str, str, str]]:
         for path in places
         for match in USES.finditer(path.read_text(encoding="utf-8"))
     ]
-    from gpulint.cli._init import _CHECKOUT
+    from gpulint.cli.commands.init import _CHECKOUT
 
     return [
         one

@@ -15,7 +15,8 @@ from test_rules import SUSPECTING, found_in, page
 from gpulint.api import check_paths
 from gpulint.claims import DRIFT, Claim
 from gpulint.findings import Finding, Severity
-from gpulint.lint.cache import Cache, CacheEntry
+from gpulint.lint.cache import Cache
+from gpulint.lint.results import FileResult
 from gpulint.runtime.child.ending import failed
 from gpulint.runtime.parent.source import called_on
 from gpulint.runtime.parent.verdict import verify
@@ -100,10 +101,10 @@ def test_it_survives_json_and_the_cache(code: str, tmp_path: Path) -> None:
     assert [Finding.from_json(json.loads(json.dumps(one.to_json()))) for one in findings] == list(findings)
     path = findings[0].filename
     cache = Cache(str(tmp_path / "caches"), str(tmp_path / "project"), "d")
-    cache.put(path, "x", CacheEntry(findings))
+    cache.put(path, "x", FileResult(findings))
     cache.save()
     cache.load()
-    assert cache.get(path, "x", lambda other: "") == CacheEntry(findings)
+    assert cache.get(path, "x", lambda other: "") == FileResult(findings)
 
 
 UNTRAINED = """\

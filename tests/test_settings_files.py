@@ -10,7 +10,7 @@ from gpulint.rules import all_rules
 from support import gpulint
 
 from gpulint.analysis.torch.allocator import OPTIONS, bad_options, split_size
-from gpulint.lint.checking import lint_settings
+from gpulint.lint.linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet
 from gpulint.source.shell import is_settings_file, is_settings_text, text_settings

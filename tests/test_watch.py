@@ -16,7 +16,7 @@ import pytest
 from support import CLEAN, HELD, environment, gpulint
 from test_notebook_checking import LOOP, SETUP, save
 
-from gpulint.lint.watching import by_notices, changes
+from gpulint.cli._watch import by_notices, changes
 
 WITHOUT_NOTICES = (
     "import sys; sys.modules['watchfiles'] = None; from gpulint.cli import main; sys.exit(main())"

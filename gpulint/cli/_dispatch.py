@@ -165,7 +165,7 @@ def _failed(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    from gpulint.lint.checking import REPORT_URL
+    from gpulint.lint.results import REPORT_URL
 
     what = f"{type(error).__name__}: {error}"
     say(f"internal error: {what}; please report it at {REPORT_URL} (-v shows the traceback)")

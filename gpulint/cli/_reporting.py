@@ -1,4 +1,4 @@
-"""What `gpulint check` writes: the report, the diff, the progress of a long run, and what --verbose adds."""
+"""What `gpulint check` is asked and what it writes: the options, the report, the diff, the progress of a long run, and what --verbose adds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from gpulint.atomic import write_atomic
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import as_error, say
 from gpulint.cli._job import give, summarize
-from gpulint.cli._request import Request
-from gpulint.config import shown_path
+from gpulint.cli._options import Given
+from gpulint.config import Config, ConfigResolver, shown_path
+from gpulint.lint.checking import Mode
 from gpulint.lint.engine import Run
 from gpulint.reports import Report, plural, writer
 from gpulint.reports.layout import colour_wanted, links_wanted, paint
@@ -32,6 +33,44 @@ from gpulint.source.sources import Sources
 _OF_GITHUB: Final = ("github", "sarif")  # what its jobs read
 _FOR_PEOPLE: Final = ("text", "concise", "grouped")
 _SLOWEST: Final = 3  # files and rules that are named
+
+
+class Request(Given):
+    """The options of the command, those that a configuration has too as `overrides`."""
+
+    paths: tuple[str, ...]
+
+    def under(self, config: Config) -> Request:
+        """With what `config` says where the command line does not."""
+        only = _first(self.fix_only, self.fix is not False and config.fix_only)
+        return self.but(
+            fix=only or _first(self.fix, config.fix),
+            fix_only=only,
+            unsafe_fixes=_first(self.unsafe_fixes, config.unsafe_fixes),
+            show_fixes=_first(self.show_fixes, config.show_fixes),
+            output_format=self.output_format or config.output_format,
+            baseline=self.baseline or config.baseline,
+        )
+
+    @property
+    def mode(self) -> Mode:
+        if self.diff:
+            return "diff"
+        written_otherwise = self.add_ignore or self.write_baseline
+        return "fix" if (self.fix or self.fix_only) and not written_otherwise else "check"
+
+    @property
+    def resolver(self) -> ConfigResolver:
+        """Answers which configuration is in force. Raises `ConfigError`."""
+        return ConfigResolver(self.config.file, self.isolated, self.overrides)
+
+    @property
+    def from_stdin(self) -> bool:
+        return self.paths == ("-",) or (not self.paths and self.stdin_filename is not None)
+
+
+def _first(given: bool | None, otherwise: bool) -> bool:
+    return otherwise if given is None else given
 
 
 @dataclass(slots=True)

@@ -1,15 +1,18 @@
-"""What `gpulint verify` does with its options: findings, run, verdicts, reports."""
+"""What `gpulint verify` does with its options: findings, run, verdicts, reports; with --fix, fixes tried, told, and written where
+they pay."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,15 +26,18 @@ from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.gate.baselines import BadBaseline
 from gpulint.gate.running import check, run_limited, subject_of
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
+from gpulint.reports import trial as of_trial
 from gpulint.reports.markdown import markdown
 from gpulint.reports.verify.gate import of_gate
 from gpulint.reports.verify.report import as_json, document
-from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import OnProgress, verification_of
 from gpulint.runtime.record.gate import Limits
-from gpulint.runtime.record.result import StepKind, count_steps, said_steps
+from gpulint.runtime.record.result import RunResult, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
+from gpulint.trial.plan import Tell, Trial, fixes_of
+from gpulint.trial.trying import NotWritten, apply, try_fixes
 from gpulint.verifying import both, least_confidence, program_findings, with_claims
 
 if TYPE_CHECKING:
@@ -66,22 +72,29 @@ def request_of(launch: tuple[str, ...], given: dict[str, Any]) -> Request:
 
 
 def perform(request: Request) -> int:
-    """Run the script, print what was found, write the reports; the exit status."""
-    prepare(request)
+    """Run the script, or try its fixes, print what was found, write the reports; the exit status."""
+    _refuse_nonsense(request)
+    if not request.quiet:
+        say_what_went_to(request.run.target, request.run.arguments)
     if is_notebook(request.run.target) and not request.run.module:
-        with of_cells(request) as (script, cells):
+        with _of_cells(request) as (script, cells):
+            if request.fix:
+                return _tried(script, cells.apply, cells.told, cells.as_told)
             return _verified(script, cells.as_measured)
+    if request.fix:
+        return _tried(request, apply, tuple, lambda trial: trial)
     return _verified(request, lambda verification: verification)
 
 
 @contextlib.contextmanager
-def of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
+def _of_cells(request: Request) -> Iterator[tuple[Request, CellScript]]:
     """The request for the script of a notebook's cells."""
     from gpulint.cli._notebook import cell_script
 
     with cell_script(request.run.target) as cells:
         say(cells.note())
-        environment = {"PYTHONPATH": _paths(cells.home)}
+        paths = [cells.home, *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {"PYTHONPATH": os.pathsep.join(paths)}
         run = replace(request.run, target=cells.path, cwd=cells.home, environment=environment)
         yield request.but(run=run, place=cells.place), cells
 
@@ -116,14 +129,6 @@ def _snapshots(path: str) -> list[str]:
     """The file, and those of the ranks."""
     stem, extension = os.path.splitext(os.path.abspath(path))
     return [stem + extension, *sorted(glob.glob(f"{glob.escape(stem)}-rank*{extension}"))]
-
-
-def prepare(request: Request) -> None:
-    """Before anything runs: refuse what makes no sense, and say what looks like an option and is the script's. Raises
-    click.UsageError."""
-    _refuse_nonsense(request)
-    if not request.quiet:
-        say_what_went_to(request.run.target, request.run.arguments)
 
 
 def _refuse_nonsense(request: Request) -> None:
@@ -171,22 +176,30 @@ def _refuse_nonsense(request: Request) -> None:
 
 def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:
     """`as_told` names places as people know them: limits and baselines do too."""
-    findings = chosen_findings(request)
+    findings = _chosen_findings(request)
     least = _least(request)
 
     def measure(what: Run, told: OnProgress) -> Verification:
-        if request.quiet:
-            return as_told(verification_of(what, findings, request.max_drift, told, least))
-        from gpulint.reports.verify.progress import following
-
-        with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
-            found = verification_of(what, findings, request.max_drift, both(told, on_progress), least)
+        with _following(request, what) as shown:
+            found = verification_of(what, findings, request.max_drift, both(told, shown), least)
         return as_told(found)
 
     limits = request.limits
     target = request.place.removesuffix(".py") or request.run.target
     subject = subject_of(target, request.run.arguments, request.run.module, limits.baseline)
     return run_limited(request.named, limits, subject, _writing(request), measure)
+
+
+@contextlib.contextmanager
+def _following(request: Request, what: Run) -> Iterator[OnProgress | None]:
+    """What shows how far a run is; None where nobody wants to know."""
+    if request.quiet:
+        yield None
+        return
+    from gpulint.reports.verify.progress import following
+
+    with following(replace(what, target=request.title), sys.stderr, request.colour) as on_progress:
+        yield on_progress
 
 
 def _writing(request: Request) -> str:
@@ -203,22 +216,62 @@ def _writing(request: Request) -> str:
     )
 
 
+# -- fixes ---------------------------------------------------------------------------------------------------
+
+
+def _tried(
+    request: Request,
+    apply: Callable[[Trial], Trial],
+    names: Tell,
+    as_told: Callable[[Trial], Trial],
+) -> int:
+    """`apply` writes what pays; `names` and `as_told` say of findings and of the trial what people know them as."""
+    fixes = fixes_of(_chosen_findings(request), names)
+    try:
+        execute = _executing(request)
+        trial = try_fixes(request.named, fixes, execute, request.max_runs, max_drift=request.max_drift)
+    except KeyboardInterrupt:
+        print("\ngpulint: interrupted; nothing was written", file=sys.stderr)
+        return 130
+    problem = ""
+    if trial.paying and not request.dry_run:
+        try:
+            trial = apply(trial)
+        except NotWritten as error:
+            problem = str(error)
+    told = as_told(trial)
+    _tell_trial(request, told)
+    if problem:
+        sys.stdout.flush()
+        say(problem)
+    write_report(request.report, partial(of_trial.document, told, request.dry_run))
+    return trial.exit_code
+
+
+def _executing(request: Request) -> Callable[[Run, str], RunResult]:
+    """What runs the program, and shows how far it is."""
+    counted = itertools.count(1)
+
+    def execute(what: Run, label: str) -> RunResult:
+        if not request.quiet:
+            say(f"run {next(counted)} of at most {request.max_runs}: {label}")
+        with _following(request, what) as on_progress:
+            return run(what, on_progress)
+
+    return execute
+
+
+def _tell_trial(request: Request, trial: Trial) -> None:
+    made = partial(of_trial.document, trial, request.dry_run)
+    with while_read():
+        tell(request, made, partial(of_trial.as_json, trial))
+    summarize(markdown(made()))
+    if trial.failure and trial.before is not None:
+        print_last_words(trial.before.stderr or trial.before.end.traceback)
+        say(f"{trial.failure}; no fix was tried")
+
+
 # -- findings ------------------------------------------------------------------------------------------------
-
-
-def _paths(first: str) -> str:
-    return os.pathsep.join([first, *filter(None, [os.environ.get("PYTHONPATH")])])
-
-
-def chosen_findings(request: Request) -> list[Finding]:
-    """The findings to judge: the linter's, or those of a file, as far as they are selected."""
-    return _chosen(_findings(request), request)
-
-
-def _findings(request: Request) -> list[Finding]:
-    if request.findings is not None:
-        return with_claims(read_findings(request.findings))
-    return program_findings(request.named, request.place)
 
 
 def _least(request: Request) -> Confidence:
@@ -250,18 +303,19 @@ def read_findings(path: str) -> list[Finding]:
         raise click.UsageError(f"--findings {path}: {message} ({type(error).__name__}: {error}).") from error
 
 
-def _rule_names(request: Request) -> dict[str, str]:
-    """The rules that the configuration of the script knows, by code."""
-    folder = os.getcwd() if request.run.module else os.path.dirname(os.path.abspath(request.run.target))
-    rules = known_rules(ConfigResolver().for_directory(folder))
-    return {**BUILT_IN, **{rule.code: rule.name for rule in rules}}
+def _chosen_findings(request: Request) -> list[Finding]:
+    """The findings to judge: the linter's, or those of a file, as far as they are selected."""
 
-
-def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
     def named(code: str, prefixes: tuple[str, ...]) -> bool:
         return any(prefix == "ALL" or code.startswith(prefix) for prefix in prefixes)
 
-    names = _rule_names(request)
+    if request.findings is not None:
+        findings = with_claims(read_findings(request.findings))
+    else:
+        findings = program_findings(request.named, request.place)
+    folder = os.getcwd() if request.run.module else os.path.dirname(os.path.abspath(request.run.target))
+    rules = known_rules(ConfigResolver().for_directory(folder))
+    names = {**BUILT_IN, **{rule.code: rule.name for rule in rules}}
     names |= {finding.code: finding.name for finding in findings}
     refuse_unknown("--select", request.select, names)
     refuse_unknown("--ignore", request.ignore, names)
@@ -270,10 +324,8 @@ def _chosen(findings: list[Finding], request: Request) -> list[Finding]:
         request.select and not any(named(code, request.select) for code in judged)
     ):
         raise click.UsageError("--select and --ignore leave no rule whose findings a run could judge.")
-    kept = [f for f in findings if not f.is_diagnostic]
-    if request.select:
-        kept = [f for f in kept if named(f.code, request.select)]
-    return [f for f in kept if not named(f.code, request.ignore)]
+    kept = [f for f in findings if not f.is_diagnostic and not named(f.code, request.ignore)]
+    return [f for f in kept if not request.select or named(f.code, request.select)]
 
 
 # -- output --------------------------------------------------------------------------------------------------
@@ -286,16 +338,11 @@ def _say_how_it_ended(request: Request, verification: Verification) -> None:
     end = verification.run.end
     if not request.show_output and end.reason != "no-torch":
         print_last_words((verification.run.stderr or "").rstrip() or end.traceback)
-    sampled = max(
-        (count_steps(rank.samples, sampled=True) for rank in verification.run.ranks), default={}, key=_sum
-    )
+    counts = [count_steps(rank.samples, sampled=True) for rank in verification.run.ranks]
+    sampled = max(counts, default={}, key=lambda one: sum(one.values()))
     so_far = (
         f"; {said_steps(sampled)} sampled until then" if any(sampled.values()) else "; nothing was measured"
     )
     say(f"{end.message}{so_far}")
     if request.quiet and end.reason == "exit":
         say_what_went_to(request.run.target, request.run.arguments)
-
-
-def _sum(counts: Mapping[StepKind, int]) -> int:
-    return sum(counts.values())

@@ -20,11 +20,11 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.bounds import is_below, project_around
 from gpulint.findings import Finding
+from gpulint.lint.results import FileResult
 from gpulint.source.files import content_hash
 from gpulint.version import __version__
 
@@ -157,16 +157,6 @@ def forget(path: str, tops: Iterable[str]) -> list[str]:
     return sorted(gone - {""})
 
 
-@dataclass(frozen=True, slots=True)
-class CacheEntry:
-    """The findings of one file, how many are less certain than asked for, and the other files they depend on as (absolute
-    path, content hash)."""
-
-    findings: tuple[Finding, ...] = ()
-    doubtful: int = 0
-    dependencies: tuple[tuple[str, str], ...] = ()
-
-
 class Cache:
     """The entries of one project under one configuration, in the user's folder for those of many or the one that is `given`.
     `load` reads them; `save` writes what `put` added."""
@@ -192,15 +182,15 @@ class Cache:
         except OSError:  # none has
             pass
 
-    def get(self, path: str, digest: str, hash_of: Callable[[str], str]) -> CacheEntry | None:
-        """The entry of the file at `path` whose content has the hash `digest`, or None.
+    def get(self, path: str, digest: str, hash_of: Callable[[str], str]) -> FileResult | None:
+        """What was found in the file at `path` whose content has the hash `digest`, or None.
 
         `hash_of` gives the content hash of a dependency, `ABSENT` where it cannot be read.
         """
         stored = self._entries.get(path)
         # Most files have neither findings nor dependencies: their entry is the hash alone
         if stored == digest:
-            return CacheEntry()
+            return FileResult()
         if not isinstance(stored, list) or not stored or stored[0] != digest:
             return None
         try:
@@ -208,17 +198,15 @@ class Cache:
             known = tuple((other, value) for other, value in dependencies)
             if any(hash_of(other) != value for other, value in known):
                 return None
-            return CacheEntry(tuple(map(Finding.from_json, findings)), int(doubtful), known)
+            return FileResult(tuple(map(Finding.from_json, findings)), int(doubtful), known)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
 
-    def put(self, path: str, digest: str, entry: CacheEntry) -> None:
-        """Remember `entry` for the file at `path` whose content has the hash `digest`."""
-        stored: Any = digest
-        if entry != CacheEntry():
-            findings = [finding.to_json() for finding in entry.findings]
-            stored = [digest, findings, entry.doubtful, entry.dependencies]
-        self._added[path] = stored
+    def put(self, path: str, digest: str, result: FileResult) -> None:
+        """Remember what was found in the file at `path` whose content has the hash `digest`, and what that rests on."""
+        findings = [finding.to_json() for finding in result.findings]
+        kept = (findings, result.doubtful, result.dependencies)
+        self._added[path] = [digest, *kept] if any(kept) else digest
 
     def save(self) -> None:
         """Write the added entries, beside those that another process may have written in the meantime."""
@@ -284,15 +272,7 @@ def _own_sources() -> list[str]:
     home = os.path.abspath(os.path.join(__file__, "..", ".."))
     rules = os.path.dirname(os.path.abspath(gpulint.rules.__file__ or home))
     trees = (*(os.path.join(home, room) for room in ("analysis", "fix", "lint", "source")), rules)
-    found = [entry.path for entry in _entries(home)]
-    found += [
-        os.path.join(folder, name) for tree in trees for folder, _, names in os.walk(tree) for name in names
-    ]
-    return sorted({path for path in found if path.endswith(".py")})
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        return list(os.scandir(folder))
-    except OSError:
-        return []
+    walked = [next(os.walk(home), (home, [], [])), *(one for tree in trees for one in os.walk(tree))]
+    return sorted(
+        {os.path.join(folder, name) for folder, _, names in walked for name in names if name.endswith(".py")}
+    )

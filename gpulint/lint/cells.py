@@ -26,22 +26,14 @@ _UNREAD: Final = "#\ue002"  # before the number of such a cell
 
 
 @dataclass(frozen=True, slots=True)
-class CellFlaw:
-    """Why a cell was left out; the place counts in the cell."""
-
-    cell: int
-    flaw: Flaw
-
-
-@dataclass(frozen=True, slots=True)
 class CellModule:
-    """The cells as one module's `text`. `flaws` are those of the cells that were left out.
+    """The cells as one module's `text`. `flaws` say why cells were left out, by their numbers; the places count in the cells.
 
     Where one of these may decide what holds in the others, a comment at the end of the text says so: see `unread_cell`.
     """
 
     text: str
-    flaws: tuple[CellFlaw, ...]
+    flaws: dict[int, Flaw]
     _notebook: Notebook
     _hiding: Hiding
 
@@ -67,7 +59,7 @@ def join(notebook: Notebook) -> CellModule:
     """The module that the notebook's cells are together."""
     hiding = Hiding(frozenset().union(*(loaded_magics(cell.source) for cell in notebook.cells)))
     pieces: list[str] = []
-    flaws: list[CellFlaw] = []
+    flaws: dict[int, Flaw] = {}
     unread: list[str] = []
     for cell in notebook.cells:
         if (
@@ -82,9 +74,9 @@ def join(notebook: Notebook) -> CellModule:
         if wrong is None:
             pieces.append(code)
         else:
-            flaws.append(CellFlaw(cell.number, wrong))
+            flaws[cell.number] = wrong
             unread += [f"{_UNREAD}{cell.number}\n"] if _TELLING.search(cell.source) else []
-    return CellModule("".join((*pieces, *unread[:1])) if pieces else "", tuple(flaws), notebook, hiding)
+    return CellModule("".join((*pieces, *unread[:1])) if pieces else "", flaws, notebook, hiding)
 
 
 def unread_cell(text: str) -> int | None:

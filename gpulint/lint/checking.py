@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gpulint.config import Config
-from gpulint.findings import Edit, Finding, Fix, Position
-from gpulint.lint.results import FileResult, Task, diagnostic
+from gpulint.findings import Finding
+from gpulint.lint.cells import CellModule, Places, join
+from gpulint.lint.results import FileResult, Task, diagnostic, internal_error, written
 from gpulint.lint.selection import Selection
 from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
-from gpulint.rule import Cost, Rule, RuleSet, SettingProblem
+from gpulint.rule import Rule
 from gpulint.source.files import (
     MAX_TEXT,
     FileError,
@@ -27,10 +27,10 @@ from gpulint.source.files import (
     read_bytes,
     split_lines,
 )
-from gpulint.source.notebooks import is_notebook
+from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
 from gpulint.source.program import UNKNOWN_TOP, Top
 from gpulint.source.shell import MARKER as SETTINGS_MARKER
-from gpulint.source.shell import TextSetting, is_settings_text, text_settings
+from gpulint.source.shell import is_settings_text
 from gpulint.source.syntax import flaw
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ Mode = Literal["check", "fix", "diff"]
 _GARBAGE: Final = 1_500_000
 
 _BOM: Final = "\ufeff"
-
-REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
 
 
 class Gate:
@@ -168,7 +166,7 @@ class Checker:
         try:
             return self._checked(source, task)
         except Exception as error:
-            return _internal_error(task.path, error)
+            return internal_error(task.path, error)
 
     def lint(self, text: str, task: Task) -> list[Finding]:
         """The findings in force in `text`. Raises `SourceError`, and whatever goes wrong inside a rule."""
@@ -196,6 +194,8 @@ class Checker:
         return self._project
 
     def _settings(self, text: str, task: Task) -> list[Finding]:
+        from gpulint.lint.linter import lint_settings
+
         return lint_settings(text, task.path, self.selection(task.config).rules_for(task.path))
 
     def in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]:
@@ -207,9 +207,7 @@ class Checker:
 
     def _checked(self, source: SourceFile, task: Task) -> FileResult:
         if is_notebook(task.path):
-            from gpulint.lint.notebook_checking import check_notebook
-
-            return check_notebook(self, source, task)
+            return _check_notebook(self, source, task)
         if not task.passes_gate:
             return self._ungated(source.text, task)
         result = self.linted(source.text, task)
@@ -313,7 +311,7 @@ class Checker:
         result = replace(result, before=source.text, outcome=outcome)
         if self.mode == "diff":
             return result
-        failure = _written(source, outcome.text, fixing.write_atomic)
+        failure = written(source, outcome.text, fixing.write_atomic)
         if failure:
             unwritten = diagnostic(task.path, "unwritable-file", failure)
             return replace(result, findings=(*result.findings, unwritten), outcome=None)
@@ -322,81 +320,84 @@ class Checker:
         return replace(result, findings=tuple(outcome.remaining), digest=digest)
 
 
-def _written(source: SourceFile, text: str, write: Callable[[str, bytes], None]) -> str:
-    """Write `text` over the file; what prevented it, or nothing."""
+# -- notebooks: one from its JSON to findings and a fixed JSON -------------------------------------------------
+
+
+def _check_notebook(checker: Checker, source: SourceFile, task: Task) -> FileResult:
+    """Check (and fix) the notebook in `source`. Findings are placed in its cells."""
     try:
-        data = source.encode(text)
-        if read_bytes(source.path) != source.raw:
-            return "changed while it was being fixed; nothing was written, run again"
-        write(source.path, data)
-    except FileError as error:
-        return f"cannot be fixed: {error.message}"
-    except OSError as error:
-        return f"cannot be written: {error.strerror or error}"
-    return ""
+        notebook = read_notebook(source.text)
+    except NotebookError as error:
+        return checker.refused(task, error.message, error.line, error.column)
+    if notebook.foreign:
+        return FileResult(skipped=notebook.foreign)
+    module = join(notebook)
+    linter = _CellLinter(checker, task, module)
+    flaws = checker.in_force(linter.flaws(), task)
+    if not module.text:
+        return FileResult(tuple(flaws))
+    if not task.passes_gate or not checker.passes_gate(module.text.encode(), task.path, task.config):
+        unused = Places(module.text).in_cells(checker.unused_suppressions(module.text, task))
+        return FileResult((*flaws, *unused))
+    linted = checker.linted(module.text, task)
+    found = linter.in_cells(linter.admitted(module.text, linted.findings))
+    result = replace(linted, findings=(*flaws, *found))
+    if checker.wants_fixing(result):
+        result = checker.fixed(source, task, result, lambda: linter.fix(notebook, checker.unsafe))
+    ordered = sorted(result.findings, key=lambda finding: finding.sort_key)
+    return replace(result, findings=tuple(ordered))
 
 
-def _internal_error(path: str, error: Exception) -> FileResult:
-    message = (
-        f"internal error, this file was not checked: {_summary(error)}; "
-        f"please report it at {REPORT_URL} (-v shows the traceback)"
-    )
-    trace = "".join(traceback.format_exception(error))
-    return FileResult((diagnostic(path, "internal-error", message),), internal=True, trace=trace)
+class _CellLinter:
+    """Lints a module of cells, and keeps what it found as it stands in the cells."""
 
+    def __init__(self, checker: Checker, task: Task, module: CellModule) -> None:
+        self._checker = checker
+        self._task = task
+        self._module = module
+        # By identity: a finding of an earlier pass may be equal to one that stands in another cell.
+        self._placed: dict[int, tuple[Finding, Finding]] = {}
 
-def _summary(error: Exception) -> str:
-    first = str(error).strip().split("\n")[0]
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+    def flaws(self) -> list[Finding]:
+        """A GPU000 for each cell that does not parse."""
+        return [
+            replace(
+                diagnostic(self._task.path, "syntax-error", wrong.message, wrong.line, wrong.column),
+                cell=cell,
+            )
+            for cell, wrong in self._module.flaws.items()
+        ]
 
+    def __call__(self, text: str) -> list[Finding]:
+        return self.admitted(text, self._checker.lint(text, self._task))
 
-def crashed(task: Task, exitcode: int) -> FileResult:
-    """The result for a file whose worker process died."""
-    how = f"was killed by signal {-exitcode}" if exitcode < 0 else f"ended with status {exitcode}"
-    if exitcode == -9:
-        how += " (out of memory?)"
-    message = f"internal error, this file was not checked: the worker {how}; please report it at {REPORT_URL}"
-    return FileResult((diagnostic(task.path, "internal-error", message),), internal=True)
+    def admitted(self, text: str, found: Sequence[Finding]) -> list[Finding]:
+        """The findings in a module's text without the fixes that a notebook cannot take."""
+        kept: list[Finding] = []
+        for finding, inner in zip(found, Places(text).in_cells(found), strict=True):
+            if inner.fix is None and finding.fix is not None:
+                finding = replace(finding, fix=None)
+            kept.append(finding)
+            self._placed[id(finding)] = (finding, inner)
+        return kept
 
+    def fix(self, notebook: Notebook, unsafe: bool) -> FixResult:
+        """The notebook's JSON with the fixes in its cells."""
+        from gpulint.fix.fixing import fix_text
 
-# -- allocator settings in files other than Python's: one text in, findings out ------------------------------
-
-
-def lint_settings(text: str, filename: str, rules: RuleSet) -> list[Finding]:
-    """The findings in a shell script, Dockerfile or `.env` file, sorted by place, suppressed ones left out."""
-    readers = [rule for rule in rules.rules if rule.reads_settings]
-    findings = [
-        _finding(rule, problem, setting, filename)
-        for setting in text_settings(text)
-        for rule in readers
-        for problem in rule().setting_problems(setting.text, rules.options.get(rule.code, {}))
-    ]
-    codes = frozenset(rule.code for rule in readers)
-    return suppressed(text, findings, lambda row: row, filename, codes, rules.known)
-
-
-def _finding(rule: type[Rule], problem: SettingProblem, setting: TextSetting, filename: str) -> Finding:
-    fix = None
-    cost = Cost.of(problem.cost)
-    if problem.mended is not None and setting.literal:
-        edit = Edit(
-            Position(setting.row, setting.value_start), Position(setting.row, setting.end), problem.mended
+        done = fix_text(self._module.text, self, unsafe)
+        sources = self._module.sources(done.text)
+        if sources is None:
+            error = "This is a bug in gpulint: a fix would change a magic or move code between cells; none was applied."
+            remaining = self.in_cells(self(self._module.text))
+            return replace(done, text=notebook.text, applied=[], remaining=remaining, error=error)
+        return replace(
+            done,
+            text=notebook.rewritten(sources),
+            applied=self.in_cells(done.applied),
+            remaining=[*self._checker.in_force(self.flaws(), self._task), *self.in_cells(done.remaining)],
         )
-        fix = Fix(problem.applicability, problem.remedy, (edit,))
-    return Finding(
-        rule.code,
-        rule.name,
-        rule.severity,
-        problem.message,
-        filename,
-        setting.row,
-        setting.start,
-        setting.row,
-        setting.end,
-        problem.reason,
-        cost.here,
-        fix,
-        subject=setting.variable,
-        claim=replace(rule.runtime_claim, options=problem.options),
-        measured=cost.measured,
-    )
+
+    def in_cells(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Findings given out by this linter, placed in their cells."""
+        return [self._placed[id(finding)][1] for finding in findings]

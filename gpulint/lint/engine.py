@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import time
@@ -17,14 +18,13 @@ from gpulint.lint.cache import (
     ABSENT,
     FORMER,
     Cache,
-    CacheEntry,
     Foreign,
     run_digest,
 )
-from gpulint.lint.checking import Checker, Mode, crashed
-from gpulint.lint.results import FileResult, Task, diagnostic
+from gpulint.lint.checking import Checker, Mode
+from gpulint.lint.results import FileResult, Task, crashed, diagnostic
 from gpulint.lint.selection import rule_files
-from gpulint.source.discovery import Discovery, Target
+from gpulint.source.discovery import Discovery
 from gpulint.source.files import FileError, content_hash, hash_of_every, read_bytes
 from gpulint.source.program import top_of
 
@@ -109,19 +109,12 @@ class Run:
         return 1 if self.failing else 0
 
 
-class _Silent:
-    """Progress that nobody watches."""
-
-    def __call__(self, done: int, total: int) -> None:
-        return
-
-
 def run(found: Discovery, options: Options, progress: Callable[[int, int], None] | None = None) -> Run:
     """Check everything that a search found.
 
     `progress(done, total)` is called as files get done. Raises `ConfigError` before any file is linted.
     """
-    return _Runner(found, options, progress or _Silent()).run()
+    return _Runner(found, options, progress or (lambda done, total: None)).run()
 
 
 class _Runner:
@@ -132,7 +125,7 @@ class _Runner:
         self._run = Run()
         self._configs = list({id(target.config): target.config for target in found.targets}.values())
         index = {id(config): number for number, config in enumerate(self._configs)}
-        self._tasks = [_task(target, index[id(target.config)]) for target in found.targets]
+        self._tasks = [Task(target.path, index[id(target.config)], target.size) for target in found.targets]
         top = top_of([task.path for task in self._tasks])
         self._checker = Checker(tuple(self._configs), options.mode, options.unsafe, options.cache, top)
         self._hashes: dict[str, str] = {}
@@ -149,7 +142,10 @@ class _Runner:
             pending = [left for task in self._tasks for left in self._without_linting(task, caches)]
         with self._stage("lint"):
             for task, result in self._results(pending):
-                self._finish(task, result, caches)
+                cache = caches.get(task.config)
+                if cache is not None and result.cacheable:
+                    cache.put(task.path, result.digest, result)
+                self._add(task, result)
         with self._stage("write cache"):
             for cache in caches.values():
                 cache.save()
@@ -157,8 +153,12 @@ class _Runner:
         self._run.sort()
         return self._run
 
-    def _stage(self, name: str) -> _Timer:
-        return _Timer(self._run.stages, name)
+    @contextlib.contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        """Note how long a `with` block takes."""
+        started = time.perf_counter()
+        yield
+        self._run.stages[name] = time.perf_counter() - started
 
     def _caches(self) -> dict[int, Cache]:
         """The cache of each configuration, by its index."""
@@ -192,19 +192,14 @@ class _Runner:
         cache = caches.get(task.config)
         if cache is not None:
             entry = cache.get(task.path, content_hash(raw), self._hash_of)
-            if entry is not None and not self._is_fixable(entry):
+            if entry is not None and not self._checker.wants_fixing(entry):
                 self._run.from_cache += 1
-                self._add(task, FileResult(entry.findings, entry.doubtful, entry.dependencies))
+                self._add(task, entry)
                 return []
         passes = self._checker.passes_gate(raw, task.path, task.config)
         if not passes:
             self._run.gated_out.append(task.path)
         return [Task(task.path, task.config, len(raw), passes)]
-
-    def _is_fixable(self, entry: CacheEntry) -> bool:
-        fixes = [finding.fix for finding in entry.findings if finding.fix is not None]
-        wanted = [fix for fix in fixes if self._options.unsafe or fix.applicability == "safe"]
-        return self._options.mode != "check" and bool(wanted)
 
     def _hash_of(self, path: str) -> str:
         if path not in self._hashes:
@@ -241,13 +236,6 @@ class _Runner:
             if collecting:
                 gc.enable()
 
-    def _finish(self, task: Task, result: FileResult, caches: dict[int, Cache]) -> None:
-        cache = caches.get(task.config)
-        if cache is not None and result.cacheable:
-            entry = CacheEntry(result.findings, result.doubtful, result.dependencies)
-            cache.put(task.path, result.digest, entry)
-        self._add(task, result)
-
     def _add(self, task: Task, result: FileResult) -> None:
         self._run.add(task.path, result, self._configs[task.config])
         self._progress(self._run.checked + self._run.unreadable, len(self._tasks))
@@ -261,24 +249,6 @@ class _Runner:
             self._run.failing += 1
             self._run.unreadable += not problem.harmless
             self._run.missing += problem.missing
-
-
-class _Timer:
-    """Adds the seconds of a `with` block to `stages[name]`."""
-
-    def __init__(self, stages: dict[str, float], name: str) -> None:
-        self._stages = stages
-        self._name = name
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._stages[self._name] = self._stages.get(self._name, 0.0) + time.perf_counter() - self._start
-
-
-def _task(target: Target, config: int) -> Task:
-    return Task(target.path, config, target.size)
 
 
 def _cost(task: Task) -> float:

@@ -35,12 +35,10 @@ def ignore_in_files(findings: Iterable[Finding]) -> tuple[dict[str, int], dict[s
             text = (_in_notebook if is_notebook(path) else add_ignores)(source.text, found)
             write_atomic(path, source.encode(text))
             written[path] = len(found)
-        except FileError as error:
+        except (FileError, NotebookError) as error:
             failed[path] = error.message
         except OSError as error:
             failed[path] = f"cannot be written: {error.strerror or error}"
-        except NotebookError as error:
-            failed[path] = error.message
         except (SyntaxError, tokenize.TokenError):
             failed[path] = "no place for a comment was found: the running Python cannot tokenize it"
     return written, failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
@@ -23,12 +23,13 @@ from gpulint.answers import (
     refuted,
     severity_of,
 )
-from gpulint.findings import Confidence, Finding, Fix, Position, Related, Severity, decisive, weight
+from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity, decisive, weight
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
-from gpulint.rule import Claimed, Cost, Report, Rule, RuleSet, node_of
+from gpulint.rule import Claimed, Cost, Report, Rule, RuleSet, SettingProblem, node_of
 from gpulint.source.files import MAX_TEXT
 from gpulint.source.program import top_of
+from gpulint.source.shell import TextSetting, text_settings
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -143,7 +144,12 @@ def _findings(
         with deep_stack():
             found = list(_reports(looked, rules))
             told = [one for one in found if one[1].confidence.reaches(rules.confidence)]
-            placed = _placed(told, looked.tree, text, filename) if told else []
+            placed: list[Finding] = []
+            if told:
+                from gpulint.source.positions import Spans
+
+                spans = Spans(looked.tree, text)
+                placed = [_finding(rule, report, looked.tree, spans, filename) for rule, report in told]
             return looked, placed, len(found) - len(told)
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None
@@ -210,7 +216,7 @@ def _found_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[R
             said = tuple(as_far(said_by_program(facts, rule, report.at)))
         said = (*said, *as_far(said_by_callers(report, filename, project)))
         if not any(answer.verdict is Verdict.REFUTED for answer in said):
-            yield _with_doubts(report, said)
+            yield replace(report, doubts=(*report.doubts, *doubts_of(said)))
 
 
 def found_by(rule: type[Rule], facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
@@ -238,11 +244,6 @@ def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterato
             yield from facts.ask(Ways).against(function, statement)
 
 
-def _with_doubts(report: Report, answers: Iterable[Answer]) -> Report:
-    more = doubts_of(answers)
-    return replace(report, doubts=(*report.doubts, *more)) if more else report
-
-
 def said_by_callers(report: Report, filename: str, project: Project | None) -> Iterator[Answer]:
     """What the callers in other files of the project say to a report that stands on their leaving grad on."""
     from gpulint.analysis.file.reaching import Reach
@@ -258,15 +259,6 @@ def said_by_callers(report: Report, filename: str, project: Project | None) -> I
         yield left_open(
             Question.GRAD, f"some who call a `{name}` switch grad off, and whose the others call is not shown"
         )
-
-
-def _placed(
-    told: list[tuple[type[Rule], Report]], module: cst.Module, text: str, filename: str
-) -> list[Finding]:
-    from gpulint.source.positions import Spans
-
-    spans = Spans(module, text)
-    return [_finding(rule, report, module, spans, filename) for rule, report in told]
 
 
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:
@@ -331,3 +323,50 @@ class _StatementRows:
 
     def _collect(self) -> list[int]:
         return sorted({node.lineno for node in ast.walk(self._trees.tree) if isinstance(node, ast.stmt)})
+
+
+# -- allocator settings in files other than Python's: one text in, findings out ------------------------------
+
+
+def lint_settings(text: str, filename: str, rules: RuleSet) -> list[Finding]:
+    """The findings in a shell script, Dockerfile or `.env` file, sorted by place, suppressed ones left out."""
+    from gpulint.lint.suppressions import suppressed
+
+    readers = [rule for rule in rules.rules if rule.reads_settings]
+    findings = [
+        _setting_finding(rule, problem, setting, filename)
+        for setting in text_settings(text)
+        for rule in readers
+        for problem in rule().setting_problems(setting.text, rules.options.get(rule.code, {}))
+    ]
+    codes = frozenset(rule.code for rule in readers)
+    return suppressed(text, findings, lambda row: row, filename, codes, rules.known)
+
+
+def _setting_finding(
+    rule: type[Rule], problem: SettingProblem, setting: TextSetting, filename: str
+) -> Finding:
+    fix = None
+    cost = Cost.of(problem.cost)
+    if problem.mended is not None and setting.literal:
+        edit = Edit(
+            Position(setting.row, setting.value_start), Position(setting.row, setting.end), problem.mended
+        )
+        fix = Fix(problem.applicability, problem.remedy, (edit,))
+    return Finding(
+        rule.code,
+        rule.name,
+        rule.severity,
+        problem.message,
+        filename,
+        setting.row,
+        setting.start,
+        setting.row,
+        setting.end,
+        problem.reason,
+        cost.here,
+        fix,
+        subject=setting.variable,
+        claim=replace(rule.runtime_claim, options=problem.options),
+        measured=cost.measured,
+    )

@@ -1,16 +1,20 @@
-"""What checking one file takes and gives, and what the check of a notebook needs of the one that checks files."""
+"""What checking one file takes and gives, also where it fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final
 
 from gpulint.findings import Finding, Severity
-from gpulint.source.files import SourceFile
+from gpulint.source.files import FileError, SourceFile, read_bytes
 
 if TYPE_CHECKING:
     from gpulint.fix.fixing import FixResult
+
+
+REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +57,45 @@ class Task:
     passes_gate: bool = True
 
 
-class FileChecker(Protocol):
-    """`Checker`, as far as a notebook's cells ask it."""
-
-    unsafe: bool
-
-    def refused(self, task: Task, message: str, line: int = 1, column: int = 1) -> FileResult: ...
-
-    def in_force(self, findings: Iterable[Finding], task: Task) -> list[Finding]: ...
-
-    def passes_gate(self, raw: bytes, path: str, config: int) -> bool: ...
-
-    def unused_suppressions(self, text: str, task: Task) -> list[Finding]: ...
-
-    def lint(self, text: str, task: Task) -> list[Finding]: ...
-
-    def linted(self, text: str, task: Task) -> FileResult: ...
-
-    def wants_fixing(self, result: FileResult) -> bool: ...
-
-    def fixed(
-        self, source: SourceFile, task: Task, result: FileResult, fix: Callable[[], FixResult]
-    ) -> FileResult: ...
-
-
 def diagnostic(
     path: str, name: str, message: str, line: int = 1, column: int = 1, severity: Severity = Severity.ERROR
 ) -> Finding:
     """A GPU000: what prevents a file from being checked."""
     return Finding("GPU000", name, severity, message, path, line, column, line, column)
+
+
+def written(source: SourceFile, text: str, write: Callable[[str, bytes], None]) -> str:
+    """Write `text` over the file; what prevented it, or nothing."""
+    try:
+        data = source.encode(text)
+        if read_bytes(source.path) != source.raw:
+            return "changed while it was being fixed; nothing was written, run again"
+        write(source.path, data)
+    except FileError as error:
+        return f"cannot be fixed: {error.message}"
+    except OSError as error:
+        return f"cannot be written: {error.strerror or error}"
+    return ""
+
+
+def internal_error(path: str, error: Exception) -> FileResult:
+    message = (
+        f"internal error, this file was not checked: {_summary(error)}; "
+        f"please report it at {REPORT_URL} (-v shows the traceback)"
+    )
+    trace = "".join(traceback.format_exception(error))
+    return FileResult((diagnostic(path, "internal-error", message),), internal=True, trace=trace)
+
+
+def _summary(error: Exception) -> str:
+    first = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def crashed(task: Task, exitcode: int) -> FileResult:
+    """The result for a file whose worker process died."""
+    how = f"was killed by signal {-exitcode}" if exitcode < 0 else f"ended with status {exitcode}"
+    if exitcode == -9:
+        how += " (out of memory?)"
+    message = f"internal error, this file was not checked: the worker {how}; please report it at {REPORT_URL}"
+    return FileResult((diagnostic(task.path, "internal-error", message),), internal=True)

@@ -36,12 +36,12 @@ class Selection:
         self._options = self._checked_options()
         self._enabled = self._enabled_codes()
         self._refuse_to_check_nothing()
-        self._per_file = tuple((_Matcher((glob,)), codes) for glob, codes in config.per_file_ignores)
         self._cached: dict[frozenset[str], RuleSet] = {}
 
     def codes_for(self, path: str) -> frozenset[str]:
         """The codes in force in the file at the absolute `path`, GPU000 and GPU001 included."""
-        off = [code for matcher, codes in self._per_file if matcher.matches(path) for code in codes]
+        ignored = self.config.per_file_ignores
+        off = [code for glob, codes in ignored if _covers(glob, path) for code in codes]
         if not off:
             return self._enabled
         return frozenset(code for code in self._enabled if _specificity(code, off) < 0)
@@ -220,27 +220,16 @@ def _specificity(code: str, selectors: Iterable[str]) -> int:
     return max((_rank(selector) for selector in selectors if _matches(code, selector)), default=-1)
 
 
-class _Matcher:
-    """Paths against patterns of one or several bases."""
+def _covers(glob: Glob, path: str) -> bool:
+    relative = os.path.relpath(path, glob.base)
+    return not relative.startswith(os.pardir) and bool(_spec(glob.pattern).match_file(relative))
 
-    def __init__(self, globs: tuple[Glob, ...]) -> None:
-        self._globs = globs
-        self._specs: list[tuple[str, Any]] | None = None
 
-    def matches(self, path: str) -> bool:
-        if self._specs is None:
-            from gpulint.source.patterns import ignore_spec
+@lru_cache(maxsize=1024)
+def _spec(pattern: str) -> Any:
+    from gpulint.source.patterns import ignore_spec
 
-            bases = dict.fromkeys(glob.base for glob in self._globs)
-            self._specs = [
-                (base, ignore_spec([glob.pattern for glob in self._globs if glob.base == base]))
-                for base in bases
-            ]
-        for base, spec in self._specs:
-            relative = os.path.relpath(path, base)
-            if not relative.startswith(os.pardir) and spec.match_file(relative):
-                return True
-        return False
+    return ignore_spec([pattern])
 
 
 @lru_cache(maxsize=8)

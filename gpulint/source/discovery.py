@@ -24,22 +24,9 @@ _MAX_IGNORES: Final = 1_000_000  # bytes of a .gitignore
 _SEEN: Final = "the same file is checked already, under this name or through a symbolic link"
 SUFFIXES: Final = (".py", NOTEBOOK_SUFFIX)
 DEFAULT_EXCLUDES: Final = frozenset(
-    {
-        *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".gpulint_cache", ".hg", ".ipynb_checkpoints"),
-        *(
-            ".mypy_cache",
-            ".nox",
-            ".pants.d",
-            ".pyenv",
-            ".pytest_cache",
-            ".pytype",
-            ".ruff_cache",
-            ".svn",
-            ".tox",
-        ),
-        *(".venv", ".vscode", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist"),
-        *("node_modules", "site-packages", "venv"),
-    }
+    ".bzr .direnv .eggs .git .git-rewrite .gpulint_cache .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pyenv "
+    ".pytest_cache .pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
+    "node_modules site-packages venv".split()
 )
 
 
@@ -143,9 +130,10 @@ class _Search:
             self._known_excludes[key] = (config, _Excludes(config, top))
         return self._known_excludes[key][1]
 
-    def _add(self, path: str, size: int, config: Config, named: bool = False) -> None:
+    def _add(self, path: str, size: int, config: Config, real: str = "", named: bool = False) -> None:
+        """Take in a file; `real` is its real path where that is known."""
         try:
-            real = self._real_path(path)
+            real = real or self._real_path(path)
         except LeadsOut as error:
             self._problem(path, f"not read: {error.strerror}", harmless=True, named=named)
             return
@@ -214,15 +202,8 @@ class _Search:
             return
         if not stat.S_ISREG(status.st_mode):
             self._problem(entry.path, "is a pipe, socket or device, not a file")
-        elif linked:
-            self._add(entry.path, status.st_size, config)
         else:
-            key = os.path.join(real, entry.name)
-            if key not in self._seen:
-                self._seen.add(key)
-                self._found.targets.append(Target(entry.path, status.st_size, config))
-            else:
-                self._found.skipped.append((entry.path, _SEEN))
+            self._add(entry.path, status.st_size, config, "" if linked else os.path.join(real, entry.name))
 
     def _is_directory_link(self, entry: os.DirEntry[str], real: str) -> bool:
         """Whether a link leads to a directory. Such links are not followed; one that leads back up is reported."""

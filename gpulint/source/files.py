@@ -264,11 +264,3 @@ def tree_hash(files: Iterable[tuple[str, bytes]]) -> str:
     return content_hash(
         "".join(f"{path} {content_hash(raw)}\n" for path, raw in files).encode("utf-8", "surrogateescape")
     )
-
-
-def is_regular(path: str) -> bool:
-    """Whether `path`, links followed, is a plain file: no pipe, device or directory."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except OSError:
-        return False

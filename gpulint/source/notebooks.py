@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Any, Final
 
 from gpulint.source.edits import LineIndex
@@ -104,22 +104,21 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._decode = json.JSONDecoder().raw_decode
-        self._format: Any = 4
-        self._metadata: Any = None
+        self._members: dict[str, Any] = {}
         self._cells: list[Cell] | None = None
-        self._other = ""  # a key that only a notebook of an older format has
 
     def read(self) -> Notebook:
         end = self._object(self._after_blank(0), self._top, "its JSON")
         if self._after_blank(end) != len(self._text):
             raise json.JSONDecodeError("Extra data", self._text, self._after_blank(end))
-        if self._other or (isinstance(self._format, int) and self._format < 4):
+        version = self._members.get("nbformat")
+        if "worksheets" in self._members or (isinstance(version, int) and version < 4):
             return Notebook(
                 self._text, foreign="a notebook of format 3 or older; opening and saving it converts it"
             )
         if self._cells is None:
             raise NotebookError("not a notebook: it has no cells")
-        language = _language(self._metadata)
+        language = _language(self._members.get("metadata"))
         if language and language.casefold() not in ("python", "ipython", "python3"):
             return Notebook(self._text, foreign=f"a notebook in {language}, not in Python")
         return Notebook(self._text, tuple(self._cells))
@@ -136,17 +135,22 @@ class _Reader:
         if self._text[at : at + 1] != "{":
             self._value(at)  # which raises where it is no JSON either
             raise NotebookError(f"not a notebook: {what} is no object", *self._place(at))
+        return self._items(at, "}", partial(self._pair, member))
+
+    def _pair(self, member: Callable[[str, int], int], at: int) -> int:
+        if self._text[at : at + 1] != '"':
+            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", self._text, at)
+        key, at = self._value(at)
+        return member(key, self._expect(":", at))
+
+    def _items(self, at: int, closing: str, item: Callable[[int], int]) -> int:
+        """Go through an object or a list; `item(start)` reads what is between two commas and returns where it ends."""
         at = self._after_blank(at + 1)
-        if self._text[at : at + 1] == "}":
+        if self._text[at : at + 1] == closing:
             return at + 1
         while True:
-            if self._text[at : at + 1] != '"':
-                raise json.JSONDecodeError(
-                    "Expecting property name enclosed in double quotes", self._text, at
-                )
-            key, at = self._value(at)
-            at = self._after_blank(member(key, self._expect(":", at)))
-            if self._text[at : at + 1] == "}":
+            at = self._after_blank(item(at))
+            if self._text[at : at + 1] == closing:
                 return at + 1
             at = self._expect(",", at)
 
@@ -163,65 +167,38 @@ class _Reader:
     def _top(self, key: str, at: int) -> int:
         if key == "cells":
             return self._all_cells(at)
-        value, end = self._value(at)
-        if key == "nbformat":
-            self._format = value
-        elif key == "metadata":
-            self._metadata = value
-        elif key == "worksheets":
-            self._other = key
+        self._members[key], end = self._value(at)
         return end
 
     def _all_cells(self, at: int) -> int:
         if self._text[at : at + 1] != "[":
             raise NotebookError("not a notebook: its cells are no list", *self._place(at))
         self._cells = []
-        number = 0
-        at = self._after_blank(at + 1)
-        if self._text[at : at + 1] == "]":
-            return at + 1
-        while True:
-            number += 1
-            at = self._after_blank(self._cell(number, at))
-            if self._text[at : at + 1] == "]":
-                return at + 1
-            at = self._expect(",", at)
+        numbers = count(1)
+        return self._items(at, "]", lambda start: self._cell(next(numbers), start))
 
     def _cell(self, number: int, at: int) -> int:
-        draft = _Draft()
-        end = self._object(at, partial(self._cell_member, draft), "a cell")
-        if draft.kind == "code" and draft.source is None:
+        members: dict[str, tuple[Any, int, int]] = {}
+        end = self._object(at, partial(self._cell_member, members), "a cell")
+        kind, metadata = (members.get(key, (None,))[0] for key in ("cell_type", "metadata"))
+        if kind == "code" and "source" not in members:
             raise NotebookError(f"not a notebook: cell {number} has no source", *self._place(at))
-        if draft.kind == "code" and draft.source is not None and _is_python_cell(draft.metadata):
+        if kind == "code" and _is_python_cell(metadata):
             assert self._cells is not None
-            self._cells.append(Cell(number, draft.source, draft.start, draft.end))
+            self._cells.append(Cell(number, *members["source"]))
         return end
 
-    def _cell_member(self, draft: _Draft, key: str, at: int) -> int:
+    def _cell_member(self, members: dict[str, tuple[Any, int, int]], key: str, at: int) -> int:
         value, end = self._value(at)
-        if key == "cell_type":
-            draft.kind = value
-        elif key == "metadata":
-            draft.metadata = value
-        elif key == "source":
+        if key == "source":
             if isinstance(value, list) and all(isinstance(part, str) for part in value):
                 value = "".join(value)
             if not isinstance(value, str):
                 raise NotebookError(
                     "not a notebook: a cell's source is neither text nor lines", *self._place(at)
                 )
-            draft.source, draft.start, draft.end = value, at, end
+        members[key] = value, at, end
         return end
-
-
-class _Draft:
-    """A cell while its members are read."""
-
-    def __init__(self) -> None:
-        self.kind: Any = None
-        self.metadata: Any = None
-        self.source: str | None = None
-        self.start = self.end = 0
 
 
 def _language(metadata: Any) -> str:

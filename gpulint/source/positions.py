@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -136,17 +137,14 @@ class Spans:
     def __init__(self, module: cst.Module, text: str | None = None) -> None:
         self.module = module
         self.text = module.code if text is None else text
-        self._index: LineIndex | None = None
         self._parents: dict[int, cst.CSTNode] = {}
         self._walk = self._walk_statements()
         self._chunks: dict[int, _Chunk] = {}
         self._whole: _Chunk | None = None
 
-    @property
+    @cached_property
     def index(self) -> LineIndex:
-        if self._index is None:
-            self._index = LineIndex(self.text)
-        return self._index
+        return LineIndex(self.text)
 
     def of(self, node: cst.CSTNode) -> tuple[Position, Position]:
         """Start and exclusive end of a node, without parentheses, comments and blanks around it."""

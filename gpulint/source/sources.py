@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from gpulint.findings import Finding
-from gpulint.source.files import FileError, is_regular, read_source, split_lines
+from gpulint.source.files import FileError, read_source, split_lines
 from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
 
 _CELL = re.compile(r"(.+\.ipynb):cell ([0-9]+)")
@@ -51,8 +51,7 @@ class Sources:
     def _text(self, path: str) -> str:
         if path not in self._texts:
             try:
-                # A pipe would be waited for, and what was in it has been read.
-                self._texts[path] = read_source(path).text if is_regular(path) else ""
+                self._texts[path] = read_source(path).text
             except FileError:
                 self._texts[path] = ""
         return self._texts[path]

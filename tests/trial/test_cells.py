@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from forking import Zygote
 
-from gpulint.cli import _trial
+from gpulint.cli import _verify
 from gpulint.cli._dispatch import run as dispatch
 from gpulint.cli._notebook import cell_script
 from gpulint.trial.plan import Trial
@@ -62,7 +62,7 @@ def test_a_fix_that_pays_is_written_into_its_cell(
         assert what.cwd == str(notebook.parent)
         return zygote.execute(what, "")
 
-    monkeypatch.setattr(_trial, "run", execute)
+    monkeypatch.setattr(_verify, "run", execute)
     before = json.loads(notebook.read_text())
     assert dispatch(["verify", "--fix", "--dry-run", "-q", "train.ipynb"]) == 1, capsys.readouterr()
     assert json.loads(notebook.read_text()) == before
@@ -121,7 +121,7 @@ def total_of(model, optimizer, steps):
 def test_the_modules_that_cells_import_are_linted_tried_and_written(
     notebook: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_trial, "run", lambda what, on_progress=None: zygote.execute(what, ""))
+    monkeypatch.setattr(_verify, "run", lambda what, on_progress=None: zygote.execute(what, ""))
     helper = notebook.parent / "helper.py"
     helper.write_text(HELPER, encoding="utf-8")
     data = json.loads(notebook.read_text())

@@ -16,7 +16,7 @@ import pytest
 from forking import Zygote
 from support import environment, gpulint
 
-from gpulint.cli import _trial
+from gpulint.cli import _verify
 from gpulint.cli._dispatch import run as dispatch
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -52,7 +52,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def quick(zygote: Zygote, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are forks of a process that has torch."""
-    monkeypatch.setattr(_trial, "run", lambda what, on_progress=None: zygote.execute(what, ""))
+    monkeypatch.setattr(_verify, "run", lambda what, on_progress=None: zygote.execute(what, ""))
 
 
 @pytest.mark.usefixtures("quick")

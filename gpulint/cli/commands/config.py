@@ -13,6 +13,13 @@ from gpulint.cli._options import Configured, configuration
 @click.option("--schema", is_flag=True, help="Print a JSON schema of the configuration instead.")
 def command(path: str, config: Configured, isolated: bool, schema: bool) -> None:
     """Print the settings in force for PATH (by default the current directory), as TOML."""
-    from gpulint.cli._config import schema_text, settings_text
+    if schema:
+        import json
 
-    click.echo(schema_text() if schema else settings_text(path, config.resolver(isolated)), nl=False)
+        from gpulint.config import json_schema
+
+        click.echo(json.dumps(json_schema(), indent=2))
+    else:
+        from gpulint.cli._check import settings_text
+
+        click.echo(settings_text(path, config.resolver(isolated)), nl=False)

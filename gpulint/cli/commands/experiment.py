@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from gpulint.cli._errors import as_error
-from gpulint.cli._grouped import option
-from gpulint.cli._options import SIZE, as_json_option, print_json
+from gpulint.cli._options import SIZE, as_json_option, option, print_json
 
 
 @click.group()

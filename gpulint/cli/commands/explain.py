@@ -20,6 +20,6 @@ def command(
     A claim is told where no answer refutes it. In a notebook LINE is CELL:LINE, or the line in the file's JSON.
     Exit status: 0 something was considered, 1 nothing was, 2 wrong use.
     """
-    from gpulint.cli._explain import explain
+    from gpulint.cli._rules import explain
 
     return explain(location, codes, config, isolated, output_format)

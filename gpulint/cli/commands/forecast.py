@@ -6,20 +6,19 @@ from typing import Any
 
 import click
 
-from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import SIZE, WRITTEN, colour, module, output_format, python, quiet, report, script
+from gpulint.cli import _options as shared
 
-_what = heading("What to forecast")
-_more = heading("What else to try")
-_output = heading("Output")
+_what = shared.under("What to forecast")
+_more = shared.under("What else to try")
+_output = shared.under("Output")
 
 
 @click.command(
-    cls=GroupedCommand,
+    cls=shared.GroupedCommand,
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@script(required=False, default="")
+@shared.script(required=False, default="")
 @_what(
     "--card",
     metavar="CARD",
@@ -27,7 +26,7 @@ _output = heading("Output")
     show_default=True,
     help="The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, a size like 24GiB, or a file of --calibrate.",
 )
-@module("What to forecast")
+@shared.module("What to forecast")
 @_what(
     "--steps",
     type=click.IntRange(min=3),
@@ -45,7 +44,7 @@ _output = heading("Output")
     metavar="SETTINGS",
     help="Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
 )
-@python("What to forecast")
+@shared.python("What to forecast")
 @_more(
     "--find-batch",
     metavar="OPTION",
@@ -58,19 +57,19 @@ _output = heading("Output")
 )
 @_more(
     "--calibrate",
-    type=WRITTEN,
+    type=shared.WRITTEN,
     help="Measure the card of this machine instead, and write its constants to FILE, for --card.",
 )
 @_output(
     "--max-peak",
-    type=SIZE,
+    type=shared.SIZE,
     help="Exit with 1 where the process may take more than this (80GiB); by default what the card has.",
 )
-@output_format("text", "json", heading="Output")
-@report("Output")
+@shared.output_format("text", "json", heading="Output")
+@shared.report("Output")
 @_output("-s", "--show-output", is_flag=True, help="Let SCRIPT's own output through, to standard error.")
-@colour("Output")
-@quiet("Output")
+@shared.colour("Output")
+@shared.quiet("Output")
 def command(**given: Any) -> int:
     """Say what SCRIPT would take on a GPU, on a machine without one.
 

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from gpulint.cli._errors import Failed, as_error, say
-from gpulint.cli._grouped import option
-from gpulint.cli._options import Written, as_json_option, print_json
+from gpulint.cli._options import Written, as_json_option, option, print_json
 
 
 @click.group(invoke_without_command=True)

@@ -2,7 +2,104 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
 import click
+
+from gpulint.atomic import target_of, write_atomic
+from gpulint.cli._errors import say
+from gpulint.config import load_config, parse_toml
+
+_REPOSITORY = "https://github.com/gpulint/gpulint"
+
+_CONFIGURATION = """\
+# gpulint: what this project asks of it. `gpulint config` prints the settings in force, with all defaults.
+# https://gpulint.readthedocs.io/configuration.html
+
+# Findings whose cost alone is not shown are told with "medium", those with any other doubt with "low".
+confidence = "high"
+
+# The least severity that fails a run: "error", "warning", "info" or "never".
+fail-on = "warning"
+
+# ignore = ["GPU5"]
+# target-torch = "2.4"
+# baseline = "gpulint-baseline.json"  # written by: gpulint --write-baseline .
+"""
+
+_CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
+
+
+def _hook(ref: str) -> str:
+    return f"""\
+  - repo: {_REPOSITORY}
+    rev: {ref}
+    hooks:
+      - id: gpulint  # or gpulint-fix, which applies the safe fixes
+"""
+
+
+def _workflow(ref: str) -> str:
+    return f"""\
+name: gpulint
+on:
+  push:
+    branches: [main]
+  pull_request:
+
+permissions:
+  contents: read
+
+jobs:
+  gpulint:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: {_CHECKOUT}
+      - uses: gpulint/gpulint@{ref}
+"""
+
+
+def _ref() -> str:
+    """What names this gpulint in its repository: the release or the commit that was installed. Of a folder or a file nobody
+    knows what it is, so `main`."""
+    from importlib.metadata import Distribution, PackageNotFoundError
+
+    try:
+        installed = Distribution.from_name("gpulint")
+        told = installed.read_text("direct_url.json")
+        if told is None:  # from a package index
+            return f"v{installed.version}"
+    except PackageNotFoundError:
+        told = "{}"
+    origin = json.loads(told)
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    ours = origin.get("url", "").removesuffix(".git") == _REPOSITORY
+    return commit if commit and ours else "main  # better a commit: this follows whatever comes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file to be written, and what of it belongs into one that is there already."""
+
+    path: str
+    text: str
+    addition: str
+    mark: str  # in a file that has it, nothing is missing
+
+
+def _parts() -> tuple[_Part, ...]:
+    ref = _ref()
+    hook = f"repos:\n{_hook(ref)}"
+    return (
+        _Part("gpulint.toml", _CONFIGURATION, "", ""),
+        _Part(".pre-commit-config.yaml", hook, hook, "gpulint"),
+        _Part(os.path.join(".github", "workflows", "gpulint.yml"), _workflow(ref), "", ""),
+    )
 
 
 @click.command()
@@ -15,6 +112,103 @@ def command(directory: str, diff: bool) -> int:
     gpulint's codes for its `external`. Exit status: 0; 2 where a file
     could not be written.
     """
-    from gpulint.cli._init import initialise
+    failed = False
+    for part in _parts():
+        path = os.path.join(directory, part.path)
+        present = _present(directory, part)
+        if present is not None:
+            click.echo(f"{os.path.normpath(present)}: left as it is{_to_add(present, part)}")
+        elif diff:
+            click.echo(f"{os.path.normpath(path)}: would be written:\n{textwrap.indent(part.text, '    ')}")
+        else:
+            failed |= not _written(path, part.text)
+    failed |= not _for_ruff(directory, diff)
+    if not diff and not failed:
+        click.echo("Next: gpulint .")
+    return 2 if failed else 0
 
-    return initialise(directory, diff)
+
+def _for_ruff(directory: str, only_shown: bool) -> bool:
+    """See that ruff's configuration has gpulint's codes: ruff takes codes in `noqa` that it does not know for wrong and unused.
+
+    They are written where a line more says so, else what to write is said. False where a file could not be written.
+    """
+    for name, prefix in ((".ruff.toml", ""), ("ruff.toml", ""), ("pyproject.toml", "tool.ruff.")):
+        path = os.path.join(directory, name)
+        try:
+            with open(path, encoding="utf-8", newline="") as file:
+                text = file.read()
+            settings: Any = parse_toml(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        except (OSError, ValueError):
+            continue
+        for part in filter(None, prefix.split(".")):
+            settings = settings.get(part) if isinstance(settings, dict) else None
+        if settings is None:
+            continue
+        lint = settings.get("lint", {}) if isinstance(settings, dict) else {}
+        known = lint.get("external", []) if isinstance(lint, dict) else []
+        if "GPU" in known:
+            return True
+        line = f"external = {json.dumps([*known, 'GPU'])}"
+        made = _with_line(text, f"[{prefix}lint]", line)
+        what = textwrap.indent(f"[{prefix}lint]\n{line}", "    ")
+        if made is None:
+            click.echo(
+                f"{name}: ruff does not know gpulint's codes in `# noqa: GPU101`; write in it:\n{what}"
+            )
+        elif only_shown:
+            click.echo(f"{name}: would get, for `# noqa: GPU101`:\n{what}")
+        else:
+            return _written(path, made)
+        return True
+    return True
+
+
+def _with_line(text: str, header: str, line: str) -> str | None:
+    """A TOML file with one line more, right below a table's header, or with the table at its end. None where it is no TOML then."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    found = re.search(rf"^[ \t]*{re.escape(header)}[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)", text, re.MULTILINE)
+    if found is None:
+        lead = "" if not text.strip() else end if text.endswith("\n") else 2 * end
+        made = f"{text}{lead}{header}{end}{line}{end}"
+    else:
+        lead = "" if found[0].endswith("\n") else end
+        made = f"{text[: found.end()]}{lead}{line}{end}{text[found.end() :]}"
+    try:
+        parse_toml(made.removeprefix("\ufeff").replace("\r\n", "\n"))
+    except ValueError:  # it is there already, or the table is written in another way
+        return None
+    return made
+
+
+def _present(directory: str, part: _Part) -> str | None:
+    """The file that stands for a part already: itself, or a pyproject.toml with a table of ours."""
+    path = os.path.join(directory, part.path)
+    if os.path.lexists(path):
+        return path
+    pyproject = os.path.join(directory, "pyproject.toml")
+    if part.path == "gpulint.toml" and os.path.isfile(pyproject) and load_config(pyproject) is not None:
+        return pyproject
+    return None
+
+
+def _to_add(path: str, part: _Part) -> str:
+    if not part.addition:
+        return ""
+    try:
+        with open(path, encoding="utf-8") as file:
+            has_it = part.mark in file.read()
+    except (OSError, ValueError):
+        return ""
+    return "" if has_it else f"; add to it:\n{textwrap.indent(part.addition, '    ')}".rstrip()
+
+
+def _written(path: str, text: str) -> bool:
+    try:
+        os.makedirs(os.path.dirname(target_of(path)), exist_ok=True)
+        write_atomic(path, text.encode())
+    except OSError as error:
+        say(f"{path}: cannot be written: {error.strerror or error}")
+        return False
+    click.echo(f"{os.path.normpath(path)}: written")
+    return True

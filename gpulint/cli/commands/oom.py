@@ -36,13 +36,13 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: s
         return 2
     findings = []
     if report.occurrences and not no_lint:
-        from gpulint.cli._named import findings_in
+        from gpulint.cli._check import findings_in
 
         findings = findings_in(file for one in report.occurrences for file, _ in one.frames)
     if as_json:
         print_json({**report.to_json(), "findings": [finding.to_json() for finding in findings]})
         return 1 if report.occurrences or report.unread else 0
-    from gpulint.cli._named import lines_of
+    from gpulint.cli._check import lines_of
     from gpulint.reports.oom import document
     from gpulint.reports.terminal import write
 

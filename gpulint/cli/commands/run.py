@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 
 from gpulint.cli._errors import as_error, say
-from gpulint.cli._grouped import option
-from gpulint.cli._options import Written
+from gpulint.cli._options import Written, option
 
 
 @click.command(

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from gpulint.cli._grouped import GroupedCommand, heading
-from gpulint.cli._options import Given, colour, output_format, quiet, report
+from gpulint.cli._options import Given, GroupedCommand, colour, output_format, quiet, report, under
 
-_what = heading("What to show")
-_tried = heading("What if")
+_what = under("What to show")
+_tried = under("What if")
 
 
 @click.command(cls=GroupedCommand)

@@ -6,29 +6,16 @@ from typing import Any
 
 import click
 
-from gpulint.cli._grouped import Decorated, GroupedCommand, heading, rules
-from gpulint.cli._options import (
-    CONFIDENCE,
-    FILE,
-    SIZE,
-    WRITTEN,
-    colour,
-    module,
-    output_format,
-    python,
-    quiet,
-    report,
-    script,
-)
+from gpulint.cli import _options as shared
 from gpulint.gate.baselines import TOLERANCE
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
 
-_what = heading("What to measure")
-_findings = heading("Findings")
-_fixes = heading("Fixes")
-_limits = heading("Limits, for CI")
-_output = heading("Output")
+_what = shared.under("What to measure")
+_findings = shared.under("Findings")
+_fixes = shared.under("Fixes")
+_limits = shared.under("Limits, for CI")
+_output = shared.under("Output")
 
 
 _LAUNCH = (
@@ -43,9 +30,9 @@ _LAUNCH = (
 )
 
 
-def _torchrun(command: Decorated) -> Decorated:
+def _torchrun(command: shared.Decorated) -> shared.Decorated:
     """A command with the options, of which `_flags` reads the values."""
-    option = heading("Several processes (torchrun)")
+    option = shared.under("Several processes (torchrun)")
     command = option("--standalone", is_flag=True, help="One machine, on a free port.")(command)
     for name, metavar, text in reversed(_LAUNCH):
         command = option(name, metavar=metavar, help=text)(command)
@@ -64,12 +51,12 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
 
 
 @click.command(
-    cls=GroupedCommand,
+    cls=shared.GroupedCommand,
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@script()
-@module("What to measure")
+@shared.script()
+@shared.module("What to measure")
 @_what("--steps", type=click.IntRange(min=1), default=20, help="Steps to sample after warm-up.")
 @_what(
     "--warmup",
@@ -110,18 +97,18 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     default="auto",
     help="Which memory to watch: auto (CUDA where there is one), cuda, cpu.",
 )
-@python("What to measure")
+@shared.python("What to measure")
 @_findings(
     "--findings",
-    type=FILE,
+    type=shared.FILE,
     help="Judge these, the JSON of gpulint --output-format json (- reads standard input).",
 )
-@rules("Findings")("--select", help="Only these rules: codes or prefixes.")
-@rules("Findings")("--ignore", help="Not these rules.")
+@shared.rules("Findings")("--select", help="Only these rules: codes or prefixes.")
+@shared.rules("Findings")("--ignore", help="Not these rules.")
 @_findings(
     "--confidence",
     metavar="LEVEL",
-    type=CONFIDENCE,
+    type=shared.CONFIDENCE,
     help="medium or low: findings from there on, also where the run does not confirm them.",
 )
 @_fixes(
@@ -140,17 +127,17 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     "--max-drift",
     default="0B",
     show_default=True,
-    type=SIZE,
+    type=shared.SIZE,
     help="Bytes a step that may stay on the GPU (512B, 1.5MiB).",
 )
 @_limits(
     "--max-peak",
-    type=SIZE,
+    type=shared.SIZE,
     help="Bytes that may be allocated at the highest point of the run (8GiB). Without a GPU an error, or say --device cpu.",
 )
 @_limits(
     "--baseline",
-    type=FILE,
+    type=shared.FILE,
     default="",
     help="Committed peaks: SCRIPT's entry for this card and torch may be exceeded by --tolerance. No entry is an error.",
 )
@@ -169,13 +156,13 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
 )
 @_limits(
     "--untouched",
-    type=SIZE,
+    type=shared.SIZE,
     help="Bytes that may be alive on the GPU although no forward, backward or optimizer of the watched steps touches them.",
 )
 @_limits(
     "--max-host-drift",
     "host_drift",
-    type=SIZE,
+    type=shared.SIZE,
     help="Bytes a step that host memory may grow, in no tensor or in workers; without it that is told and fails nothing.",
 )
 @_limits(
@@ -183,22 +170,22 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     is_flag=True,
     help="Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES).",
 )
-@output_format(
+@shared.output_format(
     "text",
     "json",
     "markdown",
     help="text, json, or markdown for a pull request: of limits, or of what --fix has tried.",
     heading="Output",
 )
-@report("Output")
+@shared.report("Output")
 @_output(
     "--snapshot",
-    type=WRITTEN,
+    type=shared.WRITTEN,
     help="Record allocations on the GPU, and write torch's memory snapshot to FILE at the end (of each rank: FILE-rank0).",
 )
 @_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
-@colour("Output")
-@quiet("Output")
+@shared.colour("Output")
+@shared.quiet("Output")
 @_torchrun
 def command(**given: Any) -> int:
     """Run some steps of SCRIPT, measure its memory, and judge every finding.
@@ -209,7 +196,6 @@ def command(**given: Any) -> int:
     nothing to compare with. With --fix: 0 nothing left to
     gain, 1 gains found and not applied, 2 SCRIPT could not be run.
     """
-    from gpulint.cli import _trial, _verify
+    from gpulint.cli import _verify
 
-    request = _verify.request_of(_flags(given), given)
-    return _trial.perform(request) if request.fix else _verify.perform(request)
+    return _verify.perform(_verify.request_of(_flags(given), given))
