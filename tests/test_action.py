@@ -178,7 +178,7 @@ def test_the_summary_of_the_job(runner: Runner) -> None:
     (row,) = lines[4:-1]
     blob = f"https://github.example/someone/project/blob/{'f' * 40}"
     assert row == (
-        "| [GPU101](https://gpulint.readthedocs.io/rules/GPU101) held-graph | warning | 2 | "
+        "| [GPU101](https://gpulint.readthedocs.io/rules/GPU101) held-graph | note | 2 | "
         f"[my scripts/train.py:11]({blob}/my%20scripts/train.py#L11)<br>[src/train.py:11]({blob}/src/train.py#L11) |"
     )
 
