@@ -14,22 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from gpulint.forecasting.emulating import (
-    attention,
-    convolving,
-    indexing,
-    kernels,
-    losses,
-    recurrent,
-    reducing,
-    sorting,
-)
+from gpulint.forecasting.emulating import attention, indexing, kernels, recurrent, reducing
 from gpulint.forecasting.emulating._tensors import Hook
 
-_KINDS = (attention, convolving, indexing, kernels, losses, recurrent, reducing, sorting)
+_KINDS = (attention, indexing, kernels, recurrent, reducing)
 HOOKS: Final[dict[Any, Hook]] = {func: hook for kind in _KINDS for func, hook in kind.HOOKS.items()}
 
 
 def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
     """What to replace before the program runs: where, which name, by what."""
-    return [*attention.patches(), *recurrent.patches(tape), *losses.patches(tape)]
+    return [*attention.patches(), *recurrent.patches(tape), *kernels.patches(tape)]

@@ -24,14 +24,32 @@ def is_half(tensor: torch.Tensor) -> bool:
     return tensor.dtype in (torch.float16, torch.bfloat16)
 
 
-def taking(size: Callable[..., int]) -> Hook:
-    """Runs an operator whose kernel takes so many bytes beside its result and gives them back: `size(out, *args, **kwargs)`."""
+def after(then: Callable[[Any, Any, Any, tuple[Any, ...], dict[str, Any]], None]) -> Hook:
+    """Runs an operator and, where it is one on the card, what its kernel does then: `then(tape, func, out, args, kwargs)`."""
 
     def run(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         out = tape.execute(func, args, kwargs)
         if on_card(args[0]):
             tape.see(out)
-            tape.temporary(size(out, *args, **kwargs))
+            then(tape, func, out, args, kwargs)
+        return out
+
+    return run
+
+
+def taking(size: Callable[..., int]) -> Hook:
+    """Runs an operator whose kernel takes so many bytes beside its result and gives them back: `size(out, *args, **kwargs)`."""
+    return after(lambda tape, _, out, args, kwargs: tape.temporary(size(out, *args, **kwargs)))
+
+
+def taking_first(size: Callable[..., int]) -> Hook:
+    """The same, taken before the result is made."""
+
+    def run(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        out = tape.execute(func, args, kwargs)
+        if on_card(args[0]):
+            with tape.holding(*filter(None, (size(out, *args, **kwargs),))):
+                tape.see(out)
         return out
 
     return run

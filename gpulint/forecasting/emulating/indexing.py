@@ -1,6 +1,9 @@
-"""Writing through indices: what is added up at equal places is sorted by place first, and a mask is made into indices.
+"""Sorting, what sorts to do something else (the gradients of embeddings, sparse tensors), and writing through indices: what is added
+up at equal places is sorted by place first, and a mask is made into indices.
 
-As in `aten/src/ATen/native/cuda/Indexing.cu` (`index_put_with_sort_kernel`) and `Nonzero.cu`.
+CUB's radix sort has a second buffer for keys and values each; short rows are sorted where they are
+(`aten/src/ATen/native/cuda/Sort.cu`, `Unique.cu`). Indices are as in `aten/src/ATen/native/cuda/Indexing.cu`
+(`index_put_with_sort_kernel`) and `Nonzero.cu`.
 
 Gradients that meet: the autograd engine adds the second into the first. It does so in place where it holds the last reference to the
 first and to its storage (`torch/csrc/autograd/input_buffer.cpp`), but never with tensors of a subclass, as fake ones are: they would
@@ -14,13 +17,127 @@ from typing import Any, Final
 
 import torch
 
-from gpulint.forecasting.emulating._tensors import on_card, size_of, taking
-from gpulint.forecasting.emulating.sorting import INDEX, radix_bytes
+from gpulint.forecasting.emulating._tensors import after, on_card, size_of, taking, taking_first
 
 _aten: Final = torch.ops.aten
 _graph_task: Final = torch._C._current_graph_task_id
 _HELD_BY_THE_ENGINE: Final = 4  # references to a fake tensor that only the engine and this call hold
 _HELD_BY_ONE: Final = 2  # references to its storage: by the tensor, and by the one inside it
+INDEX: Final = 8  # bytes of an index
+_SHORT: Final = 4096  # elements of a row that one block sorts
+_TILE: Final = 4608  # elements that a block of the radix sort takes at a time
+
+
+def radix_bytes(count: int, key: int) -> int:
+    """What a radix sort of `count` pairs takes besides its input and output; `key` are bytes of one, beside an index."""
+    return (key + INDEX) * count + 6655 + (1024 * -(-count // _TILE) if count > 2 * _TILE else 0)
+
+
+def _sort(tape: Any, func: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    source = args[0]
+    if not source.dim():
+        return
+    count, key = source.numel(), source.element_size()
+    place = 2 if func is _aten.sort.stable else 1
+    row = source.shape[kwargs.get("dim", args[place] if len(args) > place else -1)]
+    if row != count and row <= _SHORT:
+        return
+    # Several rows by value, then by row, with the number of the row beside the place
+    with tape.holding(*[INDEX * count] if row == count else (INDEX * count, INDEX * count, size_of(source))):
+        tape.temporary(radix_bytes(count, key))
+
+
+def _shares(
+    out: Any, chances: torch.Tensor, count: int, replacement: bool = False, *_: Any, **__: Any
+) -> int:
+    """One drawn, or several of which none comes twice: the largest of random shares; else the sums of the probabilities."""
+    return (3 if count > 1 and replacement else 1) * size_of(chances)
+
+
+def _embedding_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The tokens are sorted, and the rows of equal tokens summed in single precision before they are written. Few are added one by
+    one (`aten/src/ATen/native/cuda/Embedding.cu`)."""
+    out = tape.execute(func, args, kwargs)
+    if on_card(out):
+        count = args[1].numel()
+        if count > _FEW_TOKENS or args[4]:
+            _summed(tape, out, count, 4)
+    return out
+
+
+_FEW_TOKENS: Final = 3072
+
+
+def _summed(tape: Any, out: torch.Tensor, count: int, columns: int) -> None:
+    """So many columns of `count` sorted indices, beside them the result, and sums of parts of ten rows at most with where they go."""
+    with tape.holding(INDEX * count * columns):
+        tape.see(out)
+        tape.temporary((min(count, out.shape[0]) + -(-count // 10)) * (out.shape[-1] * 4 + INDEX))
+
+
+def _bag_backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same, with the bag of each token beside it; a maximum of each bag needs no sorting."""
+    out = tape.execute(func, args, kwargs)
+    if on_card(out) and args[6] != _MAXIMUM:
+        _summed(tape, out, args[1].numel(), 6)
+    return out
+
+
+_MAXIMUM: Final = 2
+
+# -- sparse tensors: fake ones lose their elements in a copy, and cannot be put in order -------------------------------
+
+
+def _made(of: Any, indices: torch.Tensor, values: torch.Tensor, ordered: bool) -> Any:
+    return _aten._sparse_coo_tensor_unsafe.default(indices, values, of.shape, is_coalesced=ordered)
+
+
+def _clone(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A gradient that is accumulated is not copied: its parts are taken over."""
+    source = args[0]
+    if not on_card(source) or source.layout is not torch.sparse_coo:
+        return tape.execute(func, args, kwargs)
+    if _graph_task() != -1 and not torch.is_grad_enabled():
+        return _made(source, source._indices(), source._values(), source.is_coalesced())
+    return _made(source, source._indices().clone(), source._values().clone(), source.is_coalesced())
+
+
+def _coalesce(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The places are made one number each and sorted; no two are taken to be the same
+    (`aten/src/ATen/native/sparse/cuda/SparseCUDATensor.cu`)."""
+    source = args[0]
+    count = source._nnz()
+    with tape.holding(*[INDEX * count] * 3):
+        tape.temporary(radix_bytes(count, INDEX))
+        values, indices = torch.empty_like(source._values()), torch.empty_like(source._indices())
+        tape.see([values, indices])
+    return _made(source, indices, values, True)
+
+
+def _mask(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The elements of a dense tensor at the places of a sparse one."""
+    places = args[1]
+    return _made(places, places._indices().clone(), torch.empty_like(places._values()), places.is_coalesced())
+
+
+def _product(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """cuSPARSE takes rows: of places that are not in order, an ordered copy is made, and the rows' begins are counted."""
+    sparse = next((one for one in args if on_card(one) and one.layout is torch.sparse_coo), None)
+    out = tape.execute(func, args, kwargs)
+    if sparse is None:
+        return out
+    tape.see(out)
+    count = sparse._nnz()
+    with tape.holding(4 * (count + sparse.shape[0])):
+        if not sparse.is_coalesced():
+            with tape.holding(*[INDEX * count] * 3):
+                tape.temporary(radix_bytes(count, INDEX))
+                copy = tape.hold(size_of(sparse._values()) + size_of(sparse._indices()))
+            tape.release(copy)
+    return out
+
+
+# -- writing through indices ------------------------------------------------------------------------------------------
 
 
 def _is_last(tensor: torch.Tensor, others: int = 0) -> bool:
@@ -95,14 +212,9 @@ def _places(indices: Any) -> int:
         return max(math.prod(shape) for shape in shapes)
 
 
-def _unfolded(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _as_input(out: Any, data: torch.Tensor, *_: Any, **__: Any) -> int:
     """The result is made as large as the input at first."""
-    if not on_card(args[0]):
-        return tape.execute(func, args, kwargs)
-    with tape.holding(size_of(args[0])):
-        out = tape.execute(func, args, kwargs)
-        tape.see(out)
-    return out
+    return size_of(data)
 
 
 def _folded(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -119,10 +231,20 @@ def _reduced(
 
 
 HOOKS: Final = {
+    _aten.sort.default: after(_sort),
+    _aten.sort.stable: after(_sort),
+    _aten.multinomial.default: taking_first(_shares),
+    _aten.embedding_dense_backward.default: _embedding_backward,
+    _aten._embedding_bag_dense_backward.default: _bag_backward,
+    _aten.clone.default: _clone,
+    _aten._coalesce.default: _coalesce,
+    _aten.sparse_mask.default: _mask,
+    _aten._sparse_addmm.default: _product,
+    _aten._sparse_mm.default: _product,
     _aten.index_put.default: _put,
     _aten.index_put_.default: _put,
     _aten._index_put_impl_.default: _put,
-    _aten.im2col.default: _unfolded,
+    _aten.im2col.default: taking_first(_as_input),
     _aten.col2im.default: _folded,
     _aten.scatter_reduce.two: taking(_reduced),
     _aten.add.Tensor: _add,

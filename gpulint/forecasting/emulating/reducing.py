@@ -1,7 +1,14 @@
-"""Reductions: where many blocks share one output, they meet in a buffer.
+"""Reductions and convolutions.
+
+Reductions: where many blocks share one output, they meet in a buffer.
 
 The launch is chosen as ATen does (`aten/src/ATen/native/cuda/Reduce.cuh`, `setReduceConfig`), for the number of multiprocessors of
 the card. The gradient of a bias is such a sum, and its buffer is larger than all else in a small network's backward.
+
+Convolutions: cuDNN's workspaces. Its tensor-core kernels work on channels-last data. For others it copies input, output and weight
+into that layout, the channels padded to whole vectors of 16 bytes; that copy is the workspace. For the gradient of the weight, parts
+that are summed at the end come on top of it. Recorded of 96 convolutions (24 shapes, two types, two layouts); they are transient,
+and count where a network is small beside them.
 """
 
 from __future__ import annotations
@@ -12,7 +19,7 @@ from typing import Any, Final
 
 import torch
 
-from gpulint.forecasting.emulating._tensors import is_half, on_card, size_of, taking
+from gpulint.forecasting.emulating._tensors import after, is_half, on_card, size_of, taking
 
 _aten: Final = torch.ops.aten
 _WARP: Final = 32
@@ -96,24 +103,20 @@ def reduction_shape(tensor: torch.Tensor, dims: Any) -> _Shape | None:
     return _Shape(tensor.numel() // inputs, inputs, along_rows, fastest == 1, not outer)
 
 
-def _reduction(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    out = tape.execute(func, args, kwargs)
+def _reduction(tape: Any, func: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     source = args[0]
-    if on_card(source):
-        tape.see(out)
-        copied = _converted(func, source, out)
-        shape = reduction_shape(source, _dims(func, args, kwargs))
-        with tape.holding(*filter(None, (copied,))):
-            if shape is not None:
-                tape.temporary(buffer_bytes(shape, tape.card.processors, _element(func, source, out)))
-    return out
+    copied = _converted(func, source, out)
+    place = _PLACE.get(func, 1)
+    given = kwargs.get("dim", args[place] if len(args) > place else None)
+    if given is not None and not isinstance(given, (list, tuple)):
+        given = None if isinstance(given, bool) else (given,)
+    with tape.holding(*filter(None, (copied,))):
+        tape.temporary(_buffer(tape, source, given, _element(func, source, out)))
 
 
-def _dims(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    given = kwargs.get("dim", args[_PLACE.get(func, 1)] if len(args) > _PLACE.get(func, 1) else None)
-    if isinstance(given, bool) or given is None:
-        return None
-    return given if isinstance(given, (list, tuple)) else (given,)
+def _buffer(tape: Any, source: torch.Tensor, dims: Any, element: int) -> int:
+    shape = reduction_shape(source, dims)
+    return 0 if shape is None else buffer_bytes(shape, tape.card.processors, element)
 
 
 def _converted(func: Any, source: torch.Tensor, out: Any) -> int:
@@ -154,22 +157,138 @@ def _counted(out: torch.Tensor, source: torch.Tensor, *_: Any, **__: Any) -> int
     return source.numel() * out.element_size()
 
 
-def _exponentials(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _exponentials(tape: Any, func: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """`logsumexp`: the largest, and the exponentials of what they are more than the rest."""
-    out = tape.execute(func, args, kwargs)
-    source = args[0]
-    if on_card(source):
-        tape.see(out)
-        shape = reduction_shape(source, args[1])
-        buffer = 0 if shape is None else buffer_bytes(shape, tape.card.processors, source.element_size())
-        tape.temporary(buffer)
-        with tape.holding(size_of(source)):
-            tape.temporary(buffer * max(4, source.element_size()) // source.element_size())
-    return out
+    source, element = args[0], args[0].element_size()
+    buffer = _buffer(tape, source, args[1], element)
+    tape.temporary(buffer)
+    with tape.holding(size_of(source)):
+        tape.temporary(buffer * max(4, element) // element)
 
 
 def _scan(out: torch.Tensor, source: torch.Tensor, *_: Any, **__: Any) -> int:
     return _converted(_aten.cumsum.default, source, out)
+
+
+# -- convolutions ----------------------------------------------------------------------------------------------------
+
+_MIB: Final = 1 << 20
+_PARTS: Final = 14  # partial sums of a weight's gradient, for weights so small that they do not fill the card
+_MOST_PARTS: Final = 4 * _MIB
+_MOST_PARTS_HALF: Final = 2 * _MIB
+_MOST_PARTS_ONE: Final = 16 * _MIB  # of a kernel of one element, with parts for each of the batch
+_FEW: Final = 8  # channels of a group, below which kernels do not work on vectors of them
+
+
+def _padded(tensor: torch.Tensor, channels: tuple[int, ...], vector: int) -> int:
+    """Bytes of a copy whose `channels` dimensions are whole vectors."""
+    shape = [
+        -(-size // vector) * vector if place in channels else size for place, size in enumerate(tensor.shape)
+    ]
+    return math.prod(shape) * tensor.element_size()
+
+
+def _is_channels_last(tensor: torch.Tensor) -> bool:
+    if tensor.dim() == 4:
+        return tensor.is_contiguous(memory_format=torch.channels_last) and not tensor.is_contiguous()
+    if tensor.dim() == 5:
+        return tensor.is_contiguous(memory_format=torch.channels_last_3d) and not tensor.is_contiguous()
+    return False
+
+
+def _copies(x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, groups: int) -> int:
+    """Bytes of the copies into the layout of the kernels."""
+    if x.element_size() == 8 or (groups > 1 and weight.shape[1] < _FEW):
+        return 0
+    vector = 16 // x.element_size()
+    if x.shape[1] < vector:
+        vector = 4
+    if not (_is_channels_last(x) or _is_channels_last(weight)):
+        if all(size == 1 for size in weight.shape[2:]):
+            return 0  # a matrix product
+        return _padded(x, (1,), vector) + _padded(weight, (0, 1), vector) + _padded(y, (1,), vector)
+    total = 0
+    if x.shape[1] % vector:
+        total += _padded(x, (1,), vector) + _padded(weight, (0, 1), vector)
+    if y.shape[1] % vector:
+        total += _padded(y, (1,), vector)
+    return total
+
+
+def _parts(x: torch.Tensor, weight: torch.Tensor, groups: int) -> int:
+    """Bytes of the partial sums of the weight's gradient, which are in single precision."""
+    whole = weight.numel() * 4
+    if groups > 1:
+        return 0
+    if all(size == 1 for size in weight.shape[2:]):
+        most = _MOST_PARTS if is_half(x) and _is_channels_last(x) else _MOST_PARTS_ONE
+        return min(x.shape[0] * whole, most) if whole <= most else 0
+    if whole > (_MOST_PARTS_HALF // 4 if is_half(x) else 2 * _MOST_PARTS):  # enough of them to fill the card
+        return 0
+    return min(_PARTS * whole, _MOST_PARTS_HALF if is_half(x) else _MOST_PARTS)
+
+
+def _laid_out(tape: Any, tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """The tensor in the layout of cuDNN's result, which a fake convolution of a CPU build does not choose."""
+    if not _is_channels_last(like) or _is_channels_last(tensor):
+        return tensor
+    layout = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
+    made: torch.Tensor = tape.made(
+        lambda: torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda", memory_format=layout)
+    )
+    return made
+
+
+def _image(x: torch.Tensor, weight: torch.Tensor) -> bool:
+    """A first convolution of few channels with a small window, in single precision: it has a kernel that takes images as they are
+    and pads their channels."""
+    few = x.shape[1] < 16 // x.element_size()
+    return few and x.element_size() == 4 and max(weight.shape[2:]) <= 3 and not _is_channels_last(x)
+
+
+def _as_it_is(x: torch.Tensor, weight: torch.Tensor) -> bool:
+    """A first convolution of few channels whose kernel takes the data without a copy: of sequences and volumes, of images through
+    small windows in half precision, and through patches in single precision."""
+    if x.shape[1] >= 16 // x.element_size():
+        return False
+    if x.dim() != 4:
+        return True
+    window = max(weight.shape[2:])
+    return not _is_channels_last(x) and (window <= 3 if is_half(x) else window > 8)
+
+
+def _forward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    out = tape.execute(func, args, kwargs)
+    x, weight = args[0], args[1]
+    if on_card(out):
+        out = _laid_out(tape, out, x if _is_channels_last(x) else weight)
+        tape.see(out)
+        if _image(x, weight):
+            tape.temporary(_padded(x, (1,), 4) + _padded(weight, (1,), 4))
+        elif not _as_it_is(x, weight):
+            tape.temporary(_copies(x, weight, out, args[8]))
+    return out
+
+
+def _backward(tape: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    gradient, x, weight, groups, wanted = args[0], args[1], args[2], args[9], args[10]
+    out = tape.execute(func, args, kwargs)
+    if not on_card(gradient):
+        return out
+    to_data, to_weight, to_bias = out
+    copies = _copies(x, weight, gradient, groups)
+    if wanted[0]:
+        to_data = _laid_out(tape, to_data, x if _is_channels_last(x) else weight)
+        tape.see(to_data)
+        tape.temporary(copies)
+    if wanted[1]:
+        to_weight = _laid_out(tape, to_weight, weight)
+        tape.see(to_weight)
+        tape.temporary(0 if _image(x, weight) else copies + _parts(x, weight, groups))
+    if wanted[2]:
+        tape.see(to_bias)  # a sum of its own
+        tape.temporary(_buffer(tape, gradient, [0, *range(2, gradient.dim())], 4))
+    return to_data, to_weight, to_bias
 
 
 HOOKS: Final = {
@@ -178,10 +297,12 @@ HOOKS: Final = {
             _aten.sum.default, _aten.sum.dim_IntList, _aten.mean.default, _aten.mean.dim, _aten.prod.default, _aten.prod.dim_int,
             _aten.any.default, _aten.all.default, _aten.linalg_vector_norm.default, *_EXTREMES, *_PAIRS,
         ),
-        _reduction,
+        after(_reduction),
     ),
     _aten.cumsum.default: taking(_scan),
     _aten.count_nonzero.default: taking(_counted),
     _aten.count_nonzero.dim_IntList: taking(_counted),
-    _aten.logsumexp.default: _exponentials,
+    _aten.logsumexp.default: after(_exponentials),
+    _aten.convolution.default: _forward,
+    _aten.convolution_backward.default: _backward,
 }  # fmt: skip
