@@ -25,8 +25,8 @@ def test_only_new_findings_fail(project: Path) -> None:
     assert b"1 finding accepted by the baseline not shown" in done.stderr
     (project / "new.py").write_text(HELD.replace("total", "running"))
     assert new(project) == ["new.py"]
-    assert gpulint(".", "--baseline", "gpulint-baseline.json", cwd=project).returncode == 1
-    assert gpulint(".", cwd=project).returncode == 1
+    assert gpulint(".", "--fail-on=info", "--baseline", "gpulint-baseline.json", cwd=project).returncode == 1
+    assert gpulint(".", "--fail-on=info", cwd=project).returncode == 1
 
 
 def test_moved_code_stays_accepted(project: Path) -> None:

@@ -82,7 +82,7 @@ def test_open_change_close(tmp_path: Path) -> None:
             assert (found.code, found.source, found.severity) == (
                 "GPU101",
                 "gpulint",
-                types.DiagnosticSeverity.Warning,
+                types.DiagnosticSeverity.Information,
             )
             assert found.range == at(HELD_ROW - 1, 8, (HELD_ROW - 1, 21))
             assert found.code_description is not None

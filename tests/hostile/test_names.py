@@ -82,7 +82,7 @@ def test_a_job_gets_its_summary_and_its_outputs_whatever_the_names(named: Path, 
     assert not OBEYED.findall(summary.read_text())
     commands = [line for line in done.stdout.decode().splitlines() if line.startswith("::")]
     assert len(commands) == len(NAMES)
-    assert {line.split()[0] for line in commands} == {"::warning"}
+    assert {line.split()[0] for line in commands} == {"::notice"}
 
 
 def test_a_diff_with_such_names_is_one_that_git_applies(clone: Path) -> None:

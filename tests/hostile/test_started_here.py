@@ -64,7 +64,7 @@ def started(command: list[str | Path], cwd: Path) -> subprocess.CompletedProcess
     ],
     ids=["gpulint", "python -P -m gpulint", "python -I -m gpulint"],
 )
-@pytest.mark.parametrize("arguments", ["--no-cache --statistics .", "server"])
+@pytest.mark.parametrize("arguments", ["--no-cache --statistics --fail-on=info .", "server"])
 def test_no_way_to_start_runs_what_lies_there(
     shadowed: Path, start: list[str | Path], arguments: str
 ) -> None:
