@@ -261,7 +261,7 @@ def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...])
         here = "the whole checkpoint on the device, beside the model, for as long as it is held"
     elif any(one.question is Question.REACHED for one in shown):
         message = f"each process puts the whole checkpoint on {where} by `{call}`"
-        here = "a checkpoint for each process on one device while they load, and a CUDA context of each"
+        here = "a checkpoint for each process on one device while they load"
     else:
         message = f"`{call}` puts the whole checkpoint on {where} for as long as it is copied"
         here = "the whole checkpoint on the device while it is loaded, beside the model it goes into"
