@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from on_trial.stores import Store, graph_in
-
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.stores.stores import Store, graph_in
 from gpulint.analysis.syntax.nodes import key_of, last_name
 
 if TYPE_CHECKING:

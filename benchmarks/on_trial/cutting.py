@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from on_trial.cuts import Cut, is_summand, is_whole, uses_of
-from on_trial.graph_state import backwards
-from on_trial.shown import shown
-from on_trial.stores import Owner, Store, graph_in
 
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.stores.graph_state import backwards
+from gpulint.analysis.queries.stores.shown import shown
+from gpulint.analysis.queries.stores.stores import Owner, Store, graph_in
 from gpulint.analysis.syntax.nodes import key_of
 from gpulint.answers import Answer, confidence_of, doubts_of
 from gpulint.findings import weight

@@ -27,9 +27,20 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules.gpu101_held_graph import HeldGraph
 from gpulint.rules.gpu104_graph_in_logger import GraphInLogger
 from gpulint.rules.gpu107_update_under_grad import UpdateUnderGrad
-from on_trial.emptied import emptied
 from on_trial.graph_front import Held, report
-from on_trial.graph_state import (
+
+from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
+from gpulint.analysis.evaluate.names import goes_backward as flows_backward
+from gpulint.analysis.evaluate.weights import UNSEEN, weight
+from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.networks.runs import modes_within, runs_of
+from gpulint.analysis.queries.networks.trained import frozen
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.emptied import emptied
+from gpulint.analysis.queries.stores.graph_state import (
     GraphState,
     backwards,
     goes_backward,
@@ -38,7 +49,7 @@ from on_trial.graph_state import (
     made_backward,
     runs_within,
 )
-from on_trial.stores import (
+from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
     Store,
@@ -55,17 +66,6 @@ from on_trial.stores import (
     returns,
     stores,
 )
-
-from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
-from gpulint.analysis.evaluate.names import goes_backward as flows_backward
-from gpulint.analysis.evaluate.weights import UNSEEN, weight
-from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
-from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.networks.placed import placed
-from gpulint.analysis.queries.networks.runs import modes_within, runs_of
-from gpulint.analysis.queries.networks.trained import frozen
-from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.rule import Claimed

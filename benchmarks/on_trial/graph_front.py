@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Any
 from on_trial.cuts import Cut, cuts, is_summand, is_whole, starts
 from on_trial.cutting import against, is_read_after, is_under_no_grad_fix, is_wanted
 from on_trial.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
-from on_trial.shown import Shown, shown
-from on_trial.stores import Owner, Store, bounded, graph_in, stores
 
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.stores.shown import Shown, shown
+from gpulint.analysis.queries.stores.stores import Owner, Store, bounded, graph_in, stores
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, doubts_of
 from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
 
 if TYPE_CHECKING:
-    from on_trial.graph_state import GraphState
-
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.queries.stores.graph_state import GraphState
 
 _LIVE = Cost(
     "every activation behind it, for each iteration",

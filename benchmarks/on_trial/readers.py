@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
-from on_trial.stores import Owner, Store
-
+from gpulint.analysis.queries.stores.stores import Owner, Store
 from gpulint.analysis.syntax.nodes import last_name
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from on_trial.stores import Owner, emptying
-
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.queries.stores.stores import Owner, emptying
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from on_trial.stores import Owner, Round, Store, graph_in, leaves
-
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
 from gpulint.analysis.syntax.nodes import keyword
 
 _MOVING = frozenset({"cpu", "cuda", "to", "clone", "float"})
