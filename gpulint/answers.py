@@ -7,7 +7,7 @@ told with its doubts in words: with medium confidence where it holds and only wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -19,16 +19,10 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from gpulint.analysis.code import ir
-
-    Place = ir.Part | cst.CSTNode | ast.AST  # a piece of the lowered form, or a node of one of the two trees
+    Place = cst.CSTNode | ast.AST  # a node of one of the two trees
 
 
 NO_FURTHER: Final = "gpulint looked no further: too much of the program calls, or is called from, here"
-
-
-class LookedNoFurther(Exception):
-    """A question has gone through as much of the program as it may."""
 
 
 class Question(str, Enum):
@@ -96,32 +90,10 @@ def unweighed(question: Question, clause: str, at: Place | None = None, filename
     return Answer(question, Verdict.OPEN, clause, at, filename, slight=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Considered:
-    """A claim that a rule has considered: what it is about, where, and what its questions were answered."""
-
-    at: Place
-    subject: str
-    answers: tuple[Answer, ...]
-
-    @property
-    def confidence(self) -> Confidence | None:
-        """How sure the claim is; None where it does not hold."""
-        return confidence_of(self.answers)
-
-
-def as_far(answers: Iterable[Answer]) -> Iterator[Answer]:
-    """The answers, as far as they are looked for: what comes after that is open."""
-    try:
-        yield from answers
-    except LookedNoFurther:
-        yield left_open(Question.REACHED, NO_FURTHER)
-
-
 def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
     """The arithmetic, the same for every claim. Stops at the first answer that refutes it."""
     given = []
-    for answer in as_far(answers):
+    for answer in answers:
         if answer.verdict is Verdict.REFUTED:
             return None
         given.append(answer)
@@ -145,7 +117,7 @@ def doubts_of(answers: Iterable[Answer]) -> tuple[str, ...]:
 def until_refuted(answers: Iterable[Answer]) -> tuple[Answer, ...]:
     """The answers up to the first that refutes the claim: what comes after it need not be asked."""
     found: list[Answer] = []
-    for answer in as_far(answers):
+    for answer in answers:
         found.append(answer)
         if answer.verdict is Verdict.REFUTED:
             break

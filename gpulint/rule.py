@@ -1,4 +1,4 @@
-"""The form of a rule: one class in one file, with its documentation, examples, check and fix together.
+"""The form of a rule: one class in one file, with its documentation, examples, claims and fix together.
 
 A rule's module must not import libcst, rich or torch at its top: the gate reads `triggers` from every rule before
 anything heavy is loaded.
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.code import ir
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Answer, Considered, Place
+    from gpulint.answers import Answer, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +117,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check yields. The linter turns it into a `Finding` once it knows positions.
+    """What is said of a claim. The linter turns it into a `Finding` once it knows positions.
 
-    `at` is the expression or statement that the report is about; a node of `facts.tree` will do. A `repair` that asks for or
+    `at` is the expression or statement that the report is about; a node of `asked.tree` will do. A `repair` that asks for or
     makes libcst nodes is given as a function: it is only called where the file is reported on. `doubts` say what the code does
     not show, each in one clause: where all are `Slight`, the report has medium confidence, else low, and then its fix is never safe.
     `subject` is the name of what it is about, as the code spells it, and `claim` what a run can say to this report, where
@@ -135,8 +133,6 @@ class Report:
     severity: Severity | None = None
     repair: Repair | Callable[[], Repair | None] | None = None
     related: tuple[RelatedNode, ...] = ()
-    # The claim holds only if some caller of one of these functions, in another file, has grad enabled.
-    unless_guarded: tuple[ir.Function, ...] = ()
     doubts: tuple[str, ...] = ()
     subject: str = ""
     claim: Claim | None = None
@@ -148,7 +144,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim of a rule that asks: what it is about, where, what its questions were answered, and what is reported of it unless one of
+    """A claim of a rule: what it is about, where, what its questions were answered, and what is reported of it unless one of
     them refutes it: nothing where another claim of the same cause is. The report's doubts and its severity are the answers'."""
 
     at: Place
@@ -159,20 +155,8 @@ class Claimed:
 
 def node_of(place: Place) -> cst.CSTNode:
     """The node of a place, once libcst has read the file."""
-    found: Any = place
-    node: cst.CSTNode = found.node if hasattr(found, "origin") else getattr(found, "node_of_libcst", found)
+    node: cst.CSTNode = getattr(place, "node_of_libcst", place)
     return node
-
-
-def row_of(place: Place) -> int:
-    """The row that a place of the lowered form, or of Python's own tree, begins in."""
-    found: int = getattr(place, "row", 0) or getattr(place, "lineno", 1)
-    return found
-
-
-def origin_of(place: Place) -> object:
-    """What tells a place from others."""
-    return getattr(place, "origin", place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,20 +213,8 @@ class Rule:
         """What is wrong with an allocator setting; `{}` in it stands for what only a run can tell."""
         return iter(())
 
-    # Whether the rule asks the engine for its claims, instead of going through facts.
-    asks: ClassVar[bool] = False
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        """Every claim of a rule that asks, told or not."""
-        raise NotImplementedError
-
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        """Every claim that the rule considers, told or not, with what its questions were answered: what `gpulint explain`
-        shows. A rule without it is explained by its reports alone."""
-        return iter(())
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        """Yield a report for each place where the facts show this rule's mistake."""
+        """Every claim that the rule considers, told or not: `gpulint explain` shows all of them."""
         raise NotImplementedError
 
     @classmethod

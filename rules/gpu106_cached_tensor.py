@@ -111,8 +111,6 @@ class CachedTensor(Rule):
         (b" in ", b".get(", b"lru_cache", b"@cache", b"functools.cache", b"cached("),
     )
 
-    asks = True
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in asked.file.functions:
             yield from _memoised(asked, function)

@@ -116,7 +116,6 @@ class TrainerEvalGathers(Rule):
     runtime_claim = Claim("gathered")
     triggers = ((b"compute_metrics",), (b"Trainer",), (b"transformers", b"trl"))
     doubts = True
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in asked.file.parts:

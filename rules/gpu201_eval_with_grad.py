@@ -107,7 +107,6 @@ class EvalWithGrad(Rule):
     code = "GPU201"
     name = "eval-with-grad"
     severity = Severity.WARNING
-    asks = True
     runtime_claim = Claim("forward", unvisited=True)
     doubts = True
     triggers = (

@@ -131,8 +131,6 @@ class GeneratorNotDetached(Rule):
         (b"zero_grad", b"loss"),
     )
 
-    asks = True
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             for made in forwards(asked.evaluator, function):

@@ -116,8 +116,6 @@ class IneffectiveGradMode(Rule):
         ),
     )  # fmt: skip
 
-    asks = True
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             if function.words & _MODE_WORDS:

@@ -86,8 +86,6 @@ class NeedlessRetainGraph(Rule):
     triggers = ((b"retain_graph",), (b"backward",))
     doubts = True
 
-    asks = True
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             for one in backwards(asked.evaluator, function):

@@ -93,8 +93,6 @@ class CreateGraphBackward(Rule):
     doubts = True
     triggers = ((b"create_graph=True", b"create_graph = True"), (b"backward", b"autograd"))
 
-    asks = True
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             for one in backwards(asked.evaluator, function):

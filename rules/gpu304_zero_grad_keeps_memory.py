@@ -78,8 +78,6 @@ class ZeroGradKeepsMemory(Rule):
     runtime_claim = Claim("useless")
     triggers = ((b"zero_grad(",), (b"set_to_none", b"zero_grad(False)"), (b"torch",))
 
-    asks = True
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             frame = asked.root(function)

@@ -106,7 +106,6 @@ class CheckpointOnDevice(Rule):
     runtime_claim = Claim("growth", device_only=True)
     triggers = ((b"torch",), (b"load(",), (b"cuda", b"device", b"rank", b"State", b"checkpoint", b"ckpt"))
     doubts = True
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for load in loads(asked.evaluator, asked.file):

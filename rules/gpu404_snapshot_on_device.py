@@ -96,7 +96,6 @@ class SnapshotOnDevice(Rule):
     runtime_claim = Claim("growth", device_only=True)
     triggers = ((b"state_dict()", b"deepcopy"), (b"deepcopy", b"clone()", b"load_state_dict", b"save("))
     doubts = True
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for copy in _last_of_each(copies(asked.evaluator, asked.file)):

@@ -86,7 +86,6 @@ class PhaseCleanup(Rule):
     severity = Severity.INFO
     runtime_claim = Claim("code")
     default = False
-    asks = True
     triggers = (
         (b"torch",),
         (b"for ",),

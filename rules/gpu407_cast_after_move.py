@@ -86,7 +86,6 @@ class CastAfterMove(Rule):
     runtime_claim = Claim("transient", device_only=True)
     triggers = ((b"half", b"float16", b"bfloat16", b"float8"), (b"cuda", b".to("), (b"torch",))
     doubts = True
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in asked.file.parts:

@@ -79,7 +79,6 @@ class CollectorOff(Rule):
     runtime_claim = Claim("garbage")
     triggers = ((b"gc",), (b"disable",), (b"torch", b"lightning"))
     doubts = True
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for call, frame in calls_doing(asked.evaluator, asked.file, ("stops collecting",)):

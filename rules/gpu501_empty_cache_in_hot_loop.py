@@ -75,7 +75,6 @@ class EmptyCacheInHotLoop(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("time", ("torch.cuda.empty_cache",), device_only=True)
     doubts = True
-    asks = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"empty_cache", b"backward", b".step("),)
 

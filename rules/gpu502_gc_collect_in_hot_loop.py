@@ -83,7 +83,6 @@ class GcCollectInHotLoop(Rule):
         (b"gc", b"backward", b".step("),
         (b"torch", b"lightning"),
     )
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         yield from claims(asked, _HABIT)

@@ -76,7 +76,6 @@ class SynchronizeInHotLoop(Rule):
     doubts = True
     # The call may stand in a helper of another file: then only the step is here.
     triggers = ((b"synchronize", b"backward", b".step("), (b"cuda", b"torch", b"lightning"))
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         yield from claims(asked, _HABIT)

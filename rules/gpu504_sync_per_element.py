@@ -89,7 +89,6 @@ class SyncPerElement(Rule):
         (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step"),
         (b"cuda", b"device", b"accelerator", b"fabric", b"gpu"),
     )
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._settings import setting_claims
 
+from gpulint.analysis.models.allocator import option_names, split_size
 from gpulint.analysis.project.requirements import newest_torch
-from gpulint.analysis.torch.allocator import option_names, split_size
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Rule, SettingProblem
@@ -75,7 +75,6 @@ class SplitSizeLimit(Rule):
     costs_when_run = False
     runtime_claim = Claim("setting", device_only=True, fragments=True)
     reads_settings = True
-    asks = True
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.analysis.models.allocator import option_names
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.settings import VISIBLE, Setting, processes_from, settings, started_before
-from gpulint.analysis.torch.allocator import option_names
 from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -69,7 +69,6 @@ class LateAllocConf(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("setting", device_only=True)
     triggers = ((b"ALLOC_CONF", b"CUDA_VISIBLE_DEVICES"), (b"environ", b"putenv"), (b"cuda",))
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for setting in settings(asked.evaluator, asked.file):

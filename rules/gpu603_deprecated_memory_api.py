@@ -81,7 +81,6 @@ class DeprecatedMemoryApi(Rule):
         (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"),
     )
     options = (Option("target-torch", "", (), "the oldest version of torch that the program must run with"),)
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         around = (asked.program.sources, asked.filename)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._settings import setting_claims
 
+from gpulint.analysis.models.allocator import BadOption, bad_options, option_names
 from gpulint.analysis.project.requirements import version_of
-from gpulint.analysis.torch.allocator import BadOption, bad_options, option_names
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Option, Rule, SettingProblem
@@ -62,7 +62,6 @@ class UnknownAllocOption(Rule):
     costs_when_run = False
     runtime_claim = Claim("setting", device_only=True)
     reads_settings = True
-    asks = True
     triggers = ((b"ALLOC_CONF", b"llocator_settings", b"llocatorSettings"),)
     options = (Option("target-torch", "", (), "the oldest version of torch that must take the setting"),)
 

@@ -90,8 +90,6 @@ class LateSetDevice(Rule):
     triggers = ((b"set_device",), (b"cuda",))
     doubts = True
 
-    asks = True
-
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function, call in asked.file.calls_named("set_device"):
             frame = asked.root(function)

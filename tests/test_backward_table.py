@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from gpulint.analysis.torch.backward import APIS, Api, Through, api_of, differentiates, takes_functions
 from gpulint.rules import all_rules
 
-from gpulint.analysis.torch.backward import APIS, Api, Through, api_of, differentiates, takes_functions
 from gpulint.findings import Confidence, Finding
 from gpulint.fix.fixing import fix_text
 from gpulint.lint.linter import lint_text

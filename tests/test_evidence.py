@@ -11,7 +11,7 @@ import pytest
 import warm
 from gpulint.rules import all_rules
 
-from gpulint.analysis.torch.allocator import bad_options
+from gpulint.analysis.models.allocator import bad_options
 
 pytest.importorskip("torch")
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"

@@ -13,9 +13,9 @@ from typing import Any
 
 import libcst as cst
 import pytest
-
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.lower import lower
+
 from gpulint.lint import trees
 from gpulint.lint.attaching import attach_all
 from gpulint.lint.trees import SourceError, Trees

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.driver import analyse
 from gpulint.analysis.file.project import Project
 from gpulint.analysis.questions.size.constructing import Constructing
+
 from gpulint.source.program import Top
 
 HERE = Path(__file__).parent / "networks"

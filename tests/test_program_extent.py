@@ -6,11 +6,11 @@ import ast
 from pathlib import Path
 
 import pytest
-
 from gpulint.analysis.code.command_line import agreeing, read_defaults
 from gpulint.analysis.code.lower import lower
 from gpulint.analysis.driver import analyse
 from gpulint.analysis.file.project import Project
+
 from gpulint.source.importing import added_folders
 from gpulint.source.program import UNKNOWN_TOP, Top, top_at, top_of
 

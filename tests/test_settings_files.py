@@ -9,7 +9,7 @@ import pytest
 from gpulint.rules import all_rules
 from support import gpulint
 
-from gpulint.analysis.torch.allocator import OPTIONS, bad_options, split_size
+from gpulint.analysis.models.allocator import OPTIONS, bad_options, split_size
 from gpulint.lint.linter import lint_settings
 from gpulint.memory.alloc_conf import KEYS
 from gpulint.rule import RuleSet

@@ -6,11 +6,11 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from gpulint.analysis.file.project import Project
 from gpulint.rules import all_rules
 from support import gpulint
 
 from gpulint.analysis.evaluate import evaluator
-from gpulint.analysis.file.project import Project
 from gpulint.findings import Finding
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet

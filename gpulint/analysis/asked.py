@@ -8,12 +8,11 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gpulint.analysis.code.lower import lower
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.file.test_code import by_place, is_test_file
 from gpulint.analysis.project.file import File, Function, quoted
 from gpulint.analysis.project.program import Program, Sources
+from gpulint.analysis.project.test_code import is_test_file
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import dotted
@@ -104,10 +103,8 @@ def _engine_for(file: File, project: Surrounding | None) -> tuple[Engine, File]:
 class Asked:
     """The engine for one file."""
 
-    def __init__(
-        self, trees: Parsed, filename: str, project: Surrounding | None, unread_cell: int | None = None
-    ) -> None:
-        self._trees, self.filename, self.unread_cell = trees, filename, unread_cell
+    def __init__(self, trees: Parsed, filename: str, project: Surrounding | None) -> None:
+        self._trees, self.filename = trees, filename
         self._project = project
         self._engine, self.file = _engine_for(
             File(os.path.abspath(filename), trees.text, trees.tree), project
@@ -119,8 +116,7 @@ class Asked:
     def is_test(self) -> bool:
         """Whether the file is one of tests: what a test costs, it costs once."""
         within = self._project.within(self.filename) if self._project is not None else self.filename
-        settled = by_place(within)
-        return is_test_file(lower(self._trees.tree), within) if settled is None else settled
+        return is_test_file(self.file, within)
 
     def root(self, function: Function) -> Frame:
         """The frame of a function that stands for all calls."""

@@ -261,15 +261,7 @@ def _paragraph(one: Explained, columns: int | None) -> Iterator[Line]:
         said = f"{answer.clause}{line_of(because, one)}"
         lead: Line = [(f"  {answer.question.value:<9} ", "label"), (f"{SIGNS[answer.verdict]:<5} ", "")]
         yield from hanging(lead, said, columns)
-    if not one.answers:
-        yield [("  this rule tells what it found, and not yet what it asked", "faint")]
 
 
-def _nothing(location: str, rules: RuleSet) -> str:
-    silent = ", ".join(
-        rule.code for rule in rules.rules if not rule.asks and rule.considers is Rule.considers
-    )
-    others = (
-        f" These tell what they find, not what they reject, and found nothing: {silent}." if silent else ""
-    )
-    return f"{location}: no rule in force considered anything here.{others}"
+def _nothing(location: str) -> str:
+    return f"{location}: no rule in force considered anything here."

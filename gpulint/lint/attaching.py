@@ -14,9 +14,14 @@ from typing import Any
 
 import libcst as cst
 
-from gpulint.analysis.code.ir import attach, detach
-
 Pair = tuple[Any, Any]  # a node of `ast`, the same of libcst
+
+
+def attach(mine: Any, theirs: Any, line: Any = None) -> None:
+    """Note the libcst node of one of Python's; of a small statement also the line that it stands in."""
+    mine.node_of_libcst = theirs
+    if line is not None:
+        mine.line_of_libcst = line
 
 
 def attach_all(tree: ast.Module, module: cst.Module) -> None:
@@ -47,7 +52,8 @@ def attach_all(tree: ast.Module, module: cst.Module) -> None:
 def detach_all(tree: ast.Module) -> None:
     """Take from all of `tree` what it was given."""
     for one in ast.walk(tree):
-        detach(one)
+        one.__dict__.pop("node_of_libcst", None)
+        one.__dict__.pop("line_of_libcst", None)
 
 
 def _give_up(mine: ast.AST, statement: Any) -> None:

@@ -34,7 +34,7 @@ from gpulint.source.shell import is_settings_text
 from gpulint.source.syntax import flaw
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.project import Project
+    from gpulint.analysis.project.disk import Project
     from gpulint.fix.fixing import FixResult
 
 Mode = Literal["check", "fix", "diff"]
@@ -188,7 +188,7 @@ class Checker:
     def project(self) -> Project:
         """What is known of the files around those that are checked."""
         if self._project is None:
-            from gpulint.analysis.file.project import Project
+            from gpulint.analysis.project.disk import Project
 
             self._project = Project(self.buffers, self.top)
         return self._project

@@ -219,8 +219,7 @@ class _Runner:
             return self._in_process(tasks)
         if worker_context().get_start_method() == "fork" and any(task.passes_gate for task in tasks):
             # Once here instead of once in every worker; libcst is left to those that meet a file with something to report.
-            import gpulint.analysis.code.lower
-            import gpulint.analysis.file.program
+            import gpulint.analysis.asked
             import gpulint.lint.linter  # noqa: F401
 
         return in_processes(self._checker, _chunks(tasks, jobs), jobs, crashed)

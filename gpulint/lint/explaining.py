@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import Answer, Considered, LookedNoFurther, Question, Verdict, as_far, refuted
+from gpulint.answers import Answer, Question, Verdict, confidence_of, refuted
 from gpulint.findings import Confidence, Finding
-from gpulint.lint.linter import (
-    Text,
-    claimed,
-    found_by,
-    linted,
-    project_of,
-    reported,
-    said_by_callers,
-    said_by_program,
-)
+from gpulint.lint.linter import Text, claimed, linted, project_of, reported
 from gpulint.lint.trees import SourceError, deep_stack
-from gpulint.rule import Report, Rule, RuleSet, node_of, origin_of, row_of
+from gpulint.rule import Claimed, Rule, RuleSet, node_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.project import Project
-    from gpulint.answers import Place
+    from gpulint.analysis.project.disk import Project
     from gpulint.lint.cells import Places
     from gpulint.source.positions import Spans
 
@@ -55,8 +44,7 @@ class Because:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One claim: where it stands, what it is about, what became of it and why. Of a rule that does not say what it rejects
-    there are only the reports, without answers."""
+    """One claim: where it stands, what it is about, what became of it and why."""
 
     code: str
     name: str
@@ -185,84 +173,47 @@ class _File:
         if isinstance(answer.at, ast.AST) and not hasattr(answer.at, "node_of_libcst"):
             filename = filename or self.looked.asked.path_of(answer.at)
             if not filename:
-                return Because(answer, row_of(answer.at))
+                return Because(answer, _row(answer.at))
         if filename:  # libcst has not read that file
-            return Because(answer, row_of(answer.at), filename=os.path.relpath(filename))
+            return Because(answer, _row(answer.at), filename=os.path.relpath(filename))
         return Because(answer, self.spans.of(node_of(answer.at))[0].row)
+
+
+def _row(place: Any) -> int:
+    return getattr(place, "lineno", 1)
 
 
 def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explained]:
     """Each claim of a rule's."""
-    options = rules.options.get(rule.code, {})
-    if rule.asks:
-        for claim in claimed(file.looked, rule, options):
-            considered = Considered(claim.at, claim.subject, claim.answers)
-            report = reported(claim, rule)
-            skipped = file.looked.asked.is_test and not rule.in_tests
-            more = (refuted(Question.REACHED, "it is test code"),) if skipped else ()
-            yield _explained(rule, considered, report, more, file)
-        return
-    facts = file.looked.facts
-    reports = {id(origin_of(report.at)): report for report in found_by(rule, facts, options)}
-    for considered in _considered(rule, facts, options):
-        yield _claim(rule, considered, reports.pop(id(origin_of(considered.at)), None), file)
-    for report in reports.values():
-        yield _claim(rule, Considered(report.at, "", ()), report, file)
+    skipped = file.looked.asked.is_test and not rule.in_tests
+    more = (refuted(Question.REACHED, "it is test code"),) if skipped else ()
+    for claim in claimed(file.looked, rule, rules.options.get(rule.code, {})):
+        yield _explained(rule, replace(claim, answers=(*claim.answers, *more)), file)
 
 
-def _considered(rule: type[Rule], facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-    try:
-        yield from rule().considers(facts, options)
-    except LookedNoFurther:
-        return  # which the rule's reports say
-
-
-def _claim(rule: type[Rule], considered: Considered, report: Report | None, file: _File) -> Explained:
-    more = (
-        *(
-            as_far(said_by_program(file.looked.facts, rule, considered.at))
-            if considered.confidence or report
-            else ()
-        ),
-        *_taken_back(considered.at, report, rule, file),
-    )
-    return _explained(rule, considered, report, more, file)
-
-
-def _explained(
-    rule: type[Rule], considered: Considered, report: Report | None, more: tuple[Answer, ...], file: _File
-) -> Explained:
+def _explained(rule: type[Rule], claim: Claimed, file: _File) -> Explained:
     """A claim with all that was answered, and what became of it."""
-    start, end = file.spans.of(node_of(considered.at))
-    answers = (*considered.answers, *more)
+    start, end = file.spans.of(node_of(claim.at))
+    report = reported(claim, rule)
     finding = next(
         (f for f in file.findings if (f.code, f.line, f.column) == (rule.code, start.row, start.column)), None
     )
     outcome = SILENT
     if finding is not None:
         outcome = OUTCOMES[finding.confidence]
-    elif report is not None and not any(answer.verdict is Verdict.REFUTED for answer in more):
+    elif report is not None:
         outcome = SILENCED
-    elif considered.answers and Considered(considered.at, "", answers).confidence is not None:
+    elif confidence_of(claim.answers) is not None:
         outcome = ELSEWHERE
     return Explained(
         rule.code,
         rule.name,
-        considered.subject,
+        claim.subject,
         file.filename,
         start.row,
         start.column,
         end.row,
         outcome,
-        tuple(file.because(answer, start.row) for answer in answers),
+        tuple(file.because(answer, start.row) for answer in claim.answers),
         report.message if report is not None else "",
     )
-
-
-def _taken_back(at: Place, report: Report | None, rule: type[Rule], file: _File) -> Iterator[Answer]:
-    """What is known only after a rule has spoken: tests, and callers in other files."""
-    facts = file.looked.facts
-    if (facts.is_test or facts.passes_over(at)) and not rule.in_tests:
-        yield refuted(Question.REACHED, "it is test code, or computes with another framework")
-    if report is not None:
-        yield from as_far(said_by_callers(report, file.filename, file.project))

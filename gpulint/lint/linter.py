@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.answers import (
     NO_FURTHER,
-    Answer,
-    LookedNoFurther,
     Question,
     Verdict,
-    as_far,
     doubts_of,
     left_open,
-    refuted,
     severity_of,
 )
 from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity, decisive, weight
@@ -35,10 +31,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.project import Project
-    from gpulint.answers import Place
-    from gpulint.rule import Repair
+    from gpulint.analysis.project.disk import Project
     from gpulint.source.positions import Spans
 
 
@@ -59,7 +52,7 @@ def project_of(filename: str) -> Project | None:
     """The project around a file, with nothing read of it yet; None where there is no such file."""
     if not os.path.isfile(filename):
         return None
-    from gpulint.analysis.file.project import Project
+    from gpulint.analysis.project.disk import Project
 
     return Project(top=top_of([filename]))
 
@@ -79,21 +72,11 @@ class Text:
         self.took: dict[str, float] = {}  # seconds by the rule; the first that asks for something pays for it
 
     @cached_property
-    def facts(self) -> FileFacts:
-        """The facts of the file. Raises RecursionError where it is nested too deep."""
-        from gpulint.analysis.code.lower import lower
-        from gpulint.analysis.driver import analyse
-
-        facts = analyse(lower(self.trees.tree), self.filename, self.project)
-        facts.trees, facts.unread_cell = self.trees, self.unread_cell
-        return facts
-
-    @cached_property
     def asked(self) -> Asked:
         """The engine for the file, of which nothing is worked out yet."""
         from gpulint.analysis.asked import Asked
 
-        return Asked(self.trees, self.filename, self.project, self.unread_cell)
+        return Asked(self.trees, self.filename, self.project)
 
     @property
     def tree(self) -> cst.Module:
@@ -102,8 +85,6 @@ class Text:
 
     def release(self) -> None:
         """Let go of what is known."""
-        if "facts" in self.__dict__:
-            self.facts.analysis.release()
         if "asked" in self.__dict__:
             self.asked.release()
         self.trees.release()
@@ -156,9 +137,13 @@ def _findings(
 
 
 def claimed(looked: Text, rule: type[Rule], options: Mapping[str, Any]) -> list[Claimed]:
-    """The claims of a rule that asks, each place once: with what speaks most for it."""
+    """The claims of a rule, each place once: with what speaks most for it."""
     found: dict[object, Claimed] = {}
+    cell = looked.unread_cell if rule.costs_when_run else None
+    unread = f"cell {cell} does not parse, and speaks of gradients: what it does is not seen"
     for claim in rule().claims(looked.asked, options):
+        if cell is not None:
+            claim = replace(claim, answers=(*claim.answers, left_open(Question.GRAD, unread)))
         before = found.get(claim.at)
         if before is None or _rank(claim) < _rank(before):
             found[claim.at] = claim
@@ -171,7 +156,7 @@ def _rank(claim: Claimed) -> tuple[bool, int, bool]:
     return refuted, weight(doubts_of(claim.answers)), any(answer.minor for answer in claim.answers)
 
 
-def _asked_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
+def _reports_of(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
     if looked.asked.is_test and not rule.in_tests:
         return
     for claim in claimed(looked, rule, rules.options.get(rule.code, {})):
@@ -199,73 +184,15 @@ def _reports(looked: Text, rules: RuleSet) -> Iterator[tuple[type[Rule], Report]
     """What the rules have to say about a file, certain or not, without what its tests or its callers excuse."""
     for rule in rules.rules:
         began = perf_counter()
-        reports = _asked_reports if rule.asks else _found_reports
-        yield from ((rule, report) for report in reports(looked, rule, rules))
+        yield from ((rule, report) for report in _reports_of(looked, rule, rules))
         looked.took[rule.code] = perf_counter() - began
-
-
-def _found_reports(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
-    facts, filename, project = looked.facts, looked.filename, looked.project
-    if facts.is_test and not rule.in_tests:
-        return
-    for report in found_by(rule, facts, rules.options.get(rule.code, {})):
-        if not rule.in_tests and facts.passes_over(report.at):
-            continue
-        said: tuple[Answer, ...] = ()
-        if report.confidence.reaches(rules.confidence):
-            said = tuple(as_far(said_by_program(facts, rule, report.at)))
-        said = (*said, *as_far(said_by_callers(report, filename, project)))
-        if not any(answer.verdict is Verdict.REFUTED for answer in said):
-            yield replace(report, doubts=(*report.doubts, *doubts_of(said)))
-
-
-def found_by(rule: type[Rule], facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-    """What a rule finds until it has gone through as much as it may; where that ends is a doubt of its own."""
-    try:
-        yield from rule().check(facts, options)
-    except LookedNoFurther:
-        where = facts.analysis.effort.function or facts.module.body
-        yield Report(where, f"{rule.name} was not looked for to the end", doubts=(NO_FURTHER,))
-
-
-def said_by_program(facts: FileFacts, rule: type[Rule], place: Place) -> Iterator[Answer]:
-    """What the whole program says to a claim, whichever rule makes it: whether anybody gets to the line, and pays for it."""
-    from gpulint.analysis.questions.reached.uncalled import Uncalled
-    from gpulint.analysis.questions.reached.ways import Ways
-
-    if (cell := facts.unread_cell) is not None:
-        yield left_open(
-            Question.GRAD, f"cell {cell} does not parse, and speaks of gradients: what it does is not seen"
-        )
-    function, statement = facts.place_of(place) if rule.costs_when_run else (None, None)
-    if function is not None:
-        yield from facts.ask(Uncalled).doubt(function, statement)
-        if statement is not None:
-            yield from facts.ask(Ways).against(function, statement)
-
-
-def said_by_callers(report: Report, filename: str, project: Project | None) -> Iterator[Answer]:
-    """What the callers in other files of the project say to a report that stands on their leaving grad on."""
-    from gpulint.analysis.file.reaching import Reach
-
-    entries = report.unless_guarded
-    if not entries or project is None:
-        return
-    reach = project.reach(filename, entries)
-    if reach is Reach.GUARDED:
-        yield refuted(Question.GRAD, "every caller in the project switches grad off")
-    elif reach is Reach.MIXED:
-        name = entries[0].name
-        yield left_open(
-            Question.GRAD, f"some who call a `{name}` switch grad off, and whose the others call is not shown"
-        )
 
 
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:
     start, end = spans.of(node_of(report.at))
     cost = Cost.of(report.cost)
     fix = None
-    repair = _repair(report)
+    repair = report.repair() if callable(report.repair) else report.repair
     if repair is not None:
         from gpulint.fix.fixing import render
 
@@ -299,13 +226,6 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         claim=report.claim or rule.runtime_claim,
         measured=cost.measured,
     )
-
-
-def _repair(report: Report) -> Repair | None:
-    try:
-        return report.repair() if callable(report.repair) else report.repair
-    except LookedNoFurther:
-        return None
 
 
 class _StatementRows:

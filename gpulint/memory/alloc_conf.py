@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpulint.analysis.torch.allocator import SINCE, bad_options, split_size
+from gpulint.analysis.models.allocator import SINCE, bad_options, split_size
 from gpulint.memory.device import Unavailable, cuda_missing, cuda_started, say_once, torch_module
 from gpulint.units import options, parts
 

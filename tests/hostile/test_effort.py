@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from gpulint.analysis.code import ir
+from gpulint.analysis.file.calls import effort
+from gpulint.analysis.flow.evaluate import Evaluator
+from gpulint.analysis.values.values import Val
 
 from gpulint import Config, check_source
-from gpulint.analysis.code import ir
 from gpulint.analysis.evaluate import consumers, evaluator
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED
 from gpulint.analysis.evaluate.evaluator import MOST_EVALUATED
 from gpulint.analysis.evaluate.evaluator import Evaluator as Asking
-from gpulint.analysis.file.calls import effort
-from gpulint.analysis.flow.evaluate import Evaluator
-from gpulint.analysis.values.values import Val
 from gpulint.answers import NO_FURTHER
 
 EVERYTHING = Config.from_mapping({"confidence": "low"})

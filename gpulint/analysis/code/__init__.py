@@ -1,1 +1,0 @@
-"""The lowered form of a module, and what can be read off its text alone."""

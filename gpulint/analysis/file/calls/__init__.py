@@ -1,1 +1,0 @@
-"""From function to function: along which calls, and how far."""

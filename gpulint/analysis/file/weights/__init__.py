@@ -1,1 +1,0 @@
-"""Which classes make objects with parameters."""

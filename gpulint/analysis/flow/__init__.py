@@ -1,1 +1,0 @@
-"""The interpreter: values through statements, loops and calls, and what is held."""

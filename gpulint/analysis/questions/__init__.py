@@ -1,1 +1,0 @@
-"""The questions on which claims stand, a folder each."""

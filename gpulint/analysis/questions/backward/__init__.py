@@ -1,1 +1,0 @@
-"""Does any backward go through a value later, here or in a caller?"""

@@ -1,1 +1,0 @@
-"""Is it on a GPU?"""

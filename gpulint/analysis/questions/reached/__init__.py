@@ -1,1 +1,0 @@
-"""Who gets to a function, or to a statement in it, and is there a way at all?"""

@@ -1,1 +1,0 @@
-"""How often does a line run: per element, step, epoch, phase, once?"""

@@ -1,1 +1,0 @@
-"""The lattice: what a name stands for at one point of a function."""

@@ -1,1 +1,0 @@
-"""Candidates that need more than a screen, one file a mistake."""
