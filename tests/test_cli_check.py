@@ -322,11 +322,11 @@ def test_the_same_mistake_has_the_same_status_alone_and_in_company(project: Path
 # Each of its fixes calls for the other.
 RESTLESS = """\
 import libcst as cst
-from gpulint.analysis.code import ir
+from functools import partial
 from gpulint.findings import Severity
-from gpulint.rule import Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Repair, Replace, Report, Rule
 
-OTHER = {"sleep": "wake", "wake": "sleep"}
+OTHER = {"time.sleep": "wake", "time.wake": "sleep"}
 
 
 class Restless(Rule):
@@ -335,14 +335,14 @@ class Restless(Rule):
     severity = Severity.INFO
     triggers = ((b"time",),)
 
-    def check(self, facts, options):
-        for function in facts.module.functions:
-            for statement, call in ir.calls(function.body):
-                if call.method in OTHER:
-                    facts.tree
-                    name = call.node.func.attr
-                    change = Replace(name, cst.Name(OTHER[call.method]))
-                    yield Report(call, call.method, repair=Repair("safe", "the other", (change,)))
+    def claims(self, asked, options):
+        for name in OTHER:
+            for call, frame in asked.calls(name):
+                yield Claimed(call, name, (), partial(self.report, asked, name, call))
+
+    def report(self, asked, name, call):
+        change = Replace(asked.node(call).func.attr, cst.Name(OTHER[name]))
+        return Report(call, name, repair=Repair("safe", "the other", (change,)))
 """
 
 

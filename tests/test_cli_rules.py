@@ -18,8 +18,7 @@ from gpulint.rule import RuleSet
 
 OWN = '''
 from gpulint.findings import Severity
-from gpulint.rule import Report, Rule
-from gpulint.analysis.code import ir
+from gpulint.rule import Claimed, Report, Rule
 
 
 class NoSleep(Rule):
@@ -54,11 +53,9 @@ class NoSleep(Rule):
     severity = Severity.INFO
     triggers = ((b"sleep",),)
 
-    def check(self, facts, options):
-        for function in facts.module.functions:
-            for statement, call in ir.calls(function.body):
-                if call.method == "sleep":
-                    yield Report(call, "sleeps")
+    def claims(self, asked, options):
+        for call, frame in asked.calls("time.sleep"):
+            yield Claimed(call, "time.sleep", (), lambda call=call: Report(call, "sleeps"))
 '''
 
 

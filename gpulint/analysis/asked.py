@@ -4,7 +4,9 @@ kept for the files that are linted next."""
 from __future__ import annotations
 
 import ast
+import itertools
 import os
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -121,6 +123,15 @@ class Asked:
     def root(self, function: Function) -> Frame:
         """The frame of a function that stands for all calls."""
         return self.evaluator.root(function)
+
+    def calls(self, full: str) -> Iterator[tuple[ast.Call, Frame]]:
+        """The calls in the file of what goes by this full name (`torch.cuda.memory_summary`), whatever the file calls it, each with the
+        frame of its function."""
+        for function in self.file.parts if full.rpartition(".")[2] in self.file.words else ():
+            frame = self.root(function)
+            for call in itertools.chain.from_iterable(frame.flow.calls.values()):
+                if self.evaluator.value_of(call.func, frame).ref == full:
+                    yield call, frame
 
     def is_here(self, frame: Frame) -> bool:
         """Whether a frame's function stands in the file."""
