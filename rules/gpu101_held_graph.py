@@ -3,16 +3,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._held import considered, reports
-from gpulint.rules._kept import considered_kept, report_kept
+from gpulint.rules._held.claims import claims_of
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Option, Report, Rule
+from gpulint.rule import Option, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.rule import Claimed
 
 
 class HeldGraph(Rule):
@@ -152,12 +151,7 @@ class HeldGraph(Rule):
     )
     doubts = True
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        yield from (considered(hold, facts) for hold in facts.holds() if not hold.kept_elsewhere)
-        yield from considered_kept(facts, self.code)
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        here = (hold for hold in facts.holds() if not hold.kept_elsewhere)
-        yield from reports(facts, here, options.get("style", "auto"))
-        yield from report_kept(facts, self.code)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        yield from claims_of(asked, self.code, options)

@@ -3,16 +3,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._kept import considered_kept, report_kept
-from gpulint.rules.detect.averages.updates import Average
+from gpulint.rules._held.claims import claims_of
 
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.rule import Claimed
 
 
 class UpdateUnderGrad(Rule):
@@ -81,44 +80,7 @@ class UpdateUnderGrad(Rule):
         (b"*", b"lerp", b"mul_", b"add_"),
         (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
     )
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        return considered_kept(facts, self.code)
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules._held import is_certain
-        from gpulint.rules.detect.averages.gathering import averages
-
-        for average in facts.ask(averages):
-            if average.hold is not None and is_certain(average.hold, facts):
-                continue  # told as a held graph
-            what = facts.source(average.leaves[0]) if average.leaves else "the update"
-            target = facts.source(average.target)
-            yield Report(
-                average.stmt,
-                f"`{target}` takes in `{what}` with its graph at every update: its own graph grows without end",
-                "grad is enabled here, and nothing detaches the average or what goes into it",
-                Cost(
-                    "host memory that grows with every update",
-                    "47.8 KiB a step, and hardly any time, for the weights of an 8-layer MLP; H200, torch 2.11",
-                ),
-                repair=lambda average=average: _repair(facts, average),  # type: ignore[misc]
-                unless_guarded=average.only_called_elsewhere,
-                doubts=(average.doubt,) if average.doubt else (),
-                subject=facts.source(average.target, limit=200),
-            )
-        yield from report_kept(facts, self.code)
-
-
-def _repair(facts: FileFacts, average: Average) -> Repair | None:
-    from gpulint.analysis.questions.backward.cutting import against_cutting
-    from gpulint.fix.nodes import call_method
-
-    if not average.leaves or (average.what == "value" and len(average.leaves) != 1):
-        return None
-    kept = (*average.leaves, *average.starts)
-    changes = tuple(Replace(leaf.node, call_method(leaf.node, "detach")) for leaf in kept)
-    why = average.against
-    if not why and average.hold is not None:
-        why = against_cutting(facts.analysis, average.hold)
-    return Repair.unless(why, "detach what is averaged in", changes)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        yield from claims_of(asked, self.code, options)
