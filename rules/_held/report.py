@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from on_trial.cuts import Cut, cuts, is_summand, is_whole, starts
-from on_trial.cutting import against, is_read_after, is_under_no_grad_fix, is_wanted
-from on_trial.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
+from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix, is_wanted
+from gpulint.rules._held.cuts import Cut, cuts, is_summand, is_whole, starts
+from gpulint.rules._held.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
 
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
@@ -31,11 +31,11 @@ _LIVE = Cost(
     "925 MiB a step for a 4-layer language model; H200, torch 2.11",
 )
 _FREED = Cost(
-    "at most 512 B and its graph's nodes, for each iteration, but no activations",
+    "at most 512 B, and its graph's nodes in host memory, for each iteration; no activations",
     "at most 512 B a step on the GPU, and 131 KiB of host memory, for a 4-layer language model; H200, torch 2.11",
 )
 _FREED_TENSOR = Cost(
-    "its own bytes and its graph's nodes, for each iteration, but no activations",
+    "its own bytes, and its graph's nodes in host memory, for each iteration; no activations",
     "131 KiB a step of host memory besides its own bytes, for a 4-layer language model; H200, torch 2.11",
 )
 _FREED_SUM = Cost(
@@ -233,26 +233,28 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
     """The same of what is kept round after round."""
     state = told.becomes
     verb = "adds up" if told.is_added else "keeps"
-    begin = f"`{told.holder}` {verb} `{what}` across iterations together with its autograd graph"
+    begin = f"`{told.holder}` {verb} `{what}` across iterations, together with"
     if state == "retained":
         reason = "graph kept after backward: retain_graph or create_graph leaves the saved tensors in it"
-        return f"{begin} with saved tensors", reason, _RETAINED, Severity.ERROR
+        return f"{begin} its autograd graph with saved tensors", reason, _RETAINED, Severity.ERROR
     if state == "freed":
-        reason = "graph freed: backward released the saved tensors, the graph's nodes stay as long as the value is held"
+        reason = "graph freed: backward has released what it saved; its nodes, in host memory, stay as long as the value is held"
         scalar = all(one.size == "scalar" for one in told.values)
         cost = _FREED if scalar else _FREED_SUM if told.is_added else _FREED_TENSOR
-        return begin, reason, cost, Severity.WARNING
+        # of a scalar a few bytes and nodes stay: it holds, and nothing shows that it matters
+        severity = Severity.INFO if scalar else Severity.WARNING
+        return f"{begin} what backward has left of its autograd graph", reason, cost, severity
     function = told.store.frame.function
     if function.name == "forward" and is_of_module(asked.evaluator, function):
         reason = (
             "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
         )
-        return f"{begin}, call after call", reason, _EITHER, Severity.WARNING
+        return f"{begin} its autograd graph, call after call", reason, _EITHER, Severity.WARNING
     mode = "in an evaluation with grad enabled" if _evaluates(asked, told) else "with grad enabled"
     reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
     if _grows_for_certain(asked, told):
-        return f"{begin}, which no backward frees", reason, _LIVE, Severity.ERROR
-    return f"{begin}, which no backward in sight frees", reason, _LIVE, Severity.WARNING
+        return f"{begin} its autograd graph, which no backward frees", reason, _LIVE, Severity.ERROR
+    return f"{begin} its autograd graph, which no backward in sight frees", reason, _LIVE, Severity.WARNING
 
 
 def _grows_for_certain(asked: Asked, told: Held) -> bool:

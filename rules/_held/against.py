@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from on_trial.cuts import Cut, is_summand, is_whole, uses_of
+from gpulint.rules._held.cuts import Cut, is_summand, is_whole, uses_of
 
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.project.file import Class

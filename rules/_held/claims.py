@@ -1,20 +1,4 @@
-"""GPU101, with GPU104 and GPU107, as they would ask the engine, from what is stored, and why they do not take the old rules' place yet.
-
-The three are one query: GPU104 is told where another file keeps the value, GPU107 where what keeps it is an average that takes itself in.
-Of other people's defects they tell fewer than the old rules. What they get wrong:
-
-- Where a class says by `__add__` what an operator does, the sum is not followed.
-- What others hand over to be kept, where those in sight hand over numbers; objects that nothing gives a type, whose `append` sends.
-- Attributes that anything but a forward keeps until the next call; phases by `self.training`; grad that a constructor switches.
-- Steps that are run for each piece of a batch, by a count that somebody else gives.
-- One of several outputs, which may have no graph. A loss of one layer is weighed whatever made it.
-- Rounds that are no batches: environments, prompts, seeds of whole runs, what stands in one tensor. Nothing says of a loop what its rounds are.
-
-On 300,000 lines that nobody had read it cost 4.6 times what the old rules cost (`benchmarks/results/asked-rules-second-reading-2026-11-27.json`).
-Since ways that values share are followed once, and only functions that store something are entered, it costs as much as they do (80 and
-81 s of CPU for 333,000 lines). On those lines, which nobody had read either, it told 7 at high, all false, of three causes that are mended in
-the engine since; the old rules told none (`benchmarks/results/gpu101-trial-2026-11-28.json`).
-"""
+"""What GPU101, GPU104 and GPU107 claim of what is kept with its graph: one query, told by the place that keeps it."""
 
 from __future__ import annotations
 
@@ -24,10 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules.gpu101_held_graph import HeldGraph
-from gpulint.rules.gpu104_graph_in_logger import GraphInLogger
-from gpulint.rules.gpu107_update_under_grad import UpdateUnderGrad
-from on_trial.graph_front import Held, report
+from gpulint.rules._held.report import Held, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.names import goes_backward as flows_backward
@@ -83,32 +64,9 @@ _WANTING = frozenset({"backward", "fed", "returned", "given", "too much"})
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
-class HeldGraphOnTrial(HeldGraph):
-    """GPU101 as it would ask the engine. What it says of itself, its examples and costs are those of the rule that it may take the
-    place of; what it reports is short, and it offers no fix yet."""
-
-    asks = True
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
-
-
-class GraphInLoggerOnTrial(GraphInLogger):
-    """GPU104: the same where the line that keeps the value stands in another file."""
-
-    asks = True
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
-
-
-class UpdateUnderGradOnTrial(UpdateUnderGrad):
-    """GPU107: the same where what keeps the value is an average, which takes itself in."""
-
-    asks = True
-
-    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        yield from (one.styled(options) for one in _claims(asked) if one.code == self.code)
+def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[Claimed]:
+    """What one of the rules claims of a file."""
+    yield from (one.styled(options) for one in _claims(asked) if one.code == code)
 
 
 @dataclass(frozen=True, slots=True)
