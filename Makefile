@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := fixtures/evaluate_with_metrics.py
 # What `make quick` runs, the tests that most changes break first.
-QUICK := tests/test_cases.py tests/test_rules.py tests/test_lowering.py tests/test_fixing_*.py
+QUICK := tests/test_cases.py tests/test_rules.py tests/test_attaching.py tests/test_fixing_*.py
 # What is compiled is kept: else each of the many processes that tests start would compile the linter anew.
 # Three processes for two cores: each waits for the processes it starts for two fifths of its time.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist loadfile

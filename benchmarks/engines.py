@@ -1,13 +1,12 @@
-"""Compare the rules that ask the engine with what they told before, over the labelled programs and over folders of code.
+"""Compare the rules with what they told before, over the labelled programs and over folders of code.
 
     python benchmarks/engines.py --record old.jsonl [FOLDER ...]    at a commit: what the rules tell, one finding a line
     python benchmarks/engines.py --against old.jsonl [FOLDER ...]   at another: demands met by half, and every difference
     python benchmarks/engines.py --half a GPU204                    one half of the cases, each shortfall of the rules named
-    python benchmarks/engines.py --trial gpu101                     a rule on trial (`benchmarks/on_trial`), in place of the one that is
 
 The cases are split in two by a hash of their names: one half (`a`) is looked at while a rule is mended, the other is only counted. A
 gap of more than five points between the two means that cases are being learned. Everything runs in this process, with only the
-rules that ask (or those that are named), so that nothing else is paid for.
+rules that are named, or all.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +28,7 @@ from gpulint.rules import all_rules  # noqa: E402
 from gpulint.findings import Confidence  # noqa: E402
 from gpulint.lint.linter import lint_text  # noqa: E402
 from gpulint.lint.trees import SourceError  # noqa: E402
-from gpulint.rule import Rule, RuleSet  # noqa: E402
+from gpulint.rule import RuleSet  # noqa: E402
 
 Told = dict[str, str]  # "file:line code" to its confidence and severity
 
@@ -38,17 +36,6 @@ Told = dict[str, str]  # "file:line code" to its confidence and severity
 def half(name: str) -> str:
     """The half of the cases that one is in, by its file's name."""
     return "ab"[zlib.crc32(name.encode()) % 2]
-
-
-def trial(name: str) -> RuleSet:
-    """The rule that a module of `on_trial` defines, which asks the engine and is not yet good enough to take the old one's place."""
-    defined = vars(import_module(f"on_trial.{name}")).values()
-    chosen = [
-        one
-        for one in defined
-        if isinstance(one, type) and issubclass(one, Rule) and one.__module__ == f"on_trial.{name}"
-    ]
-    return RuleSet(tuple(chosen), confidence=Confidence.LOW)
 
 
 def rules_for(codes: list[str]) -> RuleSet:
@@ -136,12 +123,11 @@ def main() -> int:
     parser.add_argument("--record", type=Path, help="write what is told to this file")
     parser.add_argument("--against", type=Path, help="what was recorded at another commit")
     parser.add_argument("--half", choices=["a", "b"], default="", help="print the shortfalls of this half")
-    parser.add_argument("--trial", default="", help="the module of a rule on trial")
     parser.add_argument("given", nargs="*", help="codes of rules, and folders of code")
     options = parser.parse_args()
     codes = [one for one in options.given if one.startswith("GPU")]
     folders = [Path(one) for one in options.given if not one.startswith("GPU")]
-    rules = trial(options.trial) if options.trial else rules_for(codes)
+    rules = rules_for(codes)
     if options.record or options.against:
         told = told_in_cases(rules)
         for folder in folders:

@@ -151,7 +151,6 @@ class HeldGraph(Rule):
     )
     doubts = True
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         yield from claims_of(asked, self.code, options)

@@ -109,7 +109,6 @@ class GraphInLogger(Rule):
         (b"for ", b"while ", b"self."),
     )
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         yield from claims_of(asked, self.code, options)

@@ -80,7 +80,6 @@ class UpdateUnderGrad(Rule):
         (b"*", b"lerp", b"mul_", b"add_"),
         (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
     )
-    asks = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         yield from claims_of(asked, self.code, options)

@@ -66,7 +66,7 @@ LONGEST = (
     "test_pytest_plugin.py",
     "test_command.py",
     "test_codemods.py",
-    "test_lowering.py",
+    "test_attaching.py",
     "test_opcodes.py",
     "test_fixing_properties.py",
     "test_planted.py",

@@ -389,8 +389,8 @@ class Misbehaving(Rule):
     severity = Severity.INFO
     triggers = ((b"misbehave",),)
 
-    def check(self, facts, options):
-        if "misbehave" in facts.tree.code:
+    def claims(self, asked, options):
+        if "misbehave" in asked.file.text:
             {action}
         return iter(())
 '''

@@ -133,7 +133,7 @@ def test_examples_of_a_projects_own_rules(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
     done = gpulint("rule", "--test", "own.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, b"OWN1 no-sleep: ok\n"), done
-    (tmp_path / "own.py").write_text(OWN.replace('call.method == "sleep"', "False"))
+    (tmp_path / "own.py").write_text(OWN.replace('calls("time.sleep")', 'calls("time.wake")'))
     done = gpulint("rule", "--test", "own.py", cwd=tmp_path)
     assert done.returncode == 1
     assert b"no finding where OWN1 alone is meant" in done.stdout

@@ -13,12 +13,13 @@ from gpulint.rules import all_rules
 from support import codes, findings, gpulint
 
 import gpulint as api
+from gpulint.answers import Question, left_open
 from gpulint.config import Config, ConfigError
 from gpulint.findings import Confidence, Finding, Severity, Slight
 from gpulint.lint.baseline import compare
 from gpulint.lint.documentation import page
 from gpulint.lint.linter import lint_text
-from gpulint.rule import Report, Rule, RuleSet
+from gpulint.rule import Claimed, Report, Rule, RuleSet
 from gpulint.source.sources import Sources
 
 # In row 7 a GPU201 of low confidence: what its result is for, the file does not say.
@@ -249,10 +250,10 @@ class Suspicious(Rule):
     triggers = ((b"torch",),)
     doubts = True
 
-    def check(self, facts: Any, options: Mapping[str, Any]) -> Iterator[Report]:
-        for function in facts.functions:
-            for forward in function.forwards:
-                yield Report(forward.call, "hm", doubts=("nobody knows",))
+    def claims(self, asked: Any, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for call in asked.file.functions[0].flow.calls["model"]:
+            answers = (left_open(Question.TENSOR, "nobody knows"),)
+            yield Claimed(call, "model", answers, lambda call=call: Report(call, "hm"))
 
 
 def test_rules_of_a_project_may_doubt() -> None:

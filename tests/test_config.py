@@ -361,7 +361,7 @@ class Mine(Rule):
     severity = Severity.INFO
     triggers = ((b"x",),)
 
-    def check(self, facts, options):
+    def claims(self, asked, options):
         return iter(())
 '''
 

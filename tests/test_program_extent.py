@@ -6,11 +6,10 @@ import ast
 from pathlib import Path
 
 import pytest
-from gpulint.analysis.code.command_line import agreeing, read_defaults
-from gpulint.analysis.code.lower import lower
-from gpulint.analysis.driver import analyse
-from gpulint.analysis.file.project import Project
 
+from gpulint.analysis.project.disk import Project
+from gpulint.analysis.project.file import Class, File
+from gpulint.analysis.project.program import Program
 from gpulint.source.importing import added_folders
 from gpulint.source.program import UNKNOWN_TOP, Top, top_at, top_of
 
@@ -27,8 +26,9 @@ def write(folder: Path, **files: str) -> None:
 def finds(path: str, qualified: str, top: Top | None = None) -> bool:
     """Whether what a file imports by this name is found."""
     project = Project(top=top_of([path]) if top is None else top)
-    facts = analyse(lower(ast.parse(Path(path).read_text())), path, project)
-    return facts.analysis.imported_value(qualified) is not None
+    text = Path(path).read_text()
+    file = File(path, text, ast.parse(text))
+    return isinstance(Program(file, project, {}).imported(file, qualified), Class)
 
 
 def test_imports_start_where_the_tool_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,16 +105,6 @@ def test_what_is_mostly_something_else_is_no_program(tmp_path: Path) -> None:
 def test_a_marked_project_needs_no_top(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").touch()
     assert top_at(str(tmp_path)) == UNKNOWN_TOP
-
-
-def test_defaults_of_command_lines_count_where_they_agree() -> None:
-    first = read_defaults(
-        ast.parse("p.add_argument('-w', '--net-width', default=64)\np.add_argument('--d', default=-1)")
-    )
-    second = read_defaults(
-        ast.parse("p.add_argument('--x', dest='net_width', default=64)\np.add_argument('--d', default=2)")
-    )
-    assert agreeing([first, second]) == {"net_width": 64}
 
 
 def test_what_is_checked_together_does_not_bound_a_project_that_is_marked(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gpulint.analysis.file.project import Project
 from support import gpulint
 
+from gpulint.analysis.project.disk import Project
 from gpulint.analysis.project.requirements import newest_torch, oldest_torch, told_torch
 from gpulint.source.program import Top
 

@@ -12,11 +12,11 @@ import libcst as cst
 import pytest
 from gpulint.rules import all_rules
 
-from gpulint.analysis import driver
+from gpulint.analysis import asked
 from gpulint.findings import Severity
 from gpulint.lint.linter import lint_text
 from gpulint.lint.trees import SourceError
-from gpulint.rule import Report, Rule, RuleSet
+from gpulint.rule import Claimed, Report, Rule, RuleSet
 
 RULES = RuleSet(all_rules())
 
@@ -78,8 +78,8 @@ def test_file_with_a_finding_is_parsed_by_libcst(tmp_path: Path) -> None:
 
 def test_a_file_with_findings_is_analysed_and_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[str] = []
-    analyse, parse = driver.analyse, cst.parse_module
-    monkeypatch.setattr(driver, "analyse", lambda *given: (counted.append("analysed"), analyse(*given))[1])
+    made, parse = asked.Engine, cst.parse_module
+    monkeypatch.setattr(asked, "Engine", lambda *given: (counted.append("analysed"), made(*given))[1])
     monkeypatch.setattr(cst, "parse_module", lambda *given: (counted.append("parsed"), parse(*given))[1])
     found = lint_text(LEAKY, "train.py", RULES)
     assert found
@@ -107,10 +107,10 @@ class LooksIntoNodes(Rule):
     severity = Severity.WARNING
     triggers = ((b"torch",),)
 
-    def check(self, facts: Any, options: Mapping[str, Any]) -> Iterator[Report]:
-        assert isinstance(facts.tree, cst.Module)
-        yield Report(facts.tree.body[1], "the second statement")
-        yield Report(facts.module.body.body[1], "the second statement")
+    def claims(self, asked: Any, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        assert isinstance(asked.tree, cst.Module)
+        for second in (asked.tree.body[1], asked.file.tree.body[1]):
+            yield Claimed(second, "", (), lambda at=second: Report(at, "the second statement"))
 
 
 def test_rule_that_looks_into_nodes_gets_those_of_libcst() -> None:
@@ -120,7 +120,7 @@ def test_rule_that_looks_into_nodes_gets_those_of_libcst() -> None:
 
 def test_failure_of_a_rule_is_not_hidden() -> None:
     class Broken(LooksIntoNodes):
-        def check(self, facts: Any, options: Mapping[str, Any]) -> Iterator[Report]:
+        def claims(self, asked: Any, options: Mapping[str, Any]) -> Iterator[Claimed]:
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -462,7 +462,7 @@ def test_a_failing_rule_is_logged_and_the_server_goes_on(tmp_path: Path) -> None
         '    """Fails."""\n\n'
         '    code = "MINE1"\n    name = "failing"\n    severity = Severity.ERROR\n'
         '    triggers = ((b"EXPLODE",),)\n\n'
-        "    def check(self, facts, options):\n"
+        "    def claims(self, asked, options):\n"
         '        print("Content-Length: 5\\r\\n\\r\\nxxxxx", flush=True)\n'
         '        raise ZeroDivisionError("on purpose")\n'
     )
@@ -563,7 +563,7 @@ def test_the_server_ends_in_the_middle_of_a_check(tmp_path: Path) -> None:
         '    """Sleeps."""\n\n'
         '    code = "MINE1"\n    name = "slow"\n    severity = Severity.ERROR\n'
         '    triggers = ((b"import",),)\n\n'
-        "    def check(self, facts, options):\n"
+        "    def claims(self, asked, options):\n"
         "        open('started', 'w').close()\n        time.sleep(3600)\n        return iter(())\n"
     )
     (tmp_path / "gpulint.toml").write_text('rules = ["mine.py"]\n')

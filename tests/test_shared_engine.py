@@ -6,11 +6,11 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from gpulint.analysis.file.project import Project
 from gpulint.rules import all_rules
 from support import gpulint
 
 from gpulint.analysis.evaluate import evaluator
+from gpulint.analysis.project.disk import Project
 from gpulint.findings import Finding
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
@@ -79,7 +79,7 @@ if __name__ == "__main__":
     main([], [])
 """
 FILES = {"nets.py": NETS, "evaluation.py": EVALUATION, "train.py": TRAIN}
-RULES = RuleSet(tuple(rule for rule in all_rules() if rule.asks))
+RULES = RuleSet(all_rules())
 
 
 @pytest.fixture

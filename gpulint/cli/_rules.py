@@ -183,7 +183,7 @@ def explain(
         elif explained:
             _print(explained)
         else:
-            click.echo(_nothing(location, rules))
+            click.echo(_nothing(location))
     return 0 if explained else 1
 
 

@@ -54,7 +54,10 @@ class Multiplicity:
 
     def of(self, node: Any, frame: Frame) -> list[Repeats]:
         """Each way in which a call runs again, by what runs its function."""
-        return list(self._ways(node, frame, (), (), None, ()))
+        key = (Multiplicity, node)
+        if key not in frame.memo:
+            frame.memo[key] = list(self._ways(node, frame, (), (), None, (), set()))
+        return frame.memo[key]  # type: ignore[no-any-return]
 
     def _ways(
         self,
@@ -64,7 +67,9 @@ class Multiplicity:
         seen: tuple[Function, ...],
         every: Any,
         calls: tuple[Any, ...],
+        gone: set[Any],
     ) -> Iterator[Repeats]:
+        """`gone`: the calls outwards that have been followed, each once, whichever way leads to it."""
         function = frame.function
         flow = function.flow
         loops = flow.loops(node)
@@ -127,9 +132,10 @@ class Multiplicity:
             yield Repeats(kind, function.node, frame, "train", self._period(every, frame), flags, calls)
             return
         for site in sites:
-            yield from self._ways(
-                site.call, site.frame, flags, (*seen, function), every, (*calls, (site.call, site.frame))
-            )
+            if site.call not in gone:
+                gone.add(site.call)
+                outwards = (*calls, (site.call, site.frame))
+                yield from self._ways(site.call, site.frame, flags, (*seen, function), every, outwards, gone)
         if not sites:
             yield Repeats("once" if function.is_module else "?", None, frame, flags=flags, calls=calls)
 

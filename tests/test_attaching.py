@@ -1,4 +1,4 @@
-"""The lowered form comes from Python's own tree, and each of its pieces finds its place in libcst's."""
+"""Each statement and expression of Python's own tree finds its place in libcst's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from typing import Any
 
 import libcst as cst
 import pytest
-from gpulint.analysis.code import ir
-from gpulint.analysis.code.lower import lower
 
 from gpulint.lint import trees
 from gpulint.lint.attaching import attach_all
@@ -43,90 +41,78 @@ _BLOCKS = (
 )  # fmt: skip
 
 
-def parts(module: ir.Module) -> Iterator[ir.Part]:
-    """Every piece of a lowered file that has a place."""
-    for function in module.functions:
-        yield function
-        yield from _in_function(function)
-    for cls in module.classes.values():
-        yield cls
-        yield from _in_block(cls.body)
-        for root in (*cls.bases, *cls.decorators):
-            yield from ir.walk(root)
+def parts(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement and expression that was given a node."""
+    return (
+        node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)) and _node(node) is not None
+    )
 
 
-def _in_function(function: ir.Function) -> Iterator[ir.Part]:
-    yield from _in_block(function.body)
-    roots = [*function.decorators]
-    for param in function.params:
-        roots += [given for given in (param.annotation, param.default) if given is not None]
-    for root in roots:
-        yield from ir.walk(root)
+def _node(part: ast.AST) -> cst.CSTNode | None:
+    return getattr(part, "node_of_libcst", None)
 
 
-def _in_block(block: list[ir.Stmt]) -> Iterator[ir.Part]:
-    for statement in ir.statements(block):
-        yield statement
-        if isinstance(statement, ir.Try):
-            yield from statement.handlers
-        for root in statement.expressions():
-            yield from ir.walk(root)
-        if isinstance(statement, ir.Assign) and statement.annotation is not None:
-            yield from ir.walk(statement.annotation)
-
-
-def attached(text: str) -> tuple[ir.Module, cst.Module]:
+def attached(text: str) -> tuple[ast.Module, cst.Module]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
-    lowered = lower(tree)
     module = cst.parse_module(text)
     attach_all(tree, module)
-    return lowered, module
+    return tree, module
 
 
 def misplaced(text: str) -> list[str]:
     """The pieces of a text whose node in libcst's tree is another, or stands elsewhere."""
-    lowered, module = attached(text)
+    tree, module = attached(text)
     places = _Places(text)
     spans = Spans(module, text)
-    inside = _in_formatted(lowered)
-    return [
-        f"{part.row}: {type(part).__name__} {ast.dump(part.origin)[:80]}"
-        for part in parts(lowered)
-        if not _is_same(part) or (id(part.origin) not in inside and not _stands_there(part, spans, places))
+    inside = _in_formatted(tree)
+    lost = [
+        f"{node.lineno}: no node for {ast.dump(node)[:80]}"
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.stmt, ast.Call, ast.Attribute, ast.Subscript)) and not _node(node)
+        if not _is_of_a_pattern(node, tree)
+    ]
+    return lost + [
+        f"{getattr(part, 'lineno', 1)}: {ast.dump(part)[:80]}"
+        for part in parts(tree)
+        if not _is_same(part) or (id(part) not in inside and not _stands_there(part, spans, places))
     ]
 
 
-def _is_same(part: ir.Part) -> bool:
+def _is_of_a_pattern(node: ast.AST, tree: ast.Module) -> bool:
+    """`case module.NAME:`, whose pieces no rule asks for."""
+    return any(node in ast.walk(one) for one in ast.walk(tree) if isinstance(one, ast.pattern))
+
+
+def _is_same(part: ast.AST) -> bool:
     """Whether the node says what the piece says."""
-    node = part.node
-    if isinstance(part, ir.Name) and isinstance(part.origin, ast.Name):
+    node = _node(part)
+    if isinstance(part, ast.Name):
         return isinstance(node, cst.Name) and node.value == part.id
-    if isinstance(part, ir.Attr):
+    if isinstance(part, ast.Attribute):
         return isinstance(node, cst.Attribute) and node.attr.value == part.attr
-    if isinstance(part, ir.Call):
+    if isinstance(part, ast.Call):
         return isinstance(node, cst.Call) and len(node.args) == len(part.args) + len(part.keywords)
-    if isinstance(part, (ir.Function, ir.Class)) and part.name not in ("<module>", "<lambda>"):
+    if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.name.value == part.name
-    if isinstance(part, ir.Stmt) and isinstance(part.origin, ast.stmt):
-        whole = part.line if isinstance(node, cst.BaseSmallStatement) else node
+    if isinstance(part, ast.stmt):
+        whole = getattr(part, "line_of_libcst", node) if isinstance(node, cst.BaseSmallStatement) else node
         return isinstance(
             whole, (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.BaseCompoundStatement)
         )
     return isinstance(node, cst.CSTNode)
 
 
-def _stands_there(part: ir.Part, spans: Spans, places: _Places) -> bool:
-    origin = part.origin
-    if isinstance(origin, _OTHER_SPANS) or (
-        isinstance(part, ir.Seq) and isinstance(part.node, cst.Subscript)
-    ):
+def _stands_there(part: Any, spans: Spans, places: _Places) -> bool:
+    node = _node(part)
+    assert node is not None
+    if isinstance(part, _OTHER_SPANS) or (isinstance(part, ast.Tuple) and isinstance(node, cst.Subscript)):
         return True
-    start, end = spans.offsets(part.node)
-    if start != places.at(origin.lineno, origin.col_offset):
+    start, end = spans.offsets(node)
+    if start != places.at(part.lineno, part.col_offset):
         return False
-    return isinstance(origin, _BLOCKS) or end == places.at(origin.end_lineno, origin.end_col_offset)
+    return isinstance(part, _BLOCKS) or end == places.at(part.end_lineno, part.end_col_offset)
 
 
 class _Places:
@@ -142,12 +128,12 @@ class _Places:
         return start + len(line.encode()[:column].decode())
 
 
-def _in_formatted(lowered: ir.Module) -> set[int]:
+def _in_formatted(tree: ast.Module) -> set[int]:
     """What stands in f-strings: before 3.12, Python does not know where."""
     found: set[int] = set()
-    for part in parts(lowered) if sys.version_info < (3, 12) else ():
-        if isinstance(part, ir.Text):
-            found |= {id(inner) for inner in ast.walk(part.origin)} - {id(part.origin)}
+    for part in ast.walk(tree) if sys.version_info < (3, 12) else ():
+        if isinstance(part, ast.JoinedStr):
+            found |= {id(inner) for inner in ast.walk(part)} - {id(part)}
     return found
 
 
@@ -225,89 +211,37 @@ def test_torch_finds_its_place() -> None:
         assert misplaced(path.read_text(encoding="utf-8")) == [], path
 
 
-# --- the lowered form ----------------------------------------------------------------------------------------------
-
-
-def first(text: str) -> Any:
-    """The first expression of a text."""
-    (root, *_) = lower(ast.parse(text)).body.body[0].expressions()
-    return root
-
-
-def test_boolean_operators_lean_left_with_an_origin_each() -> None:
-    whole = first("a and b and c")
-    inner = whole.operands[0]
-    assert (whole.op, inner.op) == ("and", "and")
-    assert [part.id for part in (*inner.operands, whole.operands[1])] == ["a", "b", "c"]
-    assert whole.origin is not inner.origin
-
-
-def test_a_sum_of_many_terms_is_no_recursion() -> None:
-    whole = first(" + ".join("a" * 900))
-    assert sum(isinstance(part, ir.Name) for part in ir.walk(whole)) == 900
-
-
-def test_arguments_keep_the_order_of_the_text() -> None:
-    call = first("f(a, k=b, *c, **d)")
-    assert [type(arg).__name__ for arg in call.args] == ["Name", "Starred"]
-    assert [name for name, _ in call.keywords] == ["k", None]
-
-
-def test_names_of_functions_and_classes() -> None:
-    module = lower(ast.parse("class A:\n    def m(self):\n        def g(): pass\n        return lambda: 1\n"))
-    names = {function.qualname for function in module.functions}
-    assert names == {"<module>", "A.m", "A.m.<locals>.g", "A.m.<locals>.<lambda>"}
-    assert list(module.classes["A"].methods) == ["m"]
-
-
-def test_imports_by_the_names_they_bind() -> None:
-    module = lower(ast.parse(SNIPPETS["imports"]))
-    assert module.imports == {
-        "a": "a", "b": "b", "f": "d.e", "g": ".g", "j": ".h.i", "m": "k.l.m", "n": "k.l.n", "*o": "o", "*..": "..",
-    }  # fmt: skip
-
-
-def test_strings_that_only_stand_there_are_no_statements() -> None:
-    module = lower(ast.parse(SNIPPETS["docstrings"]))
-    (function,) = [function for function in module.functions if function.name == "f"]
-    assert [type(statement).__name__ for statement in function.body] == ["ExprStmt", "ExprStmt"]
-
-
-def test_rows_are_those_of_the_text() -> None:
-    module = lower(ast.parse("@a\n\ndef f():\n    b\n"))
-    (function,) = [function for function in module.functions if function.name == "f"]
-    assert (function.row, function.body[0].row) == (3, 4)
-
-
 # --- the attachment ------------------------------------------------------------------------------------------------
 
 
 def test_nodes_are_there_only_after_the_tree_was_asked_for() -> None:
     both = Trees("x = f(a)\n")
-    statement = lower(both.tree).body.body[0]
-    with pytest.raises(ir.Unattached, match="repair"):
-        _ = statement.node
+    statement = both.tree.body[0]
+    assert _node(statement) is None
     assert both.module is both.module
-    assert isinstance(statement.node, cst.Assign)
-    assert isinstance(statement.line, cst.SimpleStatementLine)
+    assert isinstance(_node(statement), cst.Assign)
+    assert isinstance(getattr(statement, "line_of_libcst", None), cst.SimpleStatementLine)
+    both.release()
+    assert _node(statement) is None
 
 
 def test_a_byte_order_mark_is_no_code() -> None:
     both = Trees("\ufeffx = 1\n")
-    assert lower(both.tree).body.body[0].row == 1
+    assert both.tree.body[0].lineno == 1
     assert isinstance(both.module, cst.Module)
 
 
 def test_trees_that_differ_give_the_statement() -> None:
     tree = ast.parse("x = f(a) + b\ny = c\n")
-    lowered = lower(tree)
     module = cst.parse_module("x = 1\ny = c\n")
     attach_all(tree, module)
-    one, other = lowered.body.body
+    one, other = tree.body
+    assert isinstance(one, ast.Assign)
+    assert isinstance(other, ast.Assign)
     line = module.body[0]
     assert isinstance(line, cst.SimpleStatementLine)
-    assert {id(part.node) for root in one.expressions()[1:] for part in ir.walk(root)} == {id(line.body[0])}
-    assert isinstance(other.expressions()[1].node, cst.Name)
+    assert {id(_node(part)) for part in ast.walk(one.value)} == {id(line.body[0])}
+    assert isinstance(_node(other.value), cst.Name)
 
 
 def test_code_for_another_python_is_refused_with_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
