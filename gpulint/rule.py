@@ -155,7 +155,8 @@ class Claimed:
 
 def node_of(place: Place) -> cst.CSTNode:
     """The node of a place, once libcst has read the file."""
-    node: cst.CSTNode = getattr(place, "node_of_libcst", place)
+    found: Any = place
+    node: cst.CSTNode = getattr(found, "node_of_libcst", found)
     return node
 
 
