@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("gpulint/analysis", "rules/detect")
-INSTRUMENTED = ("gpulint.analysis", "gpulint.rules.detect")  # the same, as packages
+INSTRUMENTED = ("gpulint.analysis", "gpulint.rules")  # the same, as packages
 FALSE, DROPPED, FLIPPED = "condition false", "last term dropped", "answer flipped"
 
 

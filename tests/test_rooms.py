@@ -24,9 +24,7 @@ RULES = "gpulint.rules"
 RUNTIME = "gpulint.runtime"
 REPORTS = "gpulint.reports"
 # the engine, from the floor up
-ENGINE = {
-    f"{ANALYSIS}.{room}" for room in ("syntax", "models", "project", "domain", "evaluate", "queries")
-}
+ENGINE = {f"{ANALYSIS}.{room}" for room in ("syntax", "models", "project", "domain", "evaluate", "queries")}
 
 
 def of_ours(names: str) -> set[str]:

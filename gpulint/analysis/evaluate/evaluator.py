@@ -624,6 +624,8 @@ class Evaluator:
             role = self._by_use(node, frame)  # a backward goes through the entry
             if role is not None and role.graph is Graph.LIVE:
                 found = role.but(origins=found.origins)
+        if found.graph and _may_be_replaced(node, frame):
+            found = found.assuming(Assumption(f"`{ast.unparse(node)}` may have been given something else"))
         return join((*stored, found))
 
     def element(self, value: Value, index: Any = None) -> Value:
@@ -838,6 +840,17 @@ class Evaluator:
 
 def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Value:
     return evaluator.names.parameter(definition, frame)
+
+
+def _may_be_replaced(node: ast.Subscript, frame: Frame) -> bool:
+    """Whether something is stored in the same container before, under a key that is not seen."""
+    key = key_of(node.value)
+    return key is not None and any(
+        constant_index(one.target.slice) is None
+        and one.target.lineno < node.lineno
+        and key_of(one.target.value) == key
+        for one in frame.flow.stores
+    )
 
 
 def _entry(value: Value, node: Any) -> Value:
