@@ -10,6 +10,7 @@ from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
+from gpulint.analysis.queries.doing import done_within, run_by
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import GradMode, grad_mode
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
@@ -152,6 +153,7 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
     )
 
 
+_DEEPEST = 4  # calls within a run
 _SHAPE = frozenset("shape size dim ndim dtype device".split())
 _GRAD = {
     "off": "grad is off",
@@ -230,6 +232,9 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             )
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
+    run_there = run_by(evaluator, run.call, run.frame)
+    if run_there is not None and done_within(evaluator, run_there, {"differentiates"}, depth=_DEEPEST):
+        yield refuted(Question.BACKWARD, "what it runs differentiates within itself, and needs grad for that")
     if what.by_choice is not None:
         yield refuted(
             Question.MEANT, "it is cut under a condition: who calls it chooses", what.by_choice.node

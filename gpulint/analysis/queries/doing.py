@@ -8,7 +8,7 @@ from typing import Any
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.file import Class, File, Function
 
 
 def calls_doing(
@@ -30,15 +30,35 @@ def calls_doing(
 def done_within(
     evaluator: Evaluator, function: Function, does: Collection[str], loop: Any = None, depth: int = 1
 ) -> ast.Call | None:
-    """A call of a function, or of those that it calls directly, that is one of these events: one in the rounds of a loop, where one is named."""
+    """A call of a function, or of those that it runs so many calls deep, that is one of these events: one in the rounds of a loop, where
+    one is named."""
     frame = evaluator.root(function)
-    says = depth or function.words & evaluator.table.doing(does)
-    for call in function.flow.every_call if says else ():
-        if loop is not None and loop not in function.flow.loops(call):
+    key = ("done", frozenset(does), loop, depth)
+    if key not in frame.memo:
+        frame.memo[key] = None  # while it is looked for: a function may call itself
+        frame.memo[key] = _done(evaluator, frame, does, loop, depth)
+    return frame.memo[key]  # type: ignore[no-any-return]
+
+
+def _done(
+    evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, depth: int
+) -> ast.Call | None:
+    flow = frame.flow
+    says = depth or frame.function.words & evaluator.table.doing(does)
+    for call in flow.every_call if says else ():
+        if loop is not None and loop not in flow.loops(call):
             continue
         if evaluator.does(call, frame) in does:
             return call
-        target = evaluator.value_of(call.func, frame).ref if depth else None
-        if isinstance(target, Function) and done_within(evaluator, target, does, None, depth - 1):
+        inner = run_by(evaluator, call, frame) if depth else None
+        if inner is not None and done_within(evaluator, inner, does, None, depth - 1):
             return call
     return None
+
+
+def run_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Function | None:
+    """The function of the project that a call runs: of a network its forward."""
+    made = evaluator.value_of(call.func, frame)
+    if made.kind == "module" and isinstance(made.ref, Class):
+        return evaluator.method(made.ref, "forward")
+    return made.ref if isinstance(made.ref, Function) else None
