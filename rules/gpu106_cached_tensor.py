@@ -132,6 +132,8 @@ class _Kept:
 def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     """What an expression gives a cache, where that has a graph, or is a network's output on the device; None else."""
     evaluator, value = asked.evaluator, asked.evaluator.value_of(node, frame)
+    if value.kind == "parameter":  # weights are meant to stay, and have no graph of their own
+        return None
     runs = list(_runs(asked, node, frame, set()))
     made = [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
     modes = {mode for one in made if (mode := grad_mode(evaluator, *one).mode) != "off"}

@@ -9,7 +9,7 @@ from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies,
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
 from gpulint.analysis.syntax.nodes import LOOPS, key_of, last_name
-from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -139,8 +139,10 @@ def _of_copy(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         yield proven(Question.READS, "nothing computes with it")
         yield from _seen(copy)
     yield _on_device(asked, copy)
-    if not (what.many and copy.what != "network"):
-        yield copy_matters(asked.evaluator, copy.network)
+    matters = copy_matters(asked.evaluator, copy.network)
+    if what.many and copy.what != "network" and matters.verdict is not Verdict.PROVEN:
+        matters = minor(Question.SIZE, "several are kept, and how large the network is, is not seen")
+    yield matters
     yield from reached(asked.evaluator, copy.frame.function, copy.node)
 
 
