@@ -210,9 +210,11 @@ class Calling:
             return self._by_row(row, base, node, frame) if row is not None else UNKNOWN
         if kind == "loaded" and name in ("parameters", "named_parameters"):
             return self._of_module(base, name, node, frame)
-        if kind == "loaded":
-            return base if name in ("get", "items", "values", "pop", "to", "cuda") else None
         row = self._evaluator.table.own("tensor", name)
+        if kind == "loaded" and row is not None and name in ("to", "cuda", "cpu"):
+            return base.but(device=self._placed(row, node, frame, base))
+        if kind == "loaded":
+            return base if name in ("get", "items", "values", "pop") else None
         if row is not None and kind in ("unknown", "bottom"):
             return self._as_tensor(base, name, row, node, frame)
         return None

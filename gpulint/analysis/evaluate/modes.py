@@ -55,6 +55,8 @@ class Modes:
             if isinstance(owner, (ast.With, ast.AsyncWith)):
                 for item in reversed(owner.items):
                     mode = self.of_context(item.context_expr, frame)
+                    if mode == "open" and item.optional_vars is not None:
+                        continue  # what switches grad has nothing to give a name
                     if mode is not None:
                         return mode, item.context_expr
             if switched is not None and switched[2] is block:

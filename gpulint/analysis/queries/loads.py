@@ -237,17 +237,19 @@ def _adopts(evaluator: Evaluator, use: Use, load: ast.Call) -> bool:
         and use.owner.kind == "assign"
         and not _is_whole(evaluator, use.owner, use.frame, load, 6)
     ):
-        return _takes_the_place_of_a_tensor(evaluator, use)
+        on_host = evaluator.definition(use.owner, use.frame).device == "host"  # wherever it was loaded to
+        return not on_host and _takes_the_place_of_a_tensor(evaluator, use)
     if use.role == "given":
         return use.name == "setattr" or ".__dict__." in use.name
-    return use.role in ("called", "method") and use.name not in ("", "cpu", "load_state_dict")
+    return use.role in ("called", "method") and use.name not in ("", "cpu", "to", "load_state_dict")
 
 
 def _takes_the_place_of_a_tensor(evaluator: Evaluator, use: Use) -> bool:
     """Whether an entry is given to an attribute that is a tensor elsewhere in its class, or is used as one."""
     function, (own, dot, name) = use.frame.function, use.owner.key.partition(".")
     if not dot or function.cls is None or own != function.self_name:
-        return bool(dot)
+        target = getattr(use.owner.node, "value", None)
+        return bool(dot) and evaluator.value_of(target, use.frame).kind not in ("object", "unknown")
     for method, one in evaluator.names.fields(function.cls, name):
         if one is not use.owner and evaluator.definition(one, evaluator.root(method)).kind in (
             "tensor",
