@@ -87,6 +87,17 @@ class _Worklist:
         self.seen: set[Any] = set()
 
     def run(self) -> list[Use]:
+        """All uses, found once for a place: many rules ask of the same value."""
+        memo = self.queue[0][1].memo if self.queue else {}
+        key = (_Worklist, self.track, *self.queue)
+        if key in memo:
+            return [*memo[key]]
+        found = self._followed()
+        if not self.evaluator.is_running and self.evaluator.followed <= MOST_FOLLOWED:
+            memo[key] = tuple(found)
+        return found
+
+    def _followed(self) -> list[Use]:
         found, queue, seen = self.found, self.queue, set(self.queue)
         for at in queue:  # grows while it is gone through
             if len(seen) > MOST_STEPS or self.evaluator.followed > MOST_FOLLOWED:
