@@ -58,6 +58,16 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
 def _of_origin(evaluator: Evaluator, node: Any, frame: Frame | None, depth: int) -> Weight:
     if not isinstance(node, ast.Call) or frame is None or depth <= 0:
         return Weight(0, False)
+    key = (Weight, node, depth)
+    known: Weight | None = frame.memo.get(key)
+    if known is None:
+        known = _of_call(evaluator, node, frame, depth)
+        if not evaluator.is_running:
+            frame.memo[key] = known
+    return known
+
+
+def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> Weight:
     made = evaluator.value_of(node.func, frame)
     if made.kind == "class" and isinstance(made.ref, Class):
         return _of_class(evaluator, made.ref, node, frame, depth)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.effects import Place, may_be_before, origins_of, uses_since_made
@@ -100,6 +100,11 @@ def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) ->
         return None
     if any(one.words & _SWITCHING for name, one in made.ref.methods.items() if name != "__init__"):
         return None
+    key = (_frozen_in_parts, node, (before.at, before.frame) if before is not None else None)
+    return remembered(where.memo, key, None, lambda: _by_parts(evaluator, made, before))
+
+
+def _by_parts(evaluator: Evaluator, made: Value, before: Place | None) -> Any:
     several = [one for one in parts(evaluator, made) if not weight(evaluator, one).is_none]
     by = [frozen(evaluator, one, before) for one in several]
     return by[0] if by and None not in by and all(one.kind == "module" for one in several) else None
