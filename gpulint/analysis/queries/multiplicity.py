@@ -85,7 +85,7 @@ class Multiplicity:
                     yield Repeats("once", loop, frame, rate, calls=calls)
                     return
                 counter = rare or every
-                period = self._period(counter, frame) if counter is not None else None
+                period = self.period(counter, frame) if counter is not None else None
                 kind: Rate = "every nth" if counter is not None else "step"
                 yield Repeats(kind, loop, frame, rate, period, flags_here, calls)
                 return
@@ -113,7 +113,7 @@ class Multiplicity:
                 function.node,
                 frame,
                 work,
-                self._period(counter, frame),
+                self.period(counter, frame),
                 flags,
                 calls,
             )
@@ -124,7 +124,7 @@ class Multiplicity:
         sites = self._evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
         if not sites and self._is_step(function):
             kind = "every nth" if every else "step"
-            yield Repeats(kind, function.node, frame, "train", self._period(every, frame), flags, calls)
+            yield Repeats(kind, function.node, frame, "train", self.period(every, frame), flags, calls)
             return
         for site in sites:
             yield from self._ways(
@@ -313,7 +313,8 @@ class Multiplicity:
         """Whether a condition is one on a remainder: it holds every so many rounds."""
         return self._modulo(test, frame) is not None
 
-    def _period(self, counter: Any, frame: Frame) -> int | None:
+    def period(self, counter: Any, frame: Frame) -> int | None:
+        """The divisor of a condition on a remainder, where it is known."""
         divisor = self._modulo(counter, frame) if counter is not None else None
         if divisor is None:
             return None
