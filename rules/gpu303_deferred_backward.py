@@ -177,10 +177,10 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     evaluator, frame, flow = asked.evaluator, one.store.frame, one.store.frame.flow
     value = evaluator.value_of(one.store.value, frame)
     made = [each for each in graph_of(value) if isinstance(each[0], ast.Call) and each[1] is not None]
-    runs = [each for each in made if forward_of(evaluator, *each)]
+    runs = [each for each in made if forward_of(evaluator, *each) is not None]
     ways = [((node, where), *where.chain()) for node, where in runs]
-    if not graph_of(value):
-        yield refuted(Question.GRAPH, "what is summed has no graph")
+    if not runs:
+        yield refuted(Question.GRAPH, "what is summed is not seen to have the graph of a network")
     if asked.steps.is_over_parts(one.loop, frame):
         yield refuted(Question.REPEATS, "the loop goes through networks, and not through batches", one.loop)
     if not all(any(w is frame and one.loop in flow.loops(at) for at, w in way) for way in ways):
@@ -189,8 +189,6 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
         yield refuted(Question.BACKWARD, "each round goes on from what the one before has computed")
     yield proven(Question.BACKWARD, "one backward goes through the losses of all rounds", one.backward.call)
     yield from (left_open(Question.TENSOR, each.clause) for each in value.assumptions)
-    if not runs:
-        yield left_open(Question.GRAPH, "which network it is the loss of is not seen")
     what = [outcome(evaluator, *each) for each in runs]
     if any(
         use.node is not one.backward.call and one.loop in flow.loops(use.node)
