@@ -1,24 +1,44 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules.detect.hooks import HookHold, RepeatedHook
-from gpulint.rules.detect.lifetimes.suspicion import Suspicion
-
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.hooks import hooks, stored_by
+from gpulint.analysis.queries.lifetime import emptied
+from gpulint.analysis.queries.networks.forwards import forwards
+from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.reached import reached
+from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.answers import Considered
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.project.file import Function
+    from gpulint.analysis.queries.hooks import Hook, Stored
+    from gpulint.analysis.queries.multiplicity import Repeats
+    from gpulint.analysis.queries.networks.forwards import Forward
 
-_WHY = {
-    "loop": "the loop registers it in every iteration, on a module that lives on",
-    "call": "the function is called for every batch and leaves its hook behind each time",
-    "forward": "each forward of the module registers it once more",
-}
+_GRAPH: Final = Cost("the activation and the graph behind it, at every step", "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11")  # fmt: skip
+_BYTES: Final = Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11")  # fmt: skip
+_SLOT: Final = Cost("the activations of the layers before it, until the place is filled anew")
+_AGAIN: Final = (
+    "`{}` adds one more hook in every step, and none is ever removed",
+    "what it is registered on lives on, and runs all of them from then on",
+    Cost("one more call at every forward, and whatever the hooks' closures hold (2.00 MiB for a batch of 512 × 1,024)"),
+)  # fmt: skip
+_UNDYING: Final = (
+    "the handle of this hook is dropped: the hook stays on the module as long as that lives, with all that it holds",
+    "each object of this class leaves its own hook behind, which runs at every forward and is never removed",
+    Cost("what the object keeps, activations above all, for each object that was ever made"),
+)  # fmt: skip
 
 
 class HookHolds(Rule):
@@ -101,98 +121,185 @@ class HookHolds(Rule):
         (b"register_forward", b"register_full_backward", b"register_backward", b"register_hook"),
     )
     doubts = True
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.suspicion import considered
-
-        yield from considered(_suspected(facts))
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.hooks import hook_holds, repeated_hooks
-        from gpulint.rules.detect.lifetimes.suspicion import told
-
-        rows: set[int] = set()
-        for hold in facts.ask(hook_holds):
-            rows.add(hold.stmt.row if hold.filename is None else hold.registration.row)
-            yield _holding(facts, hold)
-        for repeated in facts.ask(repeated_hooks):
-            rows.add(repeated.registration.row)
-            yield _repeating(facts, repeated)
-        yield from told(_suspected(facts), rows)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        functions = (asked.file.body, *asked.file.functions)
+        found = [one for function in functions for one in hooks(asked.evaluator, function)]
+        takers = {one.inner.function for one in found if one.inner is not None and "backward" in one.name}
+        told: set[Function] = set()  # one cause, however many layers have a hook
+        for hook in found:
+            claims = [_held(asked, one, takers) for one in stored_by(asked.evaluator, hook)]
+            claims.append(_claim(hook, _AGAIN, _of_again(asked, hook)))
+            if hook.frame.function not in told and confidence_of(claims[-1].answers) is None:
+                claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook)))
+            told |= {hook.frame.function for one in claims if confidence_of(one.answers) is not None}
+            yield from claims
 
 
-def _suspected(facts: FileFacts) -> Iterator[Suspicion]:
-    """Where something is left open: hooks that nobody can remove, and what they keep."""
-    from gpulint.rules.detect.lifetimes.hook_stores import hook_stores
-    from gpulint.rules.detect.lifetimes.left_behind import left_behind
-    from gpulint.rules.detect.lifetimes.node_cycles import node_cycles
-    from gpulint.rules.detect.lifetimes.undying_hooks import undying_hooks
-    from gpulint.rules.detect.lifetimes.uneaten import uneaten
-
-    for detector in (uneaten, hook_stores, left_behind, node_cycles, undying_hooks):
-        yield from facts.ask(detector)
-
-
-def _holding(facts: FileFacts, hold: HookHold) -> Report:
-    here = hold.filename is None
-    what = facts.source(hold.value) if here else "what it sees"
-    related = (
-        RelatedNode("the hook is registered here", hold.registration)
-        if here
-        else RelatedNode(f"`{hold.hook.qualname}` keeps it here", None, hold.filename, hold.row)
+def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
+    text, why, cost = texts
+    report = partial(
+        Report, hook.call, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name
     )
-    if not hold.graph:
-        return Report(
-            hold.value if here else hold.registration,
-            f"the hook adds `{what}` to `{hold.holder}` at every forward and leaves it on the device",
-            f"`{hold.holder}` has every batch's until the function ends"
-            if hold.removed
-            else f"nothing ever empties `{hold.holder}` while batches run through the module",
-            Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11"),
-            Severity.WARNING,
-            lambda: _repair(facts, hold),
-            (related,),
-            subject=hold.holder,
-        )
+    return Claimed(hook.call, hook.name, until_refuted(answers), report)
+
+
+def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
+    """On what it stands that each step leaves its hook behind."""
+    if hook.kind == "tensor" or (hook.kind == "unknown" and hook.name == "register_hook"):
+        yield refuted(Question.OUTLIVES, "it goes with its tensor")
+    way = next((one for one in _ways(asked, hook) if one.rate == "step"), None)
+    if way is None:
+        yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
+        return
+    if hook.removed:
+        yield refuted(Question.OUTLIVES, "it is removed", hook.removed[0].node)
+    for node, where in hook.origins:
+        made = asked.multiplicity.of(node, where) if isinstance(node, ast.Call) and where is not None else ()
+        if any(one.rate == "step" for one in made):
+            yield refuted(Question.OUTLIVES, "what it is registered on is made in each step as well", node)
+    if way.flags:
+        yield left_open(Question.REPEATS, "whether it is registered in each step depends on a condition")
+    if hook.shared:
+        yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
+    yield proven(Question.REPEATS, "each step registers it once more", way.loop)
+    yield from reached(asked.evaluator, hook.frame.function, hook.call)
+
+
+def _ways(asked: Asked, hook: Hook) -> list[Repeats]:
+    """How often a hook is registered, or those of all layers in a loop over them."""
+    at: Any = hook.call
+    for loop in hook.frame.flow.loops(hook.call):
+        if asked.multiplicity.of_loop(loop, hook.frame, hook.call) not in ("none", "few"):
+            break
+        at = loop
+    return asked.multiplicity.of(at, hook.frame)
+
+
+def _of_undying(asked: Asked, hook: Hook) -> Iterator[Answer]:
+    """On what it stands that objects stay with the hooks that they leave on a module that is not theirs."""
+    function, cls = hook.frame.function, hook.frame.function.cls
+    if not hook.dropped or cls is None or hook.kind == "tensor" or function.name in ("forward", "__call__"):
+        yield refuted(Question.OUTLIVES, "somebody has its handle, or it is no object's")
+    given = [
+        isinstance(node, ast.arg) or where is None or where.function.cls is not cls
+        for node, where in hook.origins
+    ]
+    if not given or not all(given):
+        yield refuted(Question.OUTLIVES, "the module is the object's own")
+    names = {getattr(one, "id", "") for one in ast.walk(hook.node)} if hook.node is not None else set()
+    if hook.inner is None or hook.inner.function.cls is not cls or function.self_name not in names:
+        yield refuted(Question.SIZE, "the hook is not seen to hold the object")
+    if all(one.rate == "once" for one in _ways(asked, hook)):
+        yield refuted(Question.REPEATS, "the program makes one such object")
+    yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")
+    yield left_open(Question.REPEATS, "whether a second such object is made for the same module is not shown")
+    yield from reached(asked.evaluator, function, hook.call)
+
+
+def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
+    running = list(_running(asked, one))
+    on = [each for each in running if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
+    graph = one.graph and bool(on or not running)
+    answers = until_refuted(_of_held(asked, one, running, takers, graph))
+    at = one.node if asked.is_here(one.use.frame) else one.hook.call
+    return Claimed(at, one.name, answers, partial(_report, asked, one, at, graph))
+
+
+def _running(asked: Asked, stored: Stored) -> Iterator[Forward]:
+    """The forwards that run again and again while the hook, and what it fills, is there."""
+    evaluator, own = asked.evaluator, stored.hook.frame.function
+    made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
+    here = any(use.frame.function is own for use in stored.hook.removed)
+    files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
+    for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
+        inside = [node for node, where in made if where is not None and where.function is function]
+        for one in (
+            forwards(evaluator, function) if function is own or not is_of_module(evaluator, function) else ()
+        ):
+            network, loops = (
+                one.network,
+                set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside)),
+            )
+            same = function is own or network.origins & stored.hook.origins or network.ref is (own.cls or own)
+            if same and (loops or not (inside or here)):
+                if any(
+                    each.rate in ("step", "every nth") for each in asked.multiplicity.of(one.call, one.frame)
+                ):
+                    yield one
+
+
+def _of_held(
+    asked: Asked, one: Stored, running: list[Forward], takers: set[Function], graph: bool
+) -> Iterator[Answer]:
+    """On what it stands that what a hook keeps is too much for too long."""
+    evaluator, frame = asked.evaluator, one.use.frame
+    outside = [use for use in one.uses if use.frame is not frame]
+    if not graph and (not one.grows or one.value.device == "host"):
+        yield refuted(Question.GRAPH, "it has no graph, and goes to the host or makes way for the next")
+    if any(use.role in ("backward", "fed") for use in one.uses):
+        yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
+    alone = [each for each in running if not outcome(evaluator, each.call, each.frame).wanted]
+    if one.grows:
+        by = next((by for each in one.containers if (by := emptied(evaluator, each, frame, True))), None)
+        taken = any(by in each.flow.parents for each in takers) and not frame.flow.conditions(one.use.node)
+        if by is not None and not taken:
+            yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
+        elif by is not None and not alone:
+            yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
+        if not graph and _is_wanted_there(asked, outside):
+            yield refuted(Question.READS, "what is made of it is wanted on the device")
+        yield proven(Question.OUTLIVES, "nothing empties it where no backward comes")
+    else:
+        cut = any(use.role == "cuts" for use in outside)
+        if not (cut or one.hook.dropped or isinstance(one.node, ast.Call)):
+            yield refuted(Question.MEANT, "whoever reads it may want its graph")
+        yield proven(Question.OUTLIVES, "it stays until the next forward fills the same place")
+        if not cut or any(use.role in ("returned", "given") for use in outside):
+            yield left_open(Question.READS, "whether somebody takes a gradient through it is not shown")
+        if running and not alone:
+            yield left_open(Question.BACKWARD, "a backward frees the graph in each step")
+    if not running:
+        yield left_open(Question.REPEATS, "how many forwards run while the hook is there is not shown")
+    yield from reached(evaluator, one.hook.frame.function, one.hook.call)
+
+
+def _is_wanted_there(asked: Asked, outside: list[Use]) -> bool:
+    """Whether what is computed of all that is kept is given back as it is."""
+    made = (use for use in outside if use.role == "computed")
+    onwards = (consumers(asked.evaluator, use.node, use.frame, "storage") for use in made)
+    return any(use.role == "returned" for several in onwards for use in several)
+
+
+def _report(asked: Asked, one: Stored, at: Any, graph: bool) -> Report:
+    what = f"`{asked.source(one.node)}`" if at is one.node else "what it sees"
+    how = "together with its autograd graph" if graph else "and leaves it on the device"
+    verb, place = ("adds", "to") if one.grows else ("keeps", "in")
+    related = RelatedNode("the hook is registered here", one.hook.call)
     return Report(
-        hold.value if here else hold.registration,
-        f"the hook adds `{what}` to `{hold.holder}` at every forward, together with its autograd graph",
-        f"nothing ever empties `{hold.holder}`, and batches run through the module with grad enabled",
-        Cost(
-            "the activation and the graph behind it, at every step",
-            "16 to 34 MiB for an 8-layer MLP; H200, torch 2.11",
-        ),
-        repair=lambda: _repair(facts, hold),
-        related=(related,),
-        subject=hold.holder,
+        at,
+        f"the hook {verb} {what} {place} `{one.name}` at every forward, {how}",
+        f"nothing ever empties `{one.name}` while batches run through the module"
+        if one.grows
+        else "the graph behind an activation keeps those of the layers before it, and moving a tensor does not cut it",
+        (_GRAPH if graph else _BYTES) if one.grows else _SLOT,
+        Severity.ERROR if graph and one.grows else Severity.WARNING,
+        partial(_repair, asked, one, graph) if at is one.node and one.grows else None,
+        (related,) if asked.is_here(one.hook.frame) else (),
+        subject=one.name,
     )
 
 
-def _repeating(facts: FileFacts, repeated: RepeatedHook) -> Report:
-    method = repeated.registration.method
-    return Report(
-        repeated.registration,
-        f"`{method}` adds one more hook in every step, and none is ever removed",
-        _WHY[repeated.why],
-        "one more call at every forward, and whatever the hooks' closures hold (2.00 MiB for a batch of 512 × 1,024)",
-        Severity.WARNING,
-        subject=method,
-    )
-
-
-def _repair(facts: FileFacts, hold: HookHold) -> Repair | None:
-    from gpulint.analysis.code import ir
-    from gpulint.analysis.questions.device.waiting import nobody_computes_with
+def _repair(asked: Asked, one: Stored, graph: bool) -> Repair | None:
     from gpulint.fix.nodes import method_chain
 
-    if hold.trained or hold.filename is not None or isinstance(hold.value, (ir.Seq, ir.Op)):
+    uses = consumers(asked.evaluator, one.node, one.use.frame, "storage")
+    stays = any(use.role in ("given", "fed") for use in uses)
+    methods = (*(("detach",) if graph else ()), *(() if stays else ("cpu",)))
+    if isinstance(one.node, (ast.Tuple, ast.List, ast.BinOp)) or not methods:
         return None
-    node = hold.value.node
-    waits = nobody_computes_with(facts.analysis, hold.holder)
-    if not waits and not hold.graph:
-        return None
-    methods, what = ["cpu"] if waits else [], "move it to the host" if waits else ""
-    if hold.graph:
-        methods, what = ["detach", *methods], "detach it" + (f" and {what}" if waits else "")
-    why = f"what reads `{hold.holder}` may want its graph, and a module that gives several tensors gives a tuple"
-    return Repair("unsafe", what, (Replace(node, method_chain(node, methods)),), why)
+    title = " and ".join({"detach": "detach it", "cpu": "move it to the host"}[each] for each in methods)
+    why = f"what reads `{one.name}` may want its graph, and a module that gives several tensors gives a tuple"
+    node = asked.node(one.node)
+    return Repair("unsafe", title, (Replace(node, method_chain(node, methods)),), why)
