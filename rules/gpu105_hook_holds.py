@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.grad_mode import grad_mode
-from gpulint.analysis.queries.hooks import hooks, stored_by
+from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.forwards import forwards
-from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -34,6 +35,11 @@ _AGAIN: Final = (
     "what it is registered on lives on, and runs all of them from then on",
     Cost("one more call at every forward, and whatever the hooks' closures hold (2.00 MiB for a batch of 512 × 1,024)"),
 )  # fmt: skip
+_CYCLE: Final = (
+    "a hook on a node of the graph holds its object, and with it the tensors of that graph which the object keeps",
+    "the node belongs to autograd, where Python's collector does not look: use a weak reference to the object",
+    Cost("the graph and what it has saved, for every forward whose circle nobody breaks"),
+)  # fmt: skip
 _UNDYING: Final = (
     "the handle of this hook is dropped: the hook stays on the module as long as that lives, with all that it holds",
     "each object of this class leaves its own hook behind, which runs at every forward and is never removed",
@@ -50,9 +56,9 @@ class HookHolds(Rule):
     removed.
 
     With a doubt it also tells of hooks that an object registers on a module which it was given, and drops the handle of:
-    they stay, and the object with them, as long as the module lives; of slots that get an activation moved but not cut from
-    its graph; of methods that remove the hooks and leave what these have stored; of inputs kept for a backward hook also
-    where no backward comes; and of hooks on a node of the graph that hold an object which holds tensors of that graph.
+    they stay, and the object with them, as long as the module lives; of hooks that a function registers which runs the module
+    itself, and does not remove; of slots that get an activation moved but not cut from its graph; of inputs kept for a
+    backward hook also where no backward comes; and of hooks on a node of the graph that hold an object.
 
     ## Why is this bad
     An activation that a hook keeps keeps the graph behind it, call after call. A hook that is registered again in
@@ -127,57 +133,97 @@ class HookHolds(Rule):
         functions = (asked.file.body, *asked.file.functions)
         found = [one for function in functions for one in hooks(asked.evaluator, function)]
         takers = {one.inner.function for one in found if one.inner is not None and "backward" in one.name}
-        told: set[Function] = set()  # one cause, however many layers have a hook
+        told: set[Any] = set()  # one cause, however many layers have a hook
         for hook in found:
-            claims = [_held(asked, one, takers) for one in stored_by(asked.evaluator, hook)]
+            stored = [one for one in stored_by(asked.evaluator, hook) if one.node not in told]
+            claims = [_held(asked, one, takers) for one in stored]
             claims.append(_claim(hook, _AGAIN, _of_again(asked, hook)))
-            if hook.frame.function not in told and confidence_of(claims[-1].answers) is None:
-                claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook)))
-            told |= {hook.frame.function for one in claims if confidence_of(one.answers) is not None}
+            claims.append(_claim(hook, _CYCLE, _of_cycle(asked, hook)))
+            if hook.frame.function not in told and all(confidence_of(one.answers) is None for one in claims):
+                claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook, stored)))
+            if any(confidence_of(one.answers) is not None for one in claims):
+                told.add(hook.frame.function)
+            told.update(one.node for one in stored)
             yield from claims
 
 
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
-    report = partial(
-        Report, hook.call, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name
-    )
+    message = text.format(hook.name)
+    report = partial(Report, hook.call, message, why, cost, Severity.WARNING, subject=hook.name)
     return Claimed(hook.call, hook.name, until_refuted(answers), report)
+
+
+def _is_self(node: Any, hook: Hook) -> bool:
+    """Whether a node is the name of the object whose method registers a hook."""
+    return isinstance(node, ast.Name) and node.id == hook.frame.function.self_name
 
 
 def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     """On what it stands that each step leaves its hook behind."""
     if hook.kind == "tensor" or (hook.kind == "unknown" and hook.name == "register_hook"):
         yield refuted(Question.OUTLIVES, "it goes with its tensor")
-    way = next((one for one in _ways(asked, hook) if one.rate == "step"), None)
-    if way is None:
+    function, flow = hook.frame.function, hook.frame.flow
+    several = forwards(asked.evaluator, function) if function.name != "__init__" else ()
+    runs = any(one.network.origins & hook.origins and not flow.loops(one.call) for one in several)
+    at, ways = _ways(asked, hook)
+    way = next((one for one in ways if one.rate == "step"), None)
+    if way is None and not (runs and any(one.rate == "?" and one.loop is None for one in ways)):
         yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
-        return
+    between = set(flow.conditions(hook.call)).difference(flow.conditions(at))
+    if (way is not None and way.flags) or not all(map(_selects, between)):
+        yield refuted(Question.REPEATS, "a condition may see to it that it is registered once")
     if hook.removed:
         yield refuted(Question.OUTLIVES, "it is removed", hook.removed[0].node)
     for node, where in hook.origins:
         made = asked.multiplicity.of(node, where) if isinstance(node, ast.Call) and where is not None else ()
         if any(one.rate == "step" for one in made):
             yield refuted(Question.OUTLIVES, "what it is registered on is made in each step as well", node)
-    if way.flags:
-        yield left_open(Question.REPEATS, "whether it is registered in each step depends on a condition")
+    if way is None:
+        clause = f"how often `{function.name}` is called, which runs the network itself, is not shown"
+        yield left_open(Question.REPEATS, clause)
     if hook.shared:
         yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
-    yield proven(Question.REPEATS, "each step registers it once more", way.loop)
+    yield proven(Question.OUTLIVES, "each run of it leaves one more hook")
     yield from reached(asked.evaluator, hook.frame.function, hook.call)
 
 
-def _ways(asked: Asked, hook: Hook) -> list[Repeats]:
-    """How often a hook is registered, or those of all layers in a loop over them."""
+def _ways(asked: Asked, hook: Hook) -> tuple[Any, list[Repeats]]:
+    """How often a hook is registered, or those of all layers in a loop over them; and that loop."""
     at: Any = hook.call
     for loop in hook.frame.flow.loops(hook.call):
         if asked.multiplicity.of_loop(loop, hook.frame, hook.call) not in ("none", "few"):
             break
         at = loop
-    return asked.multiplicity.of(at, hook.frame)
+    return at, asked.multiplicity.of(at, hook.frame)
 
 
-def _of_undying(asked: Asked, hook: Hook) -> Iterator[Answer]:
+def _selects(condition: tuple[Any, bool]) -> bool:
+    """Whether a condition picks layers: by their class, or by their names."""
+    test, wanted = condition
+    chosen = isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.In))
+    return wanted and (chosen or (isinstance(test, ast.Call) and last_name(test.func) == "isinstance"))
+
+
+def _holds_object(hook: Hook) -> bool:
+    """Whether the hook is a method, or speaks of the object whose method registers it."""
+    inner, cls = hook.inner, hook.frame.function.cls
+    if inner is None or cls is None or inner.function.cls is not cls:
+        return False
+    return inner.function.takes_self or any(_is_self(one, hook) for one in ast.walk(hook.node))
+
+
+def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
+    """On what it stands that an object and a node of the graph hold each other."""
+    of_node = any(getattr(one, "attr", "") == "grad_fn" for one in ast.walk(hook.call.func))
+    if not of_node or hook.removed or not _holds_object(hook):
+        yield refuted(Question.OUTLIVES, "it is on no node of the graph, is removed, or holds no object")
+    yield proven(Question.OUTLIVES, "nothing removes the hook, which refers to the object strongly")
+    yield left_open(Question.GRAPH, "whether what the object keeps leads back to that node is not shown")
+    yield from reached(asked.evaluator, hook.frame.function, hook.call)
+
+
+def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answer]:
     """On what it stands that objects stay with the hooks that they leave on a module that is not theirs."""
     function, cls = hook.frame.function, hook.frame.function.cls
     if not hook.dropped or cls is None or hook.kind == "tensor" or function.name in ("forward", "__call__"):
@@ -188,10 +234,12 @@ def _of_undying(asked: Asked, hook: Hook) -> Iterator[Answer]:
     ]
     if not given or not all(given):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
-    names = {getattr(one, "id", "") for one in ast.walk(hook.node)} if hook.node is not None else set()
-    if hook.inner is None or hook.inner.function.cls is not cls or function.self_name not in names:
+    if not _holds_object(hook):
         yield refuted(Question.SIZE, "the hook is not seen to hold the object")
-    if all(one.rate == "once" for one in _ways(asked, hook)):
+    forward = cls.methods.get("forward") if cls is not None else None
+    if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
+        yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
+    if all(one.rate == "once" for one in _ways(asked, hook)[1]):
         yield refuted(Question.REPEATS, "the program makes one such object")
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")
     yield left_open(Question.REPEATS, "whether a second such object is made for the same module is not shown")
@@ -199,7 +247,7 @@ def _of_undying(asked: Asked, hook: Hook) -> Iterator[Answer]:
 
 
 def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
-    running = list(_running(asked, one))
+    running = list(runs_under(asked.multiplicity, one))
     on = [each for each in running if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
     graph = one.graph and bool(on or not running)
     answers = until_refuted(_of_held(asked, one, running, takers, graph))
@@ -207,35 +255,13 @@ def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
     return Claimed(at, one.name, answers, partial(_report, asked, one, at, graph))
 
 
-def _running(asked: Asked, stored: Stored) -> Iterator[Forward]:
-    """The forwards that run again and again while the hook, and what it fills, is there."""
-    evaluator, own = asked.evaluator, stored.hook.frame.function
-    made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
-    here = any(use.frame.function is own for use in stored.hook.removed)
-    files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
-    for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
-        inside = [node for node, where in made if where is not None and where.function is function]
-        for one in (
-            forwards(evaluator, function) if function is own or not is_of_module(evaluator, function) else ()
-        ):
-            network, loops = (
-                one.network,
-                set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside)),
-            )
-            same = function is own or network.origins & stored.hook.origins or network.ref is (own.cls or own)
-            if same and (loops or not (inside or here)):
-                if any(
-                    each.rate in ("step", "every nth") for each in asked.multiplicity.of(one.call, one.frame)
-                ):
-                    yield one
-
-
 def _of_held(
     asked: Asked, one: Stored, running: list[Forward], takers: set[Function], graph: bool
 ) -> Iterator[Answer]:
     """On what it stands that what a hook keeps is too much for too long."""
     evaluator, frame = asked.evaluator, one.use.frame
-    outside = [use for use in one.uses if use.frame is not frame]
+    inside = set(ast.walk(one.hook.node))
+    outside = [use for use in one.uses if use.frame is not frame or use.node not in inside]
     if not graph and (not one.grows or one.value.device == "host"):
         yield refuted(Question.GRAPH, "it has no graph, and goes to the host or makes way for the next")
     if any(use.role in ("backward", "fed") for use in one.uses):
@@ -250,12 +276,21 @@ def _of_held(
             yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
         if not graph and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
+        if not graph and any(use.role == "returned" for use in outside):
+            yield left_open(Question.READS, "who gets it may want it on the device")
+        if not graph and any(
+            moved_anywhere(evaluator, x.expression, x.frame).device == "host" for x in running
+        ):
+            yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
         yield proven(Question.OUTLIVES, "nothing empties it where no backward comes")
     else:
         cut = any(use.role == "cuts" for use in outside)
-        if not (cut or one.hook.dropped or isinstance(one.node, ast.Call)):
+        moved = _is_made(one)
+        if not (cut or moved or one.hook.dropped):
             yield refuted(Question.MEANT, "whoever reads it may want its graph")
         yield proven(Question.OUTLIVES, "it stays until the next forward fills the same place")
+        if not moved:
+            yield left_open(Question.MEANT, "nothing shows that it is meant to be free of its graph")
         if not cut or any(use.role in ("returned", "given") for use in outside):
             yield left_open(Question.READS, "whether somebody takes a gradient through it is not shown")
         if running and not alone:
@@ -265,11 +300,21 @@ def _of_held(
     yield from reached(evaluator, one.hook.frame.function, one.hook.call)
 
 
+def _is_made(one: Stored) -> bool:
+    """Whether something is made of what is stored: it is moved, copied or computed with."""
+    names = [node for node in ast.walk(one.node) if node in one.use.frame.flow.parents]
+    bound = [
+        each.value for node in names for each in one.use.frame.flow.reaching(node) if each.kind == "assign"
+    ]
+    return any(isinstance(node, ast.Call) for each in (one.node, *bound) for node in ast.walk(each))
+
+
 def _is_wanted_there(asked: Asked, outside: list[Use]) -> bool:
-    """Whether what is computed of all that is kept is given back as it is."""
+    """Whether what is made of all that is kept is given back, or computed with, as it is."""
     made = (use for use in outside if use.role == "computed")
     onwards = (consumers(asked.evaluator, use.node, use.frame, "storage") for use in made)
-    return any(use.role == "returned" for several in onwards for use in several)
+    roles = {use.role for several in onwards for use in several if use.row is None}
+    return not roles.isdisjoint(("returned", "computed"))
 
 
 def _report(asked: Asked, one: Stored, at: Any, graph: bool) -> Report:
@@ -280,7 +325,7 @@ def _report(asked: Asked, one: Stored, at: Any, graph: bool) -> Report:
     return Report(
         at,
         f"the hook {verb} {what} {place} `{one.name}` at every forward, {how}",
-        f"nothing ever empties `{one.name}` while batches run through the module"
+        f"nothing empties `{one.name}`, or a backward alone, while batches run through the module"
         if one.grows
         else "the graph behind an activation keeps those of the layers before it, and moving a tensor does not cut it",
         (_GRAPH if graph else _BYTES) if one.grows else _SLOT,
@@ -295,7 +340,7 @@ def _repair(asked: Asked, one: Stored, graph: bool) -> Repair | None:
     from gpulint.fix.nodes import method_chain
 
     uses = consumers(asked.evaluator, one.node, one.use.frame, "storage")
-    stays = any(use.role in ("given", "fed") for use in uses)
+    stays = _is_wanted_there(asked, uses) or any(use.role in ("given", "fed") for use in uses)
     methods = (*(("detach",) if graph else ()), *(() if stays else ("cpu",)))
     if isinstance(one.node, (ast.Tuple, ast.List, ast.BinOp)) or not methods:
         return None

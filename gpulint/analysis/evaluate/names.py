@@ -200,10 +200,9 @@ class Names:
         if not isinstance(call, ast.Call) or last_name(call.func) != "map" or call.args[:1] != [function]:
             return UNKNOWN
         things = dict(zip(function.args.args, call.args[1:], strict=False))  # type: ignore[union-attr]
-        thing = things.get(node)
-        return (
-            self._evaluator.element(self._evaluator.value_of(thing, frame)) if thing is not None else UNKNOWN
-        )
+        if (thing := things.get(node)) is None:
+            return UNKNOWN
+        return self._evaluator.element(self._evaluator.value_of(thing, frame))
 
     def _by_names(self, definition: Definition, frame: Frame) -> Value:
         """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""

@@ -13,6 +13,10 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.graphs.carried import arguments
+from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.queries.networks.forwards import Forward, forwards
+from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.stores.stores import owner_of
 from gpulint.analysis.syntax.nodes import argument, last_name
 
 _DEEPEST: Final = 4  # names that lead to a network
@@ -79,7 +83,8 @@ def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, 
     made += [(node, where.function) for node, where in value.origins if isinstance(node, ast.Lambda)]
     for node, function in made:
         graph = Graph.NONE if "backward" in name or name == "register_hook" else Graph.LIVE
-        last = node.args.args[-1 if name in ("register_hook", "register_forward_pre_hook") else -2 :]
+        plain = node.args.args[: len(node.args.args) - len(node.args.defaults)]  # `name=name` is its maker's
+        last = plain[-1 if name in ("register_hook", "register_forward_pre_hook") else -2 :]
         root = evaluator.root(function)
         tensors = {
             one.arg: Value("tensor", graph, size="batch", origins=frozenset({(one, root)})) for one in last
@@ -112,25 +117,40 @@ def stored_by(evaluator: Evaluator, hook: Hook) -> Iterator[Stored]:
     inner, seen = hook.inner, set()
     if inner is None or inner.given is None:
         return
+    given = [
+        one for name in inner.given for one in inner.flow.definitions.get(name, ()) if one.kind == "parameter"
+    ]
     for track in ("graph", "storage"):
-        for name in inner.given:
-            for one in inner.flow.definitions.get(name, ()):
-                uses = (
-                    consumers_of_definition(evaluator, one, inner, track) if one.kind == "parameter" else []
-                )  # type: ignore[arg-type]
-                for use in uses:
-                    own = inner in (use.frame, *(frame for _, frame in use.frame.chain()))
-                    if use.role == "stored" and use.node not in seen and own:
+        for one in given:
+            if track == "graph" and inner.given[one.key].graph is Graph.NONE:
+                continue
+            uses = consumers_of_definition(evaluator, one, inner, track)  # type: ignore[arg-type]
+            for use in uses:
+                own = inner in (use.frame, *(frame for _, frame in use.frame.chain()))
+                if use.role == "stored" and use.node not in seen and own and _lasts(evaluator, hook, use):
+                    found = _stored(evaluator, hook, use, track == "graph", tuple(uses))
+                    cut = (
+                        found.value.kind == "tensor" and found.value.graph is Graph.NONE
+                    )  # as under `no_grad`
+                    if not (cut and found.graph):
                         seen.add(use.node)
-                        graph = track == "graph" and inner.given[name].graph is Graph.LIVE
-                        yield _stored(evaluator, hook, use, graph, tuple(uses))
+                        yield found
+
+
+def _lasts(evaluator: Evaluator, hook: Hook, use: Use) -> bool:
+    """Whether what is stored stays when the hook has returned: it is not in a container of its own."""
+    if isinstance(use.owner, Class) or isinstance(hook.node, ast.Lambda):
+        return isinstance(hook.node, ast.Lambda)
+    into = use.owner[0] if isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST) else None
+    return into is None or owner_of(evaluator, into, use.frame, use.node).kind != "local"
 
 
 def _stored(evaluator: Evaluator, hook: Hook, use: Use, graph: bool, uses: tuple[Use, ...]) -> Stored:
     func, statement = getattr(use.node, "func", None), use.frame.flow.statement_of(use.node)
     put = isinstance(use.owner, tuple) and getattr(func, "value", None) is use.owner[0]
     node = arguments(use.node)[-1] if put else use.node if func else getattr(statement, "value", use.node)
-    grows = (put and use.owner[1].kind != "dict") or isinstance(statement, ast.AugAssign)
+    more = isinstance(statement, ast.AugAssign) and (graph or isinstance(node, (ast.List, ast.Tuple)))
+    grows = (put and use.owner[1].kind != "dict") or more
     container = (
         use.owner[0] if isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST) else use.node
     )
@@ -144,3 +164,21 @@ def _stored(evaluator: Evaluator, hook: Hook, use: Use, graph: bool, uses: tuple
         containers += [container] if container is not None else []
     value = evaluator.value_of(node, use.frame)
     return Stored(hook, use, node, value, tuple(containers), graph, grows, uses)
+
+
+def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[Forward]:
+    """The forwards that run again and again while a hook, and what it fills, is there."""
+    evaluator, own = multiplicity.evaluator, stored.hook.frame.function
+    made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
+    here = any(use.frame.function is own for use in stored.hook.removed)
+    files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
+    for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
+        if function is not own and is_of_module(evaluator, function):
+            continue
+        inside = [node for node, where in made if where is not None and where.function is function]
+        for one in forwards(evaluator, function):
+            loops = set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside))
+            same = one.network.origins & stored.hook.origins or one.network.ref is (own.cls or own)
+            if (same or function is own) and (loops or not (inside or here)):
+                if {each.rate for each in multiplicity.of(one.call, one.frame)} & {"step", "every nth"}:
+                    yield one

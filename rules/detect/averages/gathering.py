@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.averages.graphs import keeps_graph
 from gpulint.rules.detect.averages.statistics import is_module_forward, of_statistics
 from gpulint.rules.detect.averages.updates import Average, same
 from gpulint.rules.detect.averages.values import of_values
 from gpulint.rules.detect.averages.weights import PARAMETERS, of_weights
-from gpulint.rules.detect.hooks import keeps_graph
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import pairs

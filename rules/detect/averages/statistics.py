@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gpulint.rules.detect.averages.graphs import keeps_graph
 from gpulint.rules.detect.averages.recording import recording
 from gpulint.rules.detect.averages.updates import Average, reduces, same, summands, updates
-from gpulint.rules.detect.hooks import keeps_graph
 
 from gpulint.analysis.code import ir
 from gpulint.analysis.code.assignments import cuts, pairs, passes_graph_by, targets
