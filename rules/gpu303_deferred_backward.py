@@ -124,7 +124,7 @@ class _Deferred:
 
 
 def _deferred(asked: Asked, backward: Backward) -> Iterator[_Deferred]:
-    for node, frame in dict.fromkeys(_summed(asked.evaluator, backward.through, backward.frame)):
+    for node, frame in dict.fromkeys(_summed(asked.evaluator, backward.through, backward.frame, set())):
         flow, call = frame.flow, backward.call
         for store in own_stores(asked.evaluator, frame) if asked.is_here(frame) else ():
             if store.way in ("added", "put") and key_of(store.container) == key_of(node):
@@ -143,26 +143,30 @@ def _deferred(asked: Asked, backward: Backward) -> Iterator[_Deferred]:
                     yield _Deferred(store, owner.key, loop, backward, None if after else every[0])
 
 
-def _summed(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+def _summed(evaluator: Evaluator, node: Any, frame: Frame, seen: set[Any]) -> Iterator[tuple[Any, Frame]]:
     """The keys that an expression is a sum of, scaled by what is known before, each with the frame that it stands in."""
+    parts: list[tuple[Any, Frame]] = []
     if isinstance(node, ast.BinOp):
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(node.op, (ast.Add, ast.Sub)) or _scales(evaluator, other, frame):
-                yield from _summed(evaluator, one, frame)
+        sides, adds = (
+            ((node.left, node.right), (node.right, node.left)),
+            isinstance(node.op, (ast.Add, ast.Sub)),
+        )
+        parts = [(one, frame) for one, other in sides if adds or _scales(evaluator, other, frame)]
     elif isinstance(node, ast.Call):
         target, func, row = evaluator.value_of(node.func, frame), node.func, evaluator.row_of(node, frame)
         if isinstance(target.ref, Function):
             inner = evaluator.enter(target.ref, node, frame, target.receiver)
-            for one in inner.flow.returns if inner is not None else ():
-                yield from _summed(evaluator, one.value, inner)
+            parts = [(one.value, inner) for one in inner.flow.returns] if inner is not None else []
         elif last_name(func) in _LINEAR or (row is not None and row.gives == "argument"):
-            for given in (*node.args[:1], *([func.value] if isinstance(func, ast.Attribute) else [])):
-                yield from _summed(evaluator, given, frame)
+            parts = [(one, frame) for one in (*node.args[:1], getattr(func, "value", None))]
     elif key_of(node) is not None and node in frame.flow.parents:
         yield node, frame
-        for one in frame.flow.reaching(node):
-            if one.kind == "assign" and not one.path and node not in ast.walk(one.value):
-                yield from _summed(evaluator, one.value, frame)
+        bound = frame.flow.reaching(node)
+        parts = [(one.value, frame) for one in bound if one.kind == "assign" and not one.path]
+    for one, where in parts:
+        if one is not None and one not in seen:
+            seen.add(one)
+            yield from _summed(evaluator, one, where, seen)
 
 
 def _scales(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
@@ -176,7 +180,9 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     """On what it stands that a backward in each round would give the same gradients for less memory."""
     evaluator, frame, flow = asked.evaluator, one.store.frame, one.store.frame.flow
     value = evaluator.value_of(one.store.value, frame)
-    made = [each for each in graph_of(value) if isinstance(each[0], ast.Call) and each[1] is not None]
+    made: list[Any] = [
+        each for each in graph_of(value) if isinstance(each[0], ast.Call) and each[1] is not None
+    ]
     runs = [each for each in made if forward_of(evaluator, *each) is not None]
     ways = [((node, where), *where.chain()) for node, where in runs]
     if not runs:
@@ -185,7 +191,7 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
         yield refuted(Question.REPEATS, "the loop goes through networks, and not through batches", one.loop)
     if not all(any(w is frame and one.loop in flow.loops(at) for at, w in way) for way in ways):
         yield refuted(Question.GRAPH, "each would go through what was computed before the loop again")
-    if _hands_on(asked, one) or any(carries(evaluator, *each, one.loop) for each in runs):
+    if _hands_on(asked, one) or any(carries(evaluator, node, where, one.loop) for node, where in runs):
         yield refuted(Question.BACKWARD, "each round goes on from what the one before has computed")
     yield proven(Question.BACKWARD, "one backward goes through the losses of all rounds", one.backward.call)
     yield from (left_open(Question.TENSOR, each.clause) for each in value.assumptions)

@@ -19,7 +19,7 @@ from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.stores.stores import owner_of
 from gpulint.analysis.syntax.nodes import argument, last_name
 
-_DEEPEST: Final = 4  # names that lead to a network
+_MOST: Final = 30  # expressions that may lead to a network
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,19 @@ def hooks(evaluator: Evaluator, function: Function) -> Iterator[Hook]:
                 yield Hook(call, frame, kind, of, node, inner, removed, isinstance(above, ast.Expr), shared)
 
 
-def _origins(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST) -> frozenset[Any]:
+def _origins(evaluator: Evaluator, node: Any, frame: Frame) -> frozenset[Any]:
     """Where the networks were made that an expression is, or takes a part of: `dict(net.named_modules())[name]`."""
-    value = evaluator.value_of(node, frame)
-    if (value.kind in ("module", "modules", "tensor") and value.origins) or not depth:
-        return value.origins
-    inside = [one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute)) and one is not node]
-    bound = frame.flow.reaching(node) if node in frame.flow.parents else ()
-    inside += [one.value for one in bound if one.kind in ("assign", "loop")]
-    return frozenset().union(*(_origins(evaluator, one, frame, depth - 1) for one in inside))
+    queue, found = [node], frozenset[Any]()
+    for at in queue:  # grows while it is gone through
+        value = evaluator.value_of(at, frame)
+        if value.kind in ("module", "modules", "tensor") and value.origins:
+            found |= value.origins
+        elif len(queue) < _MOST:
+            inside = [one for one in ast.walk(at) if isinstance(one, (ast.Name, ast.Attribute))]
+            bound = frame.flow.reaching(at) if at in frame.flow.parents else ()
+            inside += [one.value for one in bound if one.kind in ("assign", "loop")]
+            queue += [one for one in inside if one not in queue]
+    return found or evaluator.value_of(node, frame).origins
 
 
 def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, Frame | None]:
@@ -124,7 +128,7 @@ def stored_by(evaluator: Evaluator, hook: Hook) -> Iterator[Stored]:
         for one in given:
             if track == "graph" and inner.given[one.key].graph is Graph.NONE:
                 continue
-            uses = consumers_of_definition(evaluator, one, inner, track)  # type: ignore[arg-type]
+            uses = consumers_of_definition(evaluator, one, inner, track)
             for use in uses:
                 own = inner in (use.frame, *(frame for _, frame in use.frame.chain()))
                 if use.role == "stored" and use.node not in seen and own and _lasts(evaluator, hook, use):
