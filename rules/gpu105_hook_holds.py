@@ -13,6 +13,7 @@ from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.stores import called
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -133,6 +134,8 @@ class HookHolds(Rule):
         functions = (asked.file.body, *asked.file.functions)
         found = [one for function in functions for one in hooks(asked.evaluator, function)]
         takers = {one.inner.function for one in found if one.inner is not None and "backward" in one.name}
+        calls = [(call, asked.root(one)) for one in takers for call in one.flow.every_call]
+        takers |= {made for each in calls if (made := called(asked.evaluator, *each)[0]) is not None}
         told: set[Any] = set()  # one cause, however many layers have a hook
         for hook in found:
             stored = [one for one in stored_by(asked.evaluator, hook) if one.node not in told]
@@ -152,11 +155,6 @@ def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) 
     message = text.format(hook.name)
     report = partial(Report, hook.call, message, why, cost, Severity.WARNING, subject=hook.name)
     return Claimed(hook.call, hook.name, until_refuted(answers), report)
-
-
-def _is_self(node: Any, hook: Hook) -> bool:
-    """Whether a node is the name of the object whose method registers a hook."""
-    return isinstance(node, ast.Name) and node.id == hook.frame.function.self_name
 
 
 def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
@@ -206,11 +204,15 @@ def _selects(condition: tuple[Any, bool]) -> bool:
 
 
 def _holds_object(hook: Hook) -> bool:
-    """Whether the hook is a method, or speaks of the object whose method registers it."""
-    inner, cls = hook.inner, hook.frame.function.cls
-    if inner is None or cls is None or inner.function.cls is not cls:
+    """Whether the hook is a method of the object whose method registers it, or speaks of that object."""
+    inner, own = hook.inner, hook.frame.function
+    if inner is None or own.cls is None or inner.function.cls is not own.cls:
         return False
-    return inner.function.takes_self or any(_is_self(one, hook) for one in ast.walk(hook.node))
+    at = hook.call if inner.function.takes_self else hook.node
+    given = [
+        one for each in ((*at.args, *at.keywords) if at is hook.call else [at]) for one in ast.walk(each)
+    ]
+    return any(isinstance(one, ast.Name) and one.id == own.self_name for one in given)
 
 
 def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
@@ -274,9 +276,9 @@ def _of_held(
             yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
         elif by is not None and not alone:
             yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
-        if not graph and _is_wanted_there(asked, outside):
+        if by is None and not graph and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
-        if not graph and any(use.role == "returned" for use in outside):
+        if by is None and not graph and any(use.role == "returned" for use in outside):
             yield left_open(Question.READS, "who gets it may want it on the device")
         if not graph and any(
             moved_anywhere(evaluator, x.expression, x.frame).device == "host" for x in running
