@@ -177,8 +177,10 @@ class _Worklist:
         if dot and function.cls is not None and own == function.self_name and "." not in name:
             self.use("stored", definition.node, frame, path, key, owner=(function.cls, name))
             self.attribute(function.cls, name, path, frame)
-        elif dot or "[" in key:
+        elif dot or "[" in key or key in flow.elsewhere:
             self.use("stored", definition.node, frame, path, key, owner=key)
+            if key in flow.elsewhere:  # a name of the module, or of a function around
+                self.outer(key, frame, path)
         else:
             self.closures(key, frame, path)
 

@@ -192,16 +192,17 @@ class Names:
         return self._of_all_calls(definition, frame)
 
     def _mapped(self, node: ast.arg, frame: Frame) -> Value:
-        """What a lambda is given by `map`, a thing at a time; of others nobody knows."""
+        """What a lambda is given by the frame, or by `map`, a thing at a time; of others nobody knows."""
+        if isinstance(given := (frame.given or {}).get(node.arg), Value):
+            return given
         function = frame.flow.parents.get(node)
         call = frame.flow.parents.get(function)
         if not isinstance(call, ast.Call) or last_name(call.func) != "map" or call.args[:1] != [function]:
             return UNKNOWN
         things = dict(zip(function.args.args, call.args[1:], strict=False))  # type: ignore[union-attr]
-        given = things.get(node)
-        return (
-            self._evaluator.element(self._evaluator.value_of(given, frame)) if given is not None else UNKNOWN
-        )
+        if (thing := things.get(node)) is None:
+            return UNKNOWN
+        return self._evaluator.element(self._evaluator.value_of(thing, frame))
 
     def _by_names(self, definition: Definition, frame: Frame) -> Value:
         """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""

@@ -81,15 +81,20 @@ def lets_go(evaluator: Evaluator, cls: Class, name: str, definition: Definition)
     return None
 
 
-def emptied(evaluator: Evaluator, container: Any, frame: Frame) -> Any:
-    """The node that empties what an expression stands for, bounds it, or makes it anew; None where nothing is seen to."""
+def emptied(evaluator: Evaluator, container: Any, frame: Frame, lasts: bool = False) -> Any:
+    """The node that empties what an expression stands for, bounds it, or makes it anew; None where nothing is seen to. What `lasts` is not
+    made anew by the function itself."""
+    cls = evaluator.value_of(container.value, frame).ref if isinstance(container, ast.Attribute) else None
+    if isinstance(cls, Class) and evaluator.names.is_set_by_others(cls, container.attr):
+        return container
     made = evaluator.value_of(container, frame).origins
     for node, where in made:
         if where is None or not isinstance(node, ast.AST):
             continue
         begins = isinstance(where.function.node, (ast.Module, ast.ClassDef))
         begins = begins or where.function.name == "__init__"
-        anew = len(made) > 1 or where.function is frame.function
+        own = where.function is frame.function
+        anew = own or len(made) > 1 if not lasts else len(made) > 1 and not own
         if where.flow.loops(node) or (anew and not begins):
             return node
         most = argument(node, 1, "maxlen") if isinstance(node, ast.Call) else None
@@ -97,7 +102,10 @@ def emptied(evaluator: Evaluator, container: Any, frame: Frame) -> Any:
             return node
         for use in uses_since_made(evaluator, (node, where)):
             counts = use.name == "len" and isinstance(use.frame.flow.parents.get(use.node), ast.Compare)
-            row = use.row or evaluator.table.own("dict", use.name)
-            if counts or use.role == "deleted" or (row is not None and row.does in ("clears", "takes out")):
+            above = use.frame.flow.parents.get(use.node) if use.name == "item" else None  # `d[k].pop()`
+            row = use.row or evaluator.table.own("dict", getattr(above, "attr", use.name))
+            whole = use.role == "set" and isinstance(getattr(use.node, "slice", None), ast.Slice)
+            takes = row is not None and row.does in ("clears", "takes out")
+            if counts or whole or takes or use.role == "deleted":
                 return use.node
     return None

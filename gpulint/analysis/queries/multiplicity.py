@@ -49,7 +49,7 @@ class Multiplicity:
     """Answers how often calls run, for one file and what it reaches."""
 
     def __init__(self, evaluator: Evaluator, steps: Steps) -> None:
-        self._evaluator = evaluator
+        self.evaluator = evaluator
         self._steps = steps
 
     def of(self, node: Any, frame: Frame) -> list[Repeats]:
@@ -90,7 +90,7 @@ class Multiplicity:
                     yield Repeats("once", loop, frame, rate, calls=calls)
                     return
                 counter = rare or every
-                period = self._period(counter, frame) if counter is not None else None
+                period = self.period(counter, frame) if counter is not None else None
                 kind: Rate = "every nth" if counter is not None else "step"
                 yield Repeats(kind, loop, frame, rate, period, flags_here, calls)
                 return
@@ -105,7 +105,7 @@ class Multiplicity:
         flags = (*flags, *more)
         every = rare or every
         if (function.name in BATCH_HOOKS and function.cls is not None) or goes_backward_by(
-            self._evaluator, function
+            self.evaluator, function
         ):
             counter = every
             work = (
@@ -118,7 +118,7 @@ class Multiplicity:
                 function.node,
                 frame,
                 work,
-                self._period(counter, frame),
+                self.period(counter, frame),
                 flags,
                 calls,
             )
@@ -126,10 +126,10 @@ class Multiplicity:
         if _is_of_a_phase(function):
             yield Repeats("phase", function.node, frame, flags=flags, calls=calls)
             return
-        sites = self._evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
+        sites = self.evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
         if not sites and self._is_step(function):
             kind = "every nth" if every else "step"
-            yield Repeats(kind, function.node, frame, "train", self._period(every, frame), flags, calls)
+            yield Repeats(kind, function.node, frame, "train", self.period(every, frame), flags, calls)
             return
         for site in sites:
             if site.call not in gone:
@@ -211,7 +211,7 @@ class Multiplicity:
             and last_name(iterated.func) in ("range", "trange")
             and iterated.args
         ):
-            bound = self._evaluator.value_of(iterated.args[-1 if len(iterated.args) < 3 else 1], frame).const
+            bound = self.evaluator.value_of(iterated.args[-1 if len(iterated.args) < 3 else 1], frame).const
             if isinstance(bound, int) and bound <= FEW:
                 return bound
         return None
@@ -222,7 +222,7 @@ class Multiplicity:
             return True
         flow = frame.function.flow
         for event in direct:
-            target = self._evaluator.value_of(event.node.func, frame)
+            target = self.evaluator.value_of(event.node.func, frame)
             if not target.origins:
                 return False
             for node, where in target.origins:
@@ -240,7 +240,7 @@ class Multiplicity:
         flow = frame.function.flow
         inside = [one for one in flow.conditions(node) if _is_within(flow, one[0], loop)]
         return any(
-            self._modulo(test, frame) is not None or self._evaluator.truth(test, frame) is None
+            self._modulo(test, frame) is not None or self.evaluator.truth(test, frame) is None
             for test, _ in inside
         )
 
@@ -268,7 +268,7 @@ class Multiplicity:
                     continue
                 if periodic is not None:
                     continue
-                holds = self._evaluator.truth(part, frame)
+                holds = self.evaluator.truth(part, frame)
                 if holds is not None:
                     if holds is not wanted:
                         return "never", (), None
@@ -319,11 +319,12 @@ class Multiplicity:
         """Whether a condition is one on a remainder: it holds every so many rounds."""
         return self._modulo(test, frame) is not None
 
-    def _period(self, counter: Any, frame: Frame) -> int | None:
+    def period(self, counter: Any, frame: Frame) -> int | None:
+        """The divisor of a condition on a remainder, where it is known."""
         divisor = self._modulo(counter, frame) if counter is not None else None
         if divisor is None:
             return None
-        const = self._evaluator.value_of(divisor, frame).const
+        const = self.evaluator.value_of(divisor, frame).const
         return const if isinstance(const, int) else None
 
 

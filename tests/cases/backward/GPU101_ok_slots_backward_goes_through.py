@@ -22,7 +22,7 @@ def train(network: nn.Module, loader, optimizer):
     for number, (x, parts) in enumerate(loader):
         losses = torch.zeros(len(parts))
         for position, y in enumerate(parts):
-            losses[position] = F.cross_entropy(network(x), y)
+            losses[position] = F.cross_entropy(network(x), y)  # maybe: GPU303
         optimizer.zero_grad()
         losses.mean().backward()
         optimizer.step()

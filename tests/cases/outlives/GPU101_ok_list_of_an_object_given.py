@@ -13,7 +13,7 @@ def encode_all(node, loader):
 def collect_then_step(node, loader, optimizer):
     node.network.train()
     for images, labels in loader:
-        node.terms.append(torch.nn.functional.cross_entropy(node.network(images), labels))
+        node.terms.append(torch.nn.functional.cross_entropy(node.network(images), labels))  # maybe: GPU303
         if len(node.terms) == 4:
             optimizer.zero_grad()
             sum(node.terms).backward()

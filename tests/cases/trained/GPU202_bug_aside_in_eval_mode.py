@@ -9,7 +9,7 @@ features = {}
 
 
 def take(module, given, result):
-    features["before"] = given[0]
+    features["before"] = given[0]  # maybe: GPU105
 
 
 def learn(net, before, loader, optimizer):

@@ -1,0 +1,188 @@
+"""The hooks that a function registers on networks and tensors, and what they store of what they are given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.graphs.carried import arguments
+from gpulint.analysis.queries.multiplicity import Multiplicity
+from gpulint.analysis.queries.networks.forwards import Forward, forwards
+from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.stores.stores import owner_of
+from gpulint.analysis.syntax.nodes import argument, last_name
+
+_MOST: Final = 30  # expressions that may lead to a network
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A call that registers a hook on something of a `kind` that is, or is a part of, what was made at `origins`. `node` is the function
+    or the lambda, `inner` a frame of it in which its last parameters are tensors; None where it is not seen. `removed` are the uses of
+    the handle that take the hook away, `dropped` where nobody gets it, `shared` where it goes out of sight."""
+
+    call: ast.Call
+    frame: Frame
+    kind: str
+    origins: frozenset[Any]
+    node: Any
+    inner: Frame | None
+    removed: tuple[Use, ...]
+    dropped: bool
+    shared: bool
+
+    @property
+    def name(self) -> str:
+        return last_name(self.call.func)
+
+
+def hooks(evaluator: Evaluator, function: Function) -> Iterator[Hook]:
+    """Those that a function registers."""
+    frame = evaluator.root(function)
+    for name, calls in function.flow.calls.items():
+        row = evaluator.table.own("tensor" if name == "register_hook" else "module", name)
+        for call in calls if row is not None and row.does == "registers hook" else ():
+            func, above = call.func, frame.flow.parents.get(call)
+            if isinstance(func, ast.Attribute) and arguments(call) and not evaluator.is_dead(call, frame):
+                kind, of = evaluator.value_of(func.value, frame).kind, _origins(evaluator, func.value, frame)
+                uses = consumers(evaluator, call, frame, "object")
+                removed = tuple(use for use in uses if use.name == "remove")
+                shared = isinstance(above, ast.withitem) or any(
+                    use.role in ("returned", "given") for use in uses
+                )
+                node, inner = _function(evaluator, call, frame)
+                yield Hook(call, frame, kind, of, node, inner, removed, isinstance(above, ast.Expr), shared)
+
+
+def _origins(evaluator: Evaluator, node: Any, frame: Frame) -> frozenset[Any]:
+    """Where the networks were made that an expression is, or takes a part of: `dict(net.named_modules())[name]`."""
+    queue, found = [node], frozenset[Any]()
+    for at in queue:  # grows while it is gone through
+        value = evaluator.value_of(at, frame)
+        if value.kind in ("module", "modules", "tensor") and value.origins:
+            found |= value.origins
+        elif len(queue) < _MOST:
+            inside = [one for one in ast.walk(at) if isinstance(one, (ast.Name, ast.Attribute))]
+            bound = frame.flow.reaching(at) if at in frame.flow.parents else ()
+            inside += [one.value for one in bound if one.kind in ("assign", "loop")]
+            queue += [one for one in inside if one not in queue]
+    return found or evaluator.value_of(node, frame).origins
+
+
+def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, Frame | None]:
+    """The function that is registered: named, bound, an object that is called, or made by another function."""
+    given: Any = argument(call, 0, "hook")
+    if isinstance(given, ast.Call) and last_name(given.func) == "partial" and given.args:
+        given = given.args[0]
+    value, name = evaluator.value_of(given, frame), last_name(call.func)
+    target = evaluator.method(value.ref, "__call__") if isinstance(value.ref, Class) else value.ref
+    made = [(target.node, target)] if isinstance(target, Function) else []
+    made += [(node, where.function) for node, where in value.origins if isinstance(node, ast.Lambda)]
+    for node, function in made:
+        graph = Graph.NONE if "backward" in name or name == "register_hook" else Graph.LIVE
+        plain = node.args.args[: len(node.args.args) - len(node.args.defaults)]  # `name=name` is its maker's
+        last = plain[-1 if name in ("register_hook", "register_forward_pre_hook") else -2 :]
+        root = evaluator.root(function)
+        tensors = {
+            one.arg: Value("tensor", graph, size="batch", origins=frozenset({(one, root)})) for one in last
+        }
+        return node, Frame(function, tensors)
+    return None, None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a hook stores: `node`, of this `value`, in `containers`, the innermost first: one more each time (`grows`), or in the place of
+    the last. `graph` where it has that of the forward; `uses` are all of it, there and further on."""
+
+    hook: Hook
+    use: Use
+    node: Any
+    value: Value
+    containers: tuple[Any, ...]
+    graph: bool
+    grows: bool
+    uses: tuple[Use, ...]
+
+    @property
+    def name(self) -> str:
+        return self.use.name or ast.unparse(self.containers[-1])
+
+
+def stored_by(evaluator: Evaluator, hook: Hook) -> Iterator[Stored]:
+    """What a hook stores of its tensors, with a graph or without."""
+    inner, seen = hook.inner, set()
+    if inner is None or inner.given is None:
+        return
+    given = [
+        one for name in inner.given for one in inner.flow.definitions.get(name, ()) if one.kind == "parameter"
+    ]
+    for track in ("graph", "storage"):
+        for one in given:
+            if track == "graph" and inner.given[one.key].graph is Graph.NONE:
+                continue
+            uses = consumers_of_definition(evaluator, one, inner, track)
+            for use in uses:
+                own = inner in (use.frame, *(frame for _, frame in use.frame.chain()))
+                if use.role == "stored" and use.node not in seen and own and _lasts(evaluator, hook, use):
+                    found = _stored(evaluator, hook, use, track == "graph", tuple(uses))
+                    cut = (
+                        found.value.kind == "tensor" and found.value.graph is Graph.NONE
+                    )  # as under `no_grad`
+                    if not (cut and found.graph):
+                        seen.add(use.node)
+                        yield found
+
+
+def _lasts(evaluator: Evaluator, hook: Hook, use: Use) -> bool:
+    """Whether what is stored stays when the hook has returned: it is not in a container of its own."""
+    if isinstance(use.owner, Class) or isinstance(hook.node, ast.Lambda):
+        return isinstance(hook.node, ast.Lambda)
+    into = use.owner[0] if isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST) else None
+    return into is None or owner_of(evaluator, into, use.frame, use.node).kind != "local"
+
+
+def _stored(evaluator: Evaluator, hook: Hook, use: Use, graph: bool, uses: tuple[Use, ...]) -> Stored:
+    func, statement = getattr(use.node, "func", None), use.frame.flow.statement_of(use.node)
+    put = isinstance(use.owner, tuple) and getattr(func, "value", None) is use.owner[0]
+    node = arguments(use.node)[-1] if put else use.node if func else getattr(statement, "value", use.node)
+    more = isinstance(statement, ast.AugAssign) and (graph or isinstance(node, (ast.List, ast.Tuple)))
+    grows = (put and use.owner[1].kind != "dict") or more
+    container = (
+        use.owner[0] if isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST) else use.node
+    )
+    containers = [container]
+    while isinstance(container, (ast.Subscript, ast.Call)):  # `d[k]`, `d.setdefault(k, [])`
+        container = (
+            container.value
+            if isinstance(container, ast.Subscript)
+            else getattr(container.func, "value", None)
+        )
+        containers += [container] if container is not None else []
+    value = evaluator.value_of(node, use.frame)
+    return Stored(hook, use, node, value, tuple(containers), graph, grows, uses)
+
+
+def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[Forward]:
+    """The forwards that run again and again while a hook, and what it fills, is there."""
+    evaluator, own = multiplicity.evaluator, stored.hook.frame.function
+    made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
+    here = any(use.frame.function is own for use in stored.hook.removed)
+    files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
+    for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
+        if function is not own and is_of_module(evaluator, function):
+            continue
+        inside = [node for node, where in made if where is not None and where.function is function]
+        for one in forwards(evaluator, function):
+            loops = set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside))
+            same = one.network.origins & stored.hook.origins or one.network.ref is (own.cls or own)
+            if (same or function is own) and (loops or not (inside or here)):
+                if {each.rate for each in multiplicity.of(one.call, one.frame)} & {"step", "every nth"}:
+                    yield one
