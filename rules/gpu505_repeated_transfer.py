@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import LOOPS, dotted, key_of, keyword
+from gpulint.analysis.syntax.nodes import LOOPS, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -108,7 +108,8 @@ class RepeatedTransfer(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         rows = asked.evaluator.table.knows("tensor").items()
         moves = [name for name, row in rows if row.device in ("cuda", "argument")]
-        for function, call in (found for name in moves for found in asked.file.calls_named(name)):
+        calls = (found for name in moves for found in asked.file.calls_named(name))
+        for function, call in sorted(calls, key=lambda one: (one[1].lineno, one[1].col_offset)):
             frame = asked.root(function)
             device = _device(asked, call, frame)
             loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
@@ -154,6 +155,12 @@ class _Move:
         return row if row is not None and row.gives == "fresh" else None
 
     @property
+    def names_device(self) -> bool:
+        """Whether what it is moved to is a device for certain, wherever that is."""
+        given = self.call.args[0] if self.call.args else keyword(self.call, "device")
+        return given is not None and self.asked.evaluator.value_of(given, self.frame).kind == "device"
+
+    @property
     def name(self) -> str:
         return key_of(self.moved) or self.asked.called(self.moved)
 
@@ -196,7 +203,7 @@ class _Move:
         if self.device == "host":
             yield refuted(Question.DEVICE, "it is moved to the host")
         yield from self.of_made(self.made) if self.made is not None else self.of_place()
-        if self.device == "?":
+        if self.device == "?" and not self.names_device:
             yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
         if any(
             isinstance(one.owner, (ast.If, ast.Try)) and self.is_of_round(one.owner)
@@ -254,6 +261,7 @@ class _Move:
         first = made.args[0]
         sizes = first.elts if isinstance(first, (ast.List, ast.Tuple)) else made.args
         known = [evaluator.value_of(one, self.frame).const for one in sizes]
+        known *= 2 if last_name(made.func) == "eye" and len(known) == 1 else 1
         return math.prod(known) if all(isinstance(one, int) for one in known) else 0
 
 
@@ -287,7 +295,7 @@ def _repair(move: _Move) -> Repair | None:
         return None
     text = asked.source(given[0], 200) if given else asked.quoted("cuda")
     why = "" if row.does == _ALIKE else "the last digit of what the GPU makes may be another"
-    if not why and move.device != "cuda":
+    if not why and move.device != "cuda" and not move.names_device:
         why = f"`{text}` may be a type or a tensor, and no device"
     new = with_argument(asked.node(move.moved), "device", text, position=_NEVER)
     return Repair.unless(why, "make it on the device", (Replace(asked.node(call), new),))
