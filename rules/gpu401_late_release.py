@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.amounts import through_batches
@@ -14,7 +15,7 @@ from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import argument
+from gpulint.analysis.syntax.nodes import argument, keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -22,7 +23,6 @@ from gpulint.rule import Claimed, Cost, Insert, Remove, Repair, Replace, Report,
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Definition
@@ -147,7 +147,7 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     read = [(flow.statement_of(use), use) for one in owners for use in flow.uses_of(one)]
     freed = [statement for statement, _ in read if isinstance(statement, ast.Delete)]
     needed = [statement for statement, _ in read if statement not in freed]
-    if made in loss or not needed:
+    if made in loss or not needed or any(one.kind != "assign" for one in owners):
         return None
     last, first, end = (
         max(needed, key=order.__getitem__),
@@ -161,7 +161,9 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     )
     if not in_time or not plain or flow.blocks[last] not in flow.around(made.statement):
         return None
-    gives_loss = any(getattr(flow.parents.get(use), "attr", "") == "loss" for _, use in read)
+    near = (made.value, *(flow.parents.get(use) for _, use in read))
+    gives_loss = any(isinstance(one, ast.Attribute) and one.attr in ("loss", "item") for one in near)
+    gives_loss = gives_loss or keyword(forward.call, "labels") is not None
     return _Late(
         forward, tuple(dict.fromkeys(one.key for one in owners)), uses, last, peak, freed, gives_loss
     )
@@ -204,7 +206,7 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
 
 def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
     layers = list(_last_layers(asked, late.forward))
-    if _is_dense(asked, late.forward.network) or any(pictures for pictures, _ in layers):
+    if _is_dense(asked, late.forward) or any(pictures for pictures, _ in layers):
         yield proven(Question.SIZE, "the network gives scores for each position, or for each pixel")
         return
     widths = [
@@ -221,9 +223,13 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
         yield proven(Question.SIZE, f"there are {max(known):,} scores for each position")
 
 
-def _is_dense(asked: Asked, network: Value) -> bool:
-    """Whether a library makes the network for scores of each position."""
-    for node, frame in network.origins:
+def _is_dense(asked: Asked, forward: Forward) -> bool:
+    """Whether a library makes the network, which is called as a whole, for scores of each position."""
+    base = getattr(forward.expression, "value", None)
+    whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
+    if forward.expression is not forward.call.func or (whole.kind == "module" and whole.ref is None):
+        return False
+    for node, frame in forward.network.origins:
         func = node.func if isinstance(node, ast.Call) and frame is not None else None
         for one in (func, getattr(func, "value", None)):
             ref = asked.evaluator.value_of(one, frame).ref if one is not None else None
@@ -268,17 +274,22 @@ def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Itera
 
 
 def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | None]]:
-    """The layers that give what a network of the project gives: whether each is one for pictures, and how many numbers it gives."""
+    """The layers that give what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
+    numbers it gives."""
     evaluator, network = asked.evaluator, forward.network
     method = evaluator.method(network.ref, "forward") if isinstance(network.ref, Class) else None
     inner = evaluator.enter(method, forward.call, forward.frame, network) if method is not None else None
-    for given in inner.flow.returns if inner is not None else ():
+    if inner is None:
+        return
+    for given in inner.flow.returns:
         value: Any = given.value.elts[0] if isinstance(given.value, ast.Tuple) else given.value
         made = [one.value for one in inner.flow.reaching(value)] if isinstance(value, ast.Name) else [value]
-        calls = [one for one in made if isinstance(one, ast.Call)]
-        for layer in (evaluator.value_of(one.func, inner) for one in calls):
+        for one in made:
+            layer = evaluator.value_of(one.func, inner) if isinstance(one, ast.Call) else UNKNOWN
             row = evaluator.calling.made_by(layer)
-            for node, frame in layer.origins if row is not None else ():
+            if row is None or row.size == "loss":
+                return
+            for node, frame in layer.origins:
                 width = argument(node, 1, "out_features") if isinstance(node, ast.Call) else None
                 const = evaluator.value_of(width, frame).const if width is not None else None
                 yield row.weights == "pictures", const if isinstance(const, int) else None

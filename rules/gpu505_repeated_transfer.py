@@ -115,7 +115,8 @@ class RepeatedTransfer(Rule):
             loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
             if loop is None or device is None or asked.evaluator.is_dead(call, frame):
                 continue
-            move = _Move(asked, call, call.func.value, frame, loop, device)
+            func: Any = call.func
+            move = _Move(asked, call, func.value, frame, loop, device)
             if move.made is not None or key_of(move.moved) is not None:
                 yield Claimed(call, move.name, until_refuted(move.answers()), partial(_report, move))
 
@@ -169,12 +170,8 @@ class _Move:
         """Whether the tensor is the same in every round: it is made of what the loop leaves alone."""
         flow, evaluator = self.frame.flow, self.asked.evaluator
         changed = {key_of(one.target.value) for one in flow.stores if self.is_of_round(one.statement)}
-        for name in evaluator.table.knows("list"):
-            calls = (
-                one
-                for one in flow.calls.get(name, ())
-                if self.is_of_round(one) and evaluator.table.own("list", name).does
-            )
+        for name, row in evaluator.table.knows("list").items():
+            calls = (one for one in flow.calls.get(name, ()) if row.does and self.is_of_round(one))
             changed |= {key_of(getattr(one.func, "value", one.func)) for one in calls}
         for one in ast.walk(self.moved):
             if isinstance(one, ast.Call) and one is not self.moved:
@@ -194,7 +191,7 @@ class _Move:
     def answers(self) -> Iterator[Answer]:
         asked, flow = self.asked, self.frame.flow
         counted = getattr(self.loop, "iter", None)
-        spelled = counted.args if isinstance(counted, ast.Call) else getattr(counted, "elts", ())
+        spelled = counted.args if isinstance(counted, ast.Call) else getattr(counted, "elts", [])
         if spelled and all(isinstance(one, ast.Constant) for one in spelled):
             yield refuted(Question.REPEATS, "the loop has as few rounds as the text says", self.loop)
         later = keyword(self.call, "non_blocking")
@@ -291,7 +288,7 @@ def _repair(move: _Move) -> Repair | None:
     if row is None or not row.does or {one.arg for one in move.moved.keywords} & _OF_THE_FIRST:
         return None
     given = [*call.args, *(one.value for one in call.keywords)]
-    if len(given) != (call.func.attr != "cuda"):
+    if len(given) != (last_name(call.func) != "cuda"):
         return None
     text = asked.source(given[0], 200) if given else asked.quoted("cuda")
     why = "" if row.does == _ALIKE else "the last digit of what the GPU makes may be another"
