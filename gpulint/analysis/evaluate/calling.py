@@ -288,9 +288,11 @@ class Calling:
     def _placed(self, row: Row, node: ast.Call, frame: Frame, base: Value) -> Device:
         if row.device == "argument":
             return self.device(node, frame) or base.device
-        if row.device == "keyword":
+        if row.device in ("keyword", "like"):
             where = keyword(node, "device")
-            return self.device_of(where, frame) if where is not None else "host"
+            if where is not None:
+                return self.device_of(where, frame)
+            return "host" if row.device == "keyword" else base.device
         return row.device if row.device in ("host", "cuda") else base.device  # type: ignore[return-value]
 
     def device(self, node: ast.Call, frame: Frame) -> Device | None:

@@ -694,8 +694,8 @@ class Evaluator:
             return self.names.named(self.program.imported(frame.function.file, f"{base.ref}.{name}"))
         if kind in ("tensor", "parameter") or (kind == "unknown" and base.graph and name in ("data", "grad")):
             row = self.table.method("tensor.attributes", name)
-            if row is None or row.gives == "number":
-                return NUMBER
+            if row is None or row.gives in ("number", "device"):
+                return NUMBER if row is None or row.gives == "number" else Value("device", device=base.device)
             cut = row.graph == "cuts"
             return base.but(kind="tensor", graph=Graph.NONE if cut else base.graph, const=UNSET, parts=None)
         if kind in ("module", "object") and isinstance(base.ref, Class):
@@ -705,6 +705,8 @@ class Evaluator:
         if kind == "module":
             row = self.table.own("module.attributes", name)
             if row is not None:
+                if row.gives == "device":
+                    return Value("device", device=base.device)
                 if row.gives == "module":
                     return Value("module", origins=base.origins, assumptions=base.assumptions)
                 return (
