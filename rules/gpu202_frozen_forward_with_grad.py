@@ -1,23 +1,53 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules._no_grad import no_grad
+from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
 
-from gpulint.answers import Answer, Considered, Verdict, doubts_of
+from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.weights import weight
+from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_device
+from gpulint.analysis.queries.cover import cover
+from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
+from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.networks.module_mode import module_mode
+from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs
+from gpulint.analysis.queries.networks.stepped import is_in_step, trained_by
+from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
+from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.raises import old_torch, raises_before
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import dotted
+from gpulint.answers import (
+    Answer,
+    Question,
+    confidence_of,
+    left_open,
+    proven,
+    refuted,
+    until_refuted,
+    unweighed,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, RelatedNode, Repair, Report, Rule, Wrap
+from gpulint.rule import AddImport, Claimed, Cost, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
-    from gpulint.rules.detect.unseen.loss_networks import LossNetwork
-    from gpulint.rules.detect.unseen.side_networks import SideNetwork
-    from gpulint.rules.detect.unseen.unstepped import Unstepped
-    from gpulint.rules.detect.wasted import WastedForward
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.evaluate.evaluator import Evaluator
 
-    from gpulint.analysis.code import ir
-    from gpulint.analysis.file.asking import FileFacts
+_COST: Final = Cost(
+    "every activation of this forward, at the step's peak",
+    "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
+)
+_COST_OF_GRADIENTS: Final = Cost(
+    "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
+    "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
+)
 
 
 class FrozenForwardWithGrad(Rule):
@@ -107,6 +137,7 @@ class FrozenForwardWithGrad(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("forward", unvisited=True)
     doubts = True
+    asks = True
     triggers = (
         (b"torch", b"lightning"),
         (
@@ -130,161 +161,193 @@ class FrozenForwardWithGrad(Rule):
         (b"backward", b"def forward", b"training_step", b"compute_loss"),
     )
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.unseen.loss_networks import LossNetworks
-        from gpulint.rules.detect.unseen.side_networks import SideNetworks
-        from gpulint.rules.detect.unseen.unstepped import unstepped_networks
-
-        for one in facts.ask(SideNetworks).found:
-            yield Considered(one.call, one.path, one.answers)
-        for other in facts.ask(LossNetworks).found:
-            yield Considered(other.call, other.path, other.answers)
-        for third in facts.ask(unstepped_networks):
-            yield Considered(third.call, third.path, third.answers)
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.wasted import wasted_forwards
-
-        from gpulint.analysis.questions.grad.doubts import Doubts
-        from gpulint.analysis.questions.grad.old_torch import predates_no_grad
-
-        for wasted in facts.ask(wasted_forwards):
-            doubts = facts.ask(Doubts)
-            if doubts.stays_on_cpu(wasted.forward) or not doubts.names_gpu_for(wasted.forward):
-                continue
-            sizes = _sizes(facts, wasted)
-            if any(answer.verdict is Verdict.REFUTED for answer in sizes):
-                continue
-            path = wasted.forward.module.path.removesuffix(".forward")
-            where = "in a training step" if wasted.in_step else "beside the training steps"
-            if wasted.untrained:
-                message = f"`{path}` runs with grad enabled {where}, but no optimizer trains it"
-                reason = (
-                    "backward goes through it for gradients that nobody uses: what it is given has no graph"
-                )
-            else:
-                message = f"`{path}` runs with grad enabled {where}, but no backward goes through this call"
-                used = "is bound anew unread" if wasted.unread else "is only detached or read as a number"
-                reason = f"the result of this call {used}: its activations are saved for nothing"
-            yield Report(
-                wasted.forward.call,
-                message,
-                reason,
-                Cost(
-                    "every activation of this forward, at the step's peak",
-                    "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
-                ),
-                repair=lambda wasted=wasted: _repair(facts, wasted),  # type: ignore[misc]
-                unless_guarded=wasted.facts.only_called_elsewhere,
-                doubts=(
-                    *_doubts(wasted),
-                    *doubts_of(wasted.handed),
-                    *doubts_of(facts.ask(predates_no_grad)),
-                    *doubts_of(sizes),
-                ),
-                subject=path,
-                # A backward does go through a network that nobody trains: what is wasted are its gradients.
-                claim=Claim("forward") if wasted.untrained else None,
-            )
-
-        mentioned: set[ir.Function] = {wasted.facts.function for wasted in facts.ask(wasted_forwards)}
-        from gpulint.rules.detect.unseen.loss_networks import LossNetworks
-        from gpulint.rules.detect.unseen.side_networks import SideNetworks
-        from gpulint.rules.detect.unseen.unstepped import unstepped_networks
-
-        for other in facts.ask(LossNetworks).found:
-            if other.holds and other.function not in mentioned:
-                yield _in_loss(facts, other)
-        for one in facts.ask(SideNetworks).found:
-            if one.holds and one.function not in mentioned:
-                mentioned.add(one.function)
-                yield _beside(one)
-        for third in facts.ask(unstepped_networks):
-            if third.holds and third.function not in mentioned:
-                yield _unstepped(third)
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        for function in (asked.file.body, *asked.file.functions):
+            told: set[Any] = set()  # networks that a backward goes through, each told once
+            for run in runs(asked.evaluator, asked.root(function)):
+                answers = until_refuted(_answers(asked, run))
+                holds = confidence_of(answers) is not None
+                through = holds and bool(outcome(asked.evaluator, run.inner, run.where).wanted)
+                made = {node for node, _ in run.network.origins} if through else set()
+                report = None if made & told else partial(_report, asked, run)
+                told |= made
+                yield Claimed(run.call, _named(run), answers, report)
 
 
-def _doubts(wasted: WastedForward) -> Iterator[str]:
-    if not wasted.facts.has_backward:
-        yield "no backward is seen here: a caller may have switched grad off"
-    if wasted.untrained:
-        yield "an optimizer that is not seen may train it"
-    if wasted.unread:
-        yield "nothing reads its result: it may run for what it leaves elsewhere"
+def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
+    """On what the claim stands that a step builds a graph through a network that nobody uses, or gradients of its weights."""
+    evaluator = asked.evaluator
+    grad = grad_mode(evaluator, run.inner, run.where)
+    yield from builds_graph(asked, run, grad)
+    if grad.mode == "mixed":
+        yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
+    if is_tried_out(evaluator, run):
+        yield refuted(Question.MEANT, "it is tried out on made-up input")
+    yield from raises_before(evaluator, run.call, run.frame)
+    what = outcome(evaluator, run.inner, run.where)
+    if what.undetached is not None or what.by_choice is not None:
+        yield refuted(Question.GRAPH, "what it gives has no graph, or who calls it chooses")
+    place = place_of(evaluator, run.named, run.where)
+    several = [run.network.but(origins=frozenset({one})) for one in origins_of(evaluator, run.network)]
+    if len(several) > 1 and any(frozen(evaluator, one, place) is not None for one in several):
+        yield left_open(Question.TRAINED, "some of those who make it freeze it")
+    if what.wanted:
+        yield from _of_weights(asked, run, what.wanted)
+    else:
+        yield from _of_result(asked, run)
+    yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
+    yield from _size(evaluator, run)
+    yield from of_device(evaluator, run)
+    yield from reached(evaluator, run.frame.function, run.call)
+    old = old_torch(evaluator, asked.file)
+    if old is not None:
+        yield old
 
 
-def _sizes(facts: FileFacts, wasted: WastedForward) -> tuple[Answer, ...]:
-    from gpulint.analysis.questions.size.forwards import ForwardSizes
+def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
+    """Whether it runs in a step of training, and nothing of what it gives goes on with its graph."""
+    evaluator = asked.evaluator
+    what = outcome(evaluator, run.inner, run.where)
+    if not what.is_read_only or what.stored:
+        yield refuted(Question.READS, "its result goes on with its graph, or where that is not seen")
+    if is_of_module(evaluator, run.frame.function) and not all(
+        is_within(use.frame, run.frame) for use in what.read
+    ):
+        yield refuted(Question.REACHED, "it is told where the network is called")
+    if not is_in_step(asked.steps, evaluator, run):
+        yield refuted(Question.BACKWARD, "no step of training runs beside it")
+    if what.read and all(use.name in SHAPE for use in what.read):
+        yield refuted(Question.READS, "nothing is read but its shape")
+    mode = module_mode(evaluator, run.named, run.where)
+    if mode.mode == "eval" and not trains_beside(asked, run, mode):
+        yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
+    yield proven(Question.BACKWARD, "no backward can go through what it gives")
+    if not optimizers_of(evaluator, run.network):
+        yield from _handed(evaluator, run)
+    if not what.read:
+        yield left_open(Question.READS, "nothing reads its result: it may run for what it leaves elsewhere")
 
-    forward = wasted.forward
-    return tuple(
-        facts.ask(ForwardSizes).of_step(
-            forward.function, forward.call, forward.module.path, forward.module.network
+
+def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
+    """Whether a backward goes through it, and nobody trains it."""
+    evaluator = asked.evaluator
+    if is_of_module(evaluator, run.frame.function):
+        yield refuted(Question.TRAINED, "it is part of what its network gives")
+    if any(use.name.rpartition(".")[2] == "grad" for use in backwards):
+        yield refuted(Question.BACKWARD, "it asks for gradients by name")
+    several = [trained_by(evaluator, run.network, use) for use in backwards]
+    if any(one.has_network for one in several):
+        yield refuted(Question.TRAINED, "an optimizer has its weights")
+    made = frozenset[Any]().union(*(one.made for one in several))
+    if None in made or not (made or _gradient_is_read(evaluator, run)):
+        yield refuted(Question.TRAINED, "what is stepped after this backward is not seen")
+    origins = origins_of(evaluator, run.network)
+    mode = module_mode(evaluator, run.named, run.where).mode
+    annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
+    if mode != "eval" and not annotated and not weight(evaluator, run.network).least:
+        yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
+    yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
+    if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
+        yield left_open(Question.TRAINED, "what makes it is not seen: it may be frozen there")
+        if not all(isinstance(node, ast.Call) for node in made):
+            yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
+    yield from _handed(evaluator, run)
+
+
+def _handed(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    """Whether something that is not seen makes it or is given it, and may freeze it."""
+    if any(
+        evaluator.value_of(node.func, where).kind == "library"
+        for node, where in run.network.origins
+        if isinstance(node, ast.Call)
+    ) and of_unseen_package(evaluator, run.network):
+        yield refuted(Question.TRAINED, "what makes it is not seen: it may be frozen there")
+    for origin in origins_of(evaluator, run.network):
+        for use in uses_since_made(evaluator, origin):
+            if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
+                yield refuted(Question.TRAINED, f"`{use.name}` is given it, and may freeze or train it")
+
+
+def _is_torchs(evaluator: Evaluator, use: Use) -> bool:
+    """Whether what is given a network is known not to keep it: a function of torch, or one of which the table says what it does."""
+    if use.row is not None and use.row.does:
+        return True
+    target = evaluator.value_of(use.node.func, use.frame) if isinstance(use.node, ast.Call) else None
+    return target is not None and isinstance(target.ref, str) and target.ref.startswith("torch.")
+
+
+def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    """Whether what one step saves is much: it lets go of it."""
+    found = weight(evaluator, run.network)
+    if found.whole and (not found.least or (found.least < TOY and not found.mixes)):
+        yield refuted(Question.SIZE, "it has no weights to speak of")
+    elif found.mixes or found.least >= NARROW:
+        yield proven(Question.SIZE, "the network is large, or pictures or sequences go through it")
+    elif found.whole or found.least:
+        yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
+    else:
+        yield unweighed(Question.SIZE, "how large the network is is not seen")
+
+
+def _gradient_is_read(evaluator: Evaluator, run: Run) -> bool:
+    """Whether the gradient of something that it is given is read: `step = image.grad`."""
+    given = [one for one in run.inner.args if not isinstance(one, ast.Starred)]
+    return any(
+        use.name == "grad"
+        for one in (*given, *(named.value for named in run.inner.keywords))
+        for origin in evaluator.value_of(one, run.where).origins
+        for use in uses_since_made(evaluator, origin)
+    )
+
+
+def _wants_input(asked: Asked, run: Run) -> bool:
+    """Whether something that it is given wants a gradient."""
+    given = (*run.inner.args, *(one.value for one in run.inner.keywords))
+    return any(
+        asked.evaluator.value_of(one, run.where).graph is not Graph.NONE
+        for one in given
+        if not isinstance(one, ast.Starred)
+    )
+
+
+def _named(run: Run) -> str:
+    return dotted(run.named) or "the network"
+
+
+def _report(asked: Asked, run: Run) -> Report:
+    name, what = _named(run), outcome(asked.evaluator, run.inner, run.where)
+    cost, claim = _COST, Claim("forward") if what.wanted else None
+    if what.wanted and _wants_input(asked, run):
+        cost, claim = _COST_OF_GRADIENTS, None
+        message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
+        reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
+    elif what.wanted:
+        message = f"`{name}` runs with grad enabled in a training step, but no optimizer trains it"
+        reason = "backward goes through it for gradients that nobody uses: what it is given has no graph"
+    else:
+        message = (
+            f"`{name}` runs with grad enabled in a training step, but no backward goes through this call"
         )
-    )
-
-
-def _beside(one: SideNetwork) -> Report:
+        used = "is only detached or read as a number" if what.read else "is read by nobody"
+        reason = f"the result of this call {used}: its activations are saved for nothing"
     return Report(
-        one.call,
-        f"`{one.path}` runs with grad enabled in a training step, beside the network that is trained",
-        "what it is given is data: its activations are saved for gradients that nobody is seen to use",
-        Cost(
-            "every activation of this forward, at the step's peak",
-            "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
-        ),
-        unless_guarded=(one.function,),
-        doubts=one.doubts,
-        subject=one.path,
-        claim=Claim("forward"),
+        run.call, message, reason, cost, repair=lambda: _repair(asked, run), subject=name, claim=claim
     )
 
 
-def _unstepped(one: Unstepped) -> Report:
-    return Report(
-        one.call,
-        f"backward goes through `{one.path}` to {one.wanted}, and makes gradients of all its weights, which nobody steps",
-        f"each step computes them, and `.grad` holds them as long as nobody clears it: `{one.path}.requires_grad_(False)`, once "
-        "and before the loop, spares both, unless an optimizer was meant to have it",
-        Cost(
-            "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
-            "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
-        ),
-        unless_guarded=(one.function,),
-        doubts=doubts_of(one.answers),
-        subject=one.path,
-    )
-
-
-def _in_loss(facts: FileFacts, one: LossNetwork) -> Report:
-    made = facts.called(one.maker)
-    return Report(
-        one.call,
-        f"`{made}` of a loss is never frozen: what is compared with gets a graph as well",
-        "each backward gives its weights gradients that nobody is seen to use: `requires_grad_(False)` where it is made spares both",
-        Cost(
-            "every activation of this forward, at the step's peak",
-            "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
-        ),
-        unless_guarded=(one.function,),
-        doubts=one.doubts,
-        related=(RelatedNode("it is made here", one.maker),),
-        subject=one.path,
-        claim=Claim("forward"),
-    )
-
-
-def _repair(facts: FileFacts, wasted: WastedForward) -> Repair | None:
-    from gpulint.analysis.questions.grad.guarding import Guarding
+def _repair(asked: Asked, run: Run) -> Repair | None:
+    """The statement under `no_grad`, where nothing else in it could want a graph."""
     from gpulint.fix.nodes import no_grad_with
 
-    doubt = facts.ask(Guarding).doubt(wasted.facts.function, wasted.forward.stmt)
-    spelled = no_grad(facts)
-    if not wasted.alone or doubt is None or spelled is None:
+    what = outcome(asked.evaluator, run.inner, run.where)
+    if (what.wanted and _wants_input(asked, run)) or old_torch(asked.evaluator, asked.file) is not None:
         return None
-    name, imports = spelled
-    change = Wrap((wasted.forward.stmt.node,), no_grad_with(name))
-    why = "an optimizer in another file may train it" if wasted.untrained else doubt
-    if not why and wasted.facts.differentiated:
-        why = "gradients are taken here by other means than a backward in sight"
+    chosen = cover(asked.evaluator, asked.steps, [run])
+    if chosen is None or chosen.whole or len(chosen.statements) != 1:
+        return None
+    statement = chosen.statements[0]
+    name, missing = asked.torch_name("no_grad")
+    imports = (AddImport(missing),) if missing else ()
+    change = Wrap((asked.line(statement),), no_grad_with(name))
+    why = "an optimizer in another file may train it" if what.wanted else chosen.doubt
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

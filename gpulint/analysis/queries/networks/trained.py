@@ -250,6 +250,12 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
     return [own for call in given if (own := _own(evaluator, call, outer)) is not None]
 
 
+def stepped_in(after: list[Update]) -> list[Update]:
+    """The steps among updates, before the next backward."""
+    until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
+    return [one for one in after[:until] if one.kind == "step"]
+
+
 def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
     """What a function does with gradients, in order, each with the call in it that does it, itself or below."""
     return list(_updates(evaluator, evaluator.root(function), _DEEPEST))
