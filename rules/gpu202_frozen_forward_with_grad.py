@@ -14,7 +14,7 @@ from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.module_mode import module_mode
-from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs
+from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
 from gpulint.analysis.queries.networks.stepped import is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
@@ -162,8 +162,8 @@ class FrozenForwardWithGrad(Rule):
     )
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        told: set[Any] = set()  # networks that a backward goes through, each told once
         for function in (asked.file.body, *asked.file.functions):
-            told: set[Any] = set()  # networks that a backward goes through, each told once
             for run in runs(asked.evaluator, asked.root(function)):
                 answers = until_refuted(_answers(asked, run))
                 holds = confidence_of(answers) is not None
@@ -214,6 +214,9 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         is_within(use.frame, run.frame) for use in what.read
     ):
         yield refuted(Question.REACHED, "it is told where the network is called")
+    inner = entered(evaluator, run)
+    if inner is not None and any(not outcome(evaluator, one.inner, one.where).is_read_only for one in runs(evaluator, inner)):
+        yield refuted(Question.BACKWARD, "what it runs is differentiated, or kept, beside what it gives")
     if not is_in_step(asked.steps, evaluator, run):
         yield refuted(Question.BACKWARD, "no step of training runs beside it")
     if what.read and all(use.name in SHAPE for use in what.read):
@@ -231,8 +234,6 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
-    if is_of_module(evaluator, run.frame.function):
-        yield refuted(Question.TRAINED, "it is part of what its network gives")
     if any(use.name.rpartition(".")[2] == "grad" for use in backwards):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     several = [trained_by(evaluator, run.network, use) for use in backwards]

@@ -115,9 +115,16 @@ def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
             for method in _methods_named(evaluator, func.attr, run.where.function.file)
             for mode in _modes(evaluator, evaluator.root(method), _DEEPEST)
         }
-    forward = evaluator.method(cls, "forward") if isinstance(cls, Class) else None
-    inner = evaluator.enter(forward, run.inner, run.where, run.network) if forward is not None else None
+    inner = entered(evaluator, run)
     return set(_modes(evaluator, inner, _DEEPEST)) if inner is not None else set()
+
+
+def entered(evaluator: Evaluator, run: Run) -> Frame | None:
+    """The frame of what a run runs of a network of the project: its forward, or a method by a name of its own; None where it is not seen."""
+    cls, func = run.network.ref, run.inner.func
+    name = func.attr if run.named is not func and isinstance(func, ast.Attribute) else "forward"
+    method = evaluator.method(cls, name) if isinstance(cls, Class) else None
+    return evaluator.enter(method, run.inner, run.where, run.network) if method is not None else None
 
 
 def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function]:

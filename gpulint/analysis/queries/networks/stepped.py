@@ -33,7 +33,7 @@ def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
 
 def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any, depth: int) -> bool:
     loops = function.flow.loops(call)
-    events = [one for one in steps.of(function) if one.work == "train" and one.node is not call]
+    events = [one for one in steps.of(function) if one.work == "train" and not one.within and one.node is not call]
     if any(loops[0] in one.loops if loops else not one.loops for one in events):
         return True
     if loops or not depth:
