@@ -226,7 +226,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
-        yield from _handed(evaluator, run)
+        yield from (refuted(Question.TRAINED, clause) for clause in _handed(evaluator, run))
     if not what.read:
         yield left_open(Question.READS, "nothing reads its result: it may run for what it leaves elsewhere")
 
@@ -240,33 +240,35 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if any(one.has_network for one in several):
         yield refuted(Question.TRAINED, "an optimizer has its weights")
     made = frozenset[Any]().union(*(one.made for one in several))
-    if None in made or not (made or _gradient_is_read(evaluator, run)):
+    reads = _gradient_is_read(evaluator, run)
+    if None in made or not (made or reads):
         yield refuted(Question.TRAINED, "what is stepped after this backward is not seen")
-    origins = origins_of(evaluator, run.network)
-    mode = module_mode(evaluator, run.named, run.where).mode
+    origins, found = origins_of(evaluator, run.network), weight(evaluator, run.network)
     annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
-    if mode != "eval" and not annotated and not weight(evaluator, run.network).least:
+    evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
+    if not (found.least or found.mixes or reads or evaluates or annotated):
         yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
     yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
     if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
         yield left_open(Question.TRAINED, "what makes it is not seen: it may be frozen there")
         if not all(isinstance(node, ast.Call) for node in made):
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
-    yield from _handed(evaluator, run)
+    for clause in _handed(evaluator, run):
+        yield (left_open if reads else refuted)(Question.TRAINED, clause)
 
 
-def _handed(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
-    """Whether something that is not seen makes it or is given it, and may freeze it."""
+def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
+    """What is not seen, and makes it or is given it: it may freeze it."""
     if any(
         evaluator.value_of(node.func, where).kind == "library"
         for node, where in run.network.origins
         if isinstance(node, ast.Call)
     ) and of_unseen_package(evaluator, run.network):
-        yield refuted(Question.TRAINED, "what makes it is not seen: it may be frozen there")
+        yield "what makes it is not seen: it may be frozen there"
     for origin in origins_of(evaluator, run.network):
         for use in uses_since_made(evaluator, origin):
             if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
-                yield refuted(Question.TRAINED, f"`{use.name}` is given it, and may freeze or train it")
+                yield f"`{use.name}` is given it, and may freeze or train it"
 
 
 def _is_torchs(evaluator: Evaluator, use: Use) -> bool:
