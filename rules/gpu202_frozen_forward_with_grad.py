@@ -215,7 +215,9 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     ):
         yield refuted(Question.REACHED, "it is told where the network is called")
     inner = entered(evaluator, run)
-    if inner is not None and any(not outcome(evaluator, one.inner, one.where).is_read_only for one in runs(evaluator, inner)):
+    if inner is not None and any(
+        not outcome(evaluator, one.inner, one.where).is_read_only for one in runs(evaluator, inner)
+    ):
         yield refuted(Question.BACKWARD, "what it runs is differentiated, or kept, beside what it gives")
     if not is_in_step(asked.steps, evaluator, run):
         yield refuted(Question.BACKWARD, "no step of training runs beside it")

@@ -193,6 +193,13 @@ class Evaluator:
         if not self._resting:
             self._tries.clear()
 
+    def thing(self, node: Any, frame: Frame | None) -> Value:
+        """What was made at an origin: by a call, or given for a parameter."""
+        if frame is None or not isinstance(node, ast.arg):
+            return self.value_of(node, frame) if frame is not None else UNKNOWN
+        made = frame.flow.definitions.get(node.arg, ())
+        return join(self.definition(one, frame) for one in made if one.node is node)
+
     def ways(self, node: Any, frame: Frame, depth: int = 3) -> Iterator[Value]:
         """The values that an expression may have, each by itself: of the arms of a condition, of what a name is bound to."""
         several: list[Any] = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []

@@ -9,13 +9,13 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.effects import origins_of
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.queries.networks.trained import (
     Update,
-    made_at,
     optimizers_of,
+    parts,
     stepped_in,
     updates_after,
 )
@@ -33,7 +33,9 @@ def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
 
 def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any, depth: int) -> bool:
     loops = function.flow.loops(call)
-    events = [one for one in steps.of(function) if one.work == "train" and not one.within and one.node is not call]
+    events = [
+        one for one in steps.of(function) if one.work == "train" and not one.within and one.node is not call
+    ]
     if any(loops[0] in one.loops if loops else not one.loops for one in events):
         return True
     if loops or not depth:
@@ -53,31 +55,35 @@ class Trained:
 
 
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> Trained:
-    """What is stepped between a backward and the next one, and whether a network is in it."""
+    """What is stepped between a backward and the next one, and whether a network, a part of it or what it is a part of is in it."""
     made: set[Any] = set()
     for one in stepped_in(updates_after(evaluator, backward.node, backward.frame)):
         made |= _had(evaluator, one)
-    nodes = frozenset(one and one[0] for one in made)
-    has = bool(optimizers_of(evaluator, network)) or bool(made_at(evaluator, network) & nodes)
-    within = any(
-        _is_part(evaluator, part, whole) or _is_part(evaluator, whole, part)
-        for part in origins_of(evaluator, network)
-        for whole in made
-        if whole is not None
+    own = _all_made(evaluator, network, _DEEPEST)
+    has = bool(optimizers_of(evaluator, network)) or any(
+        _are_same(part, other)
+        for one in made
+        if one is not None
+        for other in _all_made(evaluator, evaluator.thing(*one), _DEEPEST) | {one}
+        for part in own
     )
-    return Trained(nodes, has or within)
+    return Trained(frozenset(one and one[0] for one in made), has)
 
 
-def _is_part(evaluator: Evaluator, part: Any, whole: Any) -> bool:
-    """Whether what is made at one place is made by the class of what is made at another, or within its very expression."""
-    (node, where), (outer, frame) = part, whole
-    if any(one is node for one in ast.walk(outer)):
-        return True
-    made = evaluator.value_of(outer, frame) if isinstance(outer, ast.Call) and frame is not None else None
-    cls = where.function.cls if where is not None else None
-    if made is None or cls is None or not isinstance(made.ref, Class):
-        return False
-    return cls in evaluator.program.lineage(made.ref)
+def _all_made(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
+    """Where a network and its parts were made."""
+    found = set(origins_of(evaluator, value))
+    for one in parts(evaluator, value) if depth else ():
+        found |= _all_made(evaluator, one, depth - 1)
+    return found
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two things were made at one place, by one call of its function, or one of them by whichever."""
+    frames = (one[1], other[1])
+    return one[0] is other[0] and (
+        frames[0] is frames[1] or any(f is None or f.caller is None for f in frames)
+    )
 
 
 def _had(evaluator: Evaluator, step: Update) -> set[Any]:
@@ -97,5 +103,8 @@ def _tensors_in(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
         value = next((one for key, one in value.parts if key == "params"), value)
         return _tensors_in(evaluator, value, depth - 1) if depth else {None}
     if value.kind in ("list", "tuple", "dict") and depth:
-        return _tensors_in(evaluator, evaluator.element(value), depth - 1)
+        inner = evaluator.element(value)
+        if inner.kind == "unknown" and inner.origins:
+            return set(inner.origins)
+        return _tensors_in(evaluator, inner, depth - 1)
     return {None}

@@ -108,17 +108,20 @@ def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) ->
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
     """The networks and weights that a network is made of: those in its attributes, or that it is made with."""
     if isinstance(value.ref, Class):
-        frame = _constructor(evaluator, value, value.ref)
-        if frame is not None:
-            own = f"{frame.function.self_name}."
-            several = frame.flow.definitions.items()
-            found = (one for key, each in several if key.startswith(own) for one in each)
-            yield from _weighty(evaluator.definition(one, frame) for one in list(found))
+        made = _constructor(evaluator, value, value.ref)
+        for cls in evaluator.program.lineage(value.ref) if made is not None else ():
+            for method in cls.methods.values() if isinstance(cls, Class) else ():
+                frame = made if made is not None and method is made.function else evaluator.root(method)
+                own = f"{method.self_name}." if method.takes_self else " "
+                several = [each for key, each in method.flow.definitions.items() if key.startswith(own)]
+                yield from _weighty(
+                    evaluator, (evaluator.definition(one, frame) for each in several for one in each)
+                )
         return
     for node, where in value.origins:
         row = evaluator.row_of(node, where) if isinstance(node, ast.Call) and where is not None else None
         if row is not None and row.weights == "parts":
-            yield from _weighty(evaluator.value_of(one, where) for one in node.args)
+            yield from _weighty(evaluator, (evaluator.value_of(one, where) for one in node.args))
 
 
 def _constructor(evaluator: Evaluator, value: Value, cls: Class) -> Frame | None:
@@ -130,8 +133,11 @@ def _constructor(evaluator: Evaluator, value: Value, cls: Class) -> Frame | None
     return found
 
 
-def _weighty(values: Iterable[Value]) -> Iterator[Value]:
-    return (one for one in values if one.kind in ("module", "parameter"))
+def _weighty(evaluator: Evaluator, values: Iterable[Value]) -> Iterator[Value]:
+    for one in values:
+        inner = evaluator.element(one) if one.kind in ("list", "tuple", "dict") else one
+        if inner.kind in ("module", "parameter"):
+            yield inner
 
 
 def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
