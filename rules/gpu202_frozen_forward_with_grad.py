@@ -15,7 +15,7 @@ from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_ma
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import is_in_step, trained_by
+from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch, raises_before
@@ -168,7 +168,7 @@ class FrozenForwardWithGrad(Rule):
                 answers = until_refuted(_answers(asked, run))
                 holds = confidence_of(answers) is not None
                 through = holds and bool(outcome(asked.evaluator, run.inner, run.where).wanted)
-                made = {node for node, _ in run.network.origins} if through else set()
+                made = all_made(asked.evaluator, run.network) if through else set()
                 report = None if made & told else partial(_report, asked, run)
                 told |= made
                 yield Claimed(run.call, _named(run), answers, report)
@@ -236,6 +236,8 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
+    if _is_part(evaluator, run) and (_wants_input(asked, run) or not _is_given_graphs(asked, run)):
+        yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     if any(use.name.rpartition(".")[2] == "grad" for use in backwards):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     several = [trained_by(evaluator, run.network, use) for use in backwards]
@@ -313,6 +315,18 @@ def _wants_input(asked: Asked, run: Run) -> bool:
         for one in given
         if not isinstance(one, ast.Starred)
     )
+
+
+def _is_part(evaluator: Evaluator, run: Run) -> bool:
+    """Whether a network runs it that has it: `self.backbone(x)`."""
+    own = run.where.function.self_name
+    return is_of_module(evaluator, run.frame.function) and dotted(run.named).partition(".")[0] == own
+
+
+def _is_given_graphs(asked: Asked, run: Run) -> bool:
+    """Whether something that its function is given has a graph."""
+    root = asked.root(run.frame.function)
+    return any(asked.evaluator.thing(one, root).graph is Graph.LIVE for one in root.function.parameters)
 
 
 def _named(run: Run) -> str:

@@ -12,6 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.syntax.nodes import key_of
 
 _DEEPEST: Final = 3
 
@@ -57,7 +58,7 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]
         if isinstance(node, ast.Call) and (one := forward_of(evaluator, node, where)) is not None
     ]
     func = call.func
-    if below and isinstance(func, ast.Attribute):
+    if below and isinstance(func, ast.Attribute) and key_of(func.value) != frame.function.self_name:
         base = evaluator.value_of(func.value, frame)
         if base.kind == "module" and isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr):
             yield Run(call, frame, base, func.value, call, frame)

@@ -59,22 +59,22 @@ def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> Trained:
     made: set[Any] = set()
     for one in stepped_in(updates_after(evaluator, backward.node, backward.frame)):
         made |= _had(evaluator, one)
-    own = _all_made(evaluator, network, _DEEPEST)
+    own = all_made(evaluator, network)
     has = bool(optimizers_of(evaluator, network)) or any(
         _are_same(part, other)
         for one in made
         if one is not None
-        for other in _all_made(evaluator, evaluator.thing(*one), _DEEPEST) | {one}
+        for other in all_made(evaluator, evaluator.thing(*one)) | {one}
         for part in own
     )
     return Trained(frozenset(one and one[0] for one in made), has)
 
 
-def _all_made(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
+def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
     """Where a network and its parts were made."""
     found = set(origins_of(evaluator, value))
     for one in parts(evaluator, value) if depth else ():
-        found |= _all_made(evaluator, one, depth - 1)
+        found |= all_made(evaluator, one, depth - 1)
     return found
 
 
