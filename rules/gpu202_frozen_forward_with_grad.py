@@ -20,6 +20,7 @@ from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package,
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import dotted
 from gpulint.answers import (
     Answer,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.evaluator import Evaluator
+    from gpulint.analysis.evaluate.frames import Frame
 
 _COST: Final = Cost(
     "every activation of this forward, at the step's peak",
@@ -168,7 +170,7 @@ class FrozenForwardWithGrad(Rule):
                 answers = until_refuted(_answers(asked, run))
                 holds = confidence_of(answers) is not None
                 through = holds and bool(outcome(asked.evaluator, run.inner, run.where).wanted)
-                made = all_made(asked.evaluator, run.network) if through else set()
+                made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
                 report = None if made & told else partial(_report, asked, run)
                 told |= made
                 yield Claimed(run.call, _named(run), answers, report)
@@ -244,7 +246,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if any(one.has_network for one in several):
         yield refuted(Question.TRAINED, "an optimizer has its weights")
     made = frozenset[Any]().union(*(one.made for one in several))
-    reads = _gradient_is_read(evaluator, run)
+    reads = _gradient_is_read(evaluator, run, backwards)
     if None in made or not (made or reads):
         yield refuted(Question.TRAINED, "what is stepped after this backward is not seen")
     origins, found = origins_of(evaluator, run.network), weight(evaluator, run.network)
@@ -257,6 +259,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield left_open(Question.TRAINED, "what makes it is not seen: it may be frozen there")
         if not all(isinstance(node, ast.Call) for node in made):
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
+    if not made and not run.frame.flow.loops(run.call):
+        yield unweighed(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     for clause in _handed(evaluator, run):
         yield (left_open if reads else refuted)(Question.TRAINED, clause)
 
@@ -296,25 +300,38 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
         yield unweighed(Question.SIZE, "how large the network is is not seen")
 
 
-def _gradient_is_read(evaluator: Evaluator, run: Run) -> bool:
-    """Whether the gradient of something that it is given is read: `step = image.grad`."""
-    given = [one for one in run.inner.args if not isinstance(one, ast.Starred)]
+def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:
+    """Whether the gradient of something that it is given is read where a backward is: `step = image.grad`."""
+    given = [evaluator.value_of(one, run.where).origins for one in _given(run)]
+    bound = {one for node in _given(run) for one in _reaching(node, run.where)}
     return any(
-        use.name == "grad"
-        for one in (*given, *(named.value for named in run.inner.keywords))
-        for origin in evaluator.value_of(one, run.where).origins
-        for use in uses_since_made(evaluator, origin)
+        key.endswith(".grad")
+        and (
+            any(evaluator.value_of(one.value, use.frame).origins & origins for origins in given)
+            or bound & _reaching(one.value, use.frame)
+        )
+        for use in backwards
+        for key, several in use.frame.flow.uses.items()
+        for one in several
     )
+
+
+def _reaching(node: Any, frame: Frame) -> set[Any]:
+    """What binds the names in an expression."""
+    flow = frame.flow
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one in flow.parents)
+    return {found for one in names for found in flow.reaching(one) if found is not ENTRY}
+
+
+def _given(run: Run) -> list[Any]:
+    """What a network is given, piece by piece."""
+    given = (*run.inner.args, *(one.value for one in run.inner.keywords))
+    return [one for one in given if not isinstance(one, ast.Starred)]
 
 
 def _wants_input(asked: Asked, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
-    given = (*run.inner.args, *(one.value for one in run.inner.keywords))
-    return any(
-        asked.evaluator.value_of(one, run.where).graph is not Graph.NONE
-        for one in given
-        if not isinstance(one, ast.Starred)
-    )
+    return any(asked.evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run))
 
 
 def _is_part(evaluator: Evaluator, run: Run) -> bool:
