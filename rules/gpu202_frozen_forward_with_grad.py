@@ -337,7 +337,7 @@ def _wants_input(asked: Asked, run: Run) -> bool:
 def _is_part(evaluator: Evaluator, run: Run) -> bool:
     """Whether a network runs it that has it: `self.backbone(x)`."""
     own = run.where.function.self_name
-    return is_of_module(evaluator, run.frame.function) and dotted(run.named).partition(".")[0] == own
+    return is_of_module(evaluator, run.frame.function) and (dotted(run.named) or "").partition(".")[0] == own
 
 
 def _is_given_graphs(asked: Asked, run: Run) -> bool:

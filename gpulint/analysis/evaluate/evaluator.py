@@ -268,14 +268,8 @@ class Evaluator:
     def _calls_of(self, function: Function) -> list[CallSite]:
         if function.is_module:
             return []
-        name = function.name
-        makes = function.cls is not None and name == "__init__"
-        if makes and function.cls is not None:
-            name = function.cls.name
         found = self._calls_of_objects(function)
-        if name.startswith("__") and name.endswith("__"):
-            return found
-        for caller, call in self.program.calls_named(name, function.file):
+        for caller, call in self._calls_by_name(function):
             if len(found) >= MOST_CALLERS:
                 break
             frame = self.root(caller)
@@ -287,6 +281,20 @@ class Evaluator:
             elif certain is not None:
                 found.append(CallSite(call, frame, certain))
         return found
+
+    def _calls_by_name(self, function: Function) -> Iterator[tuple[Function, ast.Call]]:
+        """The calls by a function's name: of a constructor by that of its class, of those that inherit it, and by `super().__init__`."""
+        name, cls = function.name, function.cls
+        if cls is not None and name == "__init__":
+            yield from self.program.calls_named(cls.name, function.file)
+            for one in self.program.subclasses(cls):
+                own = one.methods.get("__init__")
+                if own is None and self.method(one, "__init__") is function:
+                    yield from self.program.calls_named(one.name, one.file)
+                for call in own.flow.calls.get("__init__", ()) if own is not None else ():
+                    yield own, call
+        elif not (name.startswith("__") and name.endswith("__")):
+            yield from self.program.calls_named(name, function.file)
 
     def _calls_of_objects(self, function: Function) -> list[CallSite]:
         """The calls of objects whose class has the method that runs when they are called, wherever they go from where they are made."""

@@ -107,30 +107,27 @@ def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) ->
 
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
     """The networks and weights that a network is made of: those in its attributes, or that it is made with."""
-    if isinstance(value.ref, Class):
-        made = _constructor(evaluator, value, value.ref)
-        for cls in evaluator.program.lineage(value.ref) if made is not None else ():
-            for method in cls.methods.values() if isinstance(cls, Class) else ():
-                frame = made if made is not None and method is made.function else evaluator.root(method)
-                own = f"{method.self_name}." if method.takes_self else " "
-                several = [each for key, each in method.flow.definitions.items() if key.startswith(own)]
-                yield from _weighty(
-                    evaluator, (evaluator.definition(one, frame) for each in several for one in each)
-                )
-        return
-    for node, where in value.origins:
+    for node, where in origins_of(evaluator, value):
+        one = evaluator.thing(node, where)
+        if isinstance(one.ref, Class):
+            yield from _weighty(evaluator, _attributes(evaluator, one, one.ref))
         row = evaluator.row_of(node, where) if isinstance(node, ast.Call) and where is not None else None
         if row is not None and row.weights == "parts":
             yield from _weighty(evaluator, (evaluator.value_of(one, where) for one in node.args))
 
 
-def _constructor(evaluator: Evaluator, value: Value, cls: Class) -> Frame | None:
-    """The frame in which a network is made of its parts: of one that is a copy none."""
-    init = evaluator.method(cls, "__init__")
-    found = evaluator.constructed(value, cls)
-    if found is None and init is not None and not any(isinstance(one, ast.Call) for one, _ in value.origins):
-        return evaluator.root(init)
-    return found
+def _attributes(evaluator: Evaluator, value: Value, cls: Class) -> Iterator[Value]:
+    """What the methods of a network bind its attributes to: of one that is a copy nothing."""
+    made = evaluator.constructed(value, cls)
+    if made is None and any(isinstance(node, ast.Call) for node, _ in value.origins):
+        return
+    for one in evaluator.program.lineage(cls):
+        for method in one.methods.values() if isinstance(one, Class) else ():
+            if method.takes_self:
+                frame = made if made is not None and method is made.function else evaluator.root(method)
+                for key, several in list(method.flow.definitions.items()):
+                    if key.startswith(f"{method.self_name}."):
+                        yield from (evaluator.definition(each, frame) for each in several)
 
 
 def _weighty(evaluator: Evaluator, values: Iterable[Value]) -> Iterator[Value]:
