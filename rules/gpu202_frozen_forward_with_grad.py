@@ -166,7 +166,7 @@ class FrozenForwardWithGrad(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
         for function in (asked.file.body, *asked.file.functions):
-            for run in runs(asked.evaluator, asked.root(function)):
+            for run in runs(asked.evaluator, asked.root(function), parts=True):
                 answers = until_refuted(_answers(asked, run))
                 holds = confidence_of(answers) is not None
                 through = holds and bool(outcome(asked.evaluator, run.inner, run.where).wanted)
@@ -212,22 +212,24 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     what = outcome(evaluator, run.inner, run.where)
     if not what.is_read_only or what.stored:
         yield refuted(Question.READS, "its result goes on with its graph, or where that is not seen")
-    if is_of_module(evaluator, run.frame.function) and not all(
-        is_within(use.frame, run.frame) for use in what.read
-    ):
+    part = is_of_module(evaluator, run.frame.function)
+    if part and not (what.read and all(is_within(use.frame, run.frame) for use in what.read)):
         yield refuted(Question.REACHED, "it is told where the network is called")
     inner = entered(evaluator, run)
     if inner is not None and any(
         not outcome(evaluator, one.inner, one.where).is_read_only for one in runs(evaluator, inner)
     ):
         yield refuted(Question.BACKWARD, "what it runs is differentiated, or kept, beside what it gives")
+    mode = module_mode(evaluator, run.named, run.where)
     if not is_in_step(asked.steps, evaluator, run):
-        yield refuted(Question.BACKWARD, "no step of training runs beside it")
+        others = runs(evaluator, run.frame) if part else ()
+        if all(outcome(evaluator, one.inner, one.where).is_read_only for one in others):
+            yield refuted(Question.BACKWARD, "no step of training runs beside it")
+        yield left_open(Question.BACKWARD, "who goes backward through what runs beside it is not seen")
+    elif mode.mode == "eval" and not trains_beside(asked, run, mode):
+        yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     if what.read and all(use.name in SHAPE for use in what.read):
         yield refuted(Question.READS, "nothing is read but its shape")
-    mode = module_mode(evaluator, run.named, run.where)
-    if mode.mode == "eval" and not trains_beside(asked, run, mode):
-        yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
         yield from (refuted(Question.TRAINED, clause) for clause in _handed(evaluator, run))
@@ -238,7 +240,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
-    if _is_part(evaluator, run) and (_wants_input(asked, run) or not _is_given_graphs(asked, run)):
+    if _is_part(evaluator, run) and (_wants_input(evaluator, run) or not _is_given_graphs(asked, run)):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     if any(use.name.rpartition(".")[2] == "grad" for use in backwards):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
@@ -329,9 +331,11 @@ def _given(run: Run) -> list[Any]:
     return [one for one in given if not isinstance(one, ast.Starred)]
 
 
-def _wants_input(asked: Asked, run: Run) -> bool:
+def _wants_input(evaluator: Evaluator, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
-    return any(asked.evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run))
+    if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run)):
+        return True
+    return _gradient_is_read(evaluator, run, outcome(evaluator, run.inner, run.where).wanted)
 
 
 def _is_part(evaluator: Evaluator, run: Run) -> bool:
@@ -353,7 +357,7 @@ def _named(run: Run) -> str:
 def _report(asked: Asked, run: Run) -> Report:
     name, what = _named(run), outcome(asked.evaluator, run.inner, run.where)
     cost, claim = _COST, Claim("forward") if what.wanted else None
-    if what.wanted and _wants_input(asked, run):
+    if what.wanted and _wants_input(asked.evaluator, run):
         cost, claim = _COST_OF_GRADIENTS, None
         message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
         reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
@@ -376,7 +380,9 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     from gpulint.fix.nodes import no_grad_with
 
     what = outcome(asked.evaluator, run.inner, run.where)
-    if (what.wanted and _wants_input(asked, run)) or old_torch(asked.evaluator, asked.file) is not None:
+    if (what.wanted and _wants_input(asked.evaluator, run)) or old_torch(
+        asked.evaluator, asked.file
+    ) is not None:
         return None
     chosen = cover(asked.evaluator, asked.steps, [run])
     if chosen is None or chosen.whole or len(chosen.statements) != 1:

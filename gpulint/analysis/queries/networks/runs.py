@@ -34,16 +34,17 @@ class Run:
         return self.inner is self.call
 
 
-def runs(evaluator: Evaluator, frame: Frame) -> Iterator[Run]:
-    """The runs of a frame's function, in the order of the text; of a call below several, one for each network."""
+def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> Iterator[Run]:
+    """The runs of a frame's function, in the order of the text; of a call below several, one for each network. `parts`: of a network's
+    call of its own method those of its parts."""
     flow = frame.flow
     calls = [call for several in flow.calls.values() for call in several]
     for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
         if flow.statement_of(call) not in flow.unreachable:
-            yield from runs_of(evaluator, call, frame)
+            yield from runs_of(evaluator, call, frame, parts)
 
 
-def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]:
+def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool = False) -> Iterator[Run]:
     """The runs that a call is: of a network that is called, by whatever method, or of those that a function of the project runs and
     gives back what they give."""
     direct = forward_of(evaluator, call, frame)
@@ -58,7 +59,11 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]
         if isinstance(node, ast.Call) and (one := forward_of(evaluator, node, where)) is not None
     ]
     func = call.func
-    if below and isinstance(func, ast.Attribute) and key_of(func.value) != frame.function.self_name:
+    if (
+        below
+        and isinstance(func, ast.Attribute)
+        and not (parts and key_of(func.value) == frame.function.self_name)
+    ):
         base = evaluator.value_of(func.value, frame)
         if base.kind == "module" and isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr):
             yield Run(call, frame, base, func.value, call, frame)
