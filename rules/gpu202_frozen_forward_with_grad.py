@@ -294,10 +294,12 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     found = weight(evaluator, run.network)
     if found.whole and (not found.least or (found.least < TOY and not found.mixes)):
         yield refuted(Question.SIZE, "it has no weights to speak of")
-    elif found.mixes or found.least >= NARROW:
+    elif found.least >= NARROW or (found.mixes and not found.whole):
         yield proven(Question.SIZE, "the network is large, or pictures or sequences go through it")
-    elif found.whole or found.least:
+    elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
+    elif found.whole:
+        yield unweighed(Question.SIZE, f"the network has about {found.least:,} weights")
     else:
         yield unweighed(Question.SIZE, "how large the network is is not seen")
 
