@@ -239,6 +239,8 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
         yield from (refuted(Question.TRAINED, clause) for clause in _handed(evaluator, run))
+    if not _is_shown(evaluator, run):
+        yield refuted(Question.TENSOR, "nothing shows that a network runs here")
     if not what.read:
         yield left_open(Question.READS, "nothing reads its result: it may run for what it leaves elsewhere")
 
@@ -285,6 +287,17 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
         for use in uses_since_made(evaluator, origin):
             if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
                 yield f"`{use.name}` is given it, and may freeze or train it"
+
+
+def _is_shown(evaluator: Evaluator, run: Run) -> bool:
+    """Whether it is made as a network, declared as one, or used as one elsewhere: moved, frozen, asked for its weights."""
+    if run.network.ref is not None or evaluator.calling.made_by(run.network) is not None:
+        return True
+    return any(
+        getattr(node, "annotation", None) is not None
+        or any(use.row is not None or use.path for use in uses_since_made(evaluator, (node, where)))
+        for node, where in run.network.origins
+    )
 
 
 def _is_torchs(evaluator: Evaluator, use: Use) -> bool:

@@ -404,7 +404,12 @@ class Names:
                 ):
                     return True
             called = above if isinstance(above, ast.Call) and above.func is node else None
-            if called is not None and called.args and not (is_method or is_class) and goes_backward(flow, called):
+            if (
+                called is not None
+                and called.args
+                and not (is_method or is_class)
+                and goes_backward(flow, called)
+            ):
                 return True
         return False
 

@@ -14,12 +14,13 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.effects import Place, may_be_before, origins_of, uses_since_made
+from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
 from gpulint.analysis.syntax.flow import Block, Flow
 from gpulint.analysis.syntax.nodes import argument
 
 _DEEPEST: Final = 3  # calls that are gone into
 _SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
+_SWITCHES: Final = frozenset({"freezes", "unfreezes", "requires grad"})  # what rows say of it
 _MOST_CALLERS: Final = 4  # one out of the other
 
 
@@ -48,9 +49,13 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
     flow = place.frame.flow
     around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
     found: list[tuple[int, Any, bool]] = []
-    for origin in origins_of(evaluator, value):
-        for use in uses_since_made(evaluator, origin):
-            off = None if _is_of_part(evaluator, use, origin) else switches_weights(evaluator, use)
+    several = [(one, uses_since_made(evaluator, one)) for one in origins_of(evaluator, value)]
+    if all(where is None for _, where in value.origins):  # made out of sight: by its key
+        before = effects_before(evaluator, place, _SWITCHES)
+        several += [(None, [Use("method", one.call, place.frame, row=one.row) for one in before])]
+    for origin, uses in several:
+        for use in uses:
+            off = None if origin and _is_of_part(evaluator, use, origin) else switches_weights(evaluator, use)
             node = _in_function(use, place.frame.function) if off is not None else None
             if node is not None and off is not None:
                 statement = flow.statement_of(node)
