@@ -377,7 +377,7 @@ class Evaluator:
             changed = self.value_of(
                 definition.node, frame
             )  # `self.init_embed_(x)`: an object stays what it is
-            stays = isinstance(changed.ref, Class) or changed.kind == "library"
+            stays = isinstance(changed.ref, Class) or changed.kind in ("library", "module")
             return changed if stays else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
             found = frame.function.file.by_node.get(definition.node)

@@ -515,9 +515,8 @@ class Names:
             for method in cls.methods.values():
                 if name in method.words and method.takes_self:
                     key = f"{method.self_name}.{name}"
-                    found += [
-                        (method, one) for one in method.flow.definitions.get(key, ()) if one.kind != "delete"
-                    ]
+                    made = method.flow.definitions.get(key, ())
+                    found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
             if name in cls.body.words:
                 found += [
                     (cls.body, one)
