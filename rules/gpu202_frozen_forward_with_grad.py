@@ -194,7 +194,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if len(several) > 1 and any(frozen(evaluator, one, place) is not None for one in several):
         yield left_open(Question.TRAINED, "some of those who make it freeze it")
     if any(
-        isinstance(node, ast.Call) and evaluator.does(node, at) == "loads" for node, at in run.network.origins
+        isinstance(node, ast.Call) and evaluator.does(node, at).startswith("loads") for node, at in run.network.origins
     ):
         yield left_open(
             Question.TRAINED, "it is loaded as a whole, and may have been frozen when it was saved"
