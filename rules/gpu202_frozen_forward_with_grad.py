@@ -142,24 +142,6 @@ class FrozenForwardWithGrad(Rule):
     asks = True
     triggers = (
         (b"torch", b"lightning"),
-        (
-            b"detach",
-            b"item()",
-            b"argmax",
-            b".data",
-            b"float(",
-            b"state_dict()",
-            b".eval()",
-            b"deepcopy",
-            b"update(",
-            b"save",
-            b"show",
-            b"log",
-            b"torchvision",
-            b"timm",
-            b"requires_grad",
-            b"optim",
-        ),
         (b"backward", b"def forward", b"training_step", b"compute_loss"),
     )
 
@@ -189,15 +171,14 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     what = outcome(evaluator, run.inner, run.where)
     if what.undetached is not None or what.by_choice is not None:
         yield refuted(Question.GRAPH, "what it gives has no graph, or who calls it chooses")
-    place = place_of(evaluator, run.named, run.where)
-    several = [run.network.but(origins=frozenset({one})) for one in origins_of(evaluator, run.network)]
+    place, network = place_of(evaluator, run.named, run.where), run.network
+    several = [network.but(origins=frozenset({one})) for one in origins_of(evaluator, network)]
     if len(several) > 1 and any(frozen(evaluator, one, place) is not None for one in several):
         yield left_open(Question.TRAINED, "some of those who make it freeze it")
-    if any(
-        isinstance(node, ast.Call) and evaluator.does(node, at).startswith("loads") for node, at in run.network.origins
-    ):
+    calls = [(node, where) for node, where in network.origins if isinstance(node, ast.Call)]
+    if any(evaluator.does(*one).startswith("loads") for one in calls):
         yield left_open(
-            Question.TRAINED, "it is loaded as a whole, and may have been frozen when it was saved"
+            Question.TRAINED, "it is loaded as a whole: it may have been frozen when it was saved"
         )
     if what.wanted:
         yield from _of_weights(asked, run, what.wanted)
@@ -248,14 +229,14 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
-    if _is_part(evaluator, run) and (_wants_input(evaluator, run) or not _is_given_graphs(asked, run)):
+    if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     if any(use.name.rpartition(".")[2] == "grad" for use in backwards):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     several = [trained_by(evaluator, run.network, use) for use in backwards]
-    if any(one.has_network for one in several):
+    if None in several:
         yield refuted(Question.TRAINED, "an optimizer has its weights")
-    made = frozenset[Any]().union(*(one.made for one in several))
+    made = {one and one[0] for each in several for one in each or ()}
     reads = _gradient_is_read(evaluator, run, backwards)
     if None in made or not (made or reads):
         yield refuted(Question.TRAINED, "what is stepped after this backward is not seen")
@@ -277,11 +258,10 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
     """What is not seen, and makes it or is given it: it may freeze it."""
-    if any(
-        evaluator.value_of(node.func, where).kind == "library"
-        for node, where in run.network.origins
-        if isinstance(node, ast.Call)
-    ) and of_unseen_package(evaluator, run.network):
+    calls = [(node.func, where) for node, where in run.network.origins if isinstance(node, ast.Call)]
+    if of_unseen_package(evaluator, run.network) and any(
+        evaluator.value_of(*one).kind == "library" for one in calls
+    ):
         yield "what makes it is not seen: it may be frozen there"
     for origin in origins_of(evaluator, run.network):
         for use in uses_since_made(evaluator, origin):
@@ -325,25 +305,21 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
 
 def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:
     """Whether the gradient of something that it is given is read where a backward is: `step = image.grad`."""
-    given = [evaluator.value_of(one, run.where).origins for one in _given(run)]
-    bound = {one for node in _given(run) for one in _reaching(node, run.where)}
+    given = set().union(*(_traces(evaluator, one, run.where) for one in _given(run)))
     return any(
-        key.endswith(".grad")
-        and (
-            any(evaluator.value_of(one.value, use.frame).origins & origins for origins in given)
-            or bound & _reaching(one.value, use.frame)
-        )
+        key.endswith(".grad") and given & _traces(evaluator, one.value, use.frame)
         for use in backwards
         for key, several in use.frame.flow.uses.items()
         for one in several
     )
 
 
-def _reaching(node: Any, frame: Frame) -> set[Any]:
-    """What binds the names in an expression."""
+def _traces(evaluator: Evaluator, node: Any, frame: Frame) -> set[Any]:
+    """Where what an expression gives was made, and what binds the names in it."""
     flow = frame.flow
     names = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one in flow.parents)
-    return {found for one in names for found in flow.reaching(one) if found is not ENTRY}
+    bound = {found for one in names for found in flow.reaching(one) if found is not ENTRY}
+    return bound | evaluator.value_of(node, frame).origins
 
 
 def _given(run: Run) -> list[Any]:
@@ -354,21 +330,18 @@ def _given(run: Run) -> list[Any]:
 
 def _wants_input(evaluator: Evaluator, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
-    if any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run)):
-        return True
-    return _gradient_is_read(evaluator, run, outcome(evaluator, run.inner, run.where).wanted)
+    carries = any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run))
+    return carries or _gradient_is_read(evaluator, run, outcome(evaluator, run.inner, run.where).wanted)
 
 
-def _is_part(evaluator: Evaluator, run: Run) -> bool:
-    """Whether a network runs it that has it: `self.backbone(x)`."""
-    own = run.where.function.self_name
-    return is_of_module(evaluator, run.frame.function) and (dotted(run.named) or "").partition(".")[0] == own
-
-
-def _is_given_graphs(asked: Asked, run: Run) -> bool:
-    """Whether something that its function is given has a graph."""
-    root = asked.root(run.frame.function)
-    return any(asked.evaluator.thing(one, root).graph is Graph.LIVE for one in root.function.parameters)
+def _is_told_above(asked: Asked, run: Run) -> bool:
+    """Whether it runs in the network that it is part of, and nothing beside what it is given there has a graph: what is told is that network."""
+    function = run.frame.function
+    own = (dotted(run.named) or "").partition(".")[0] == run.where.function.self_name
+    if not own or not is_of_module(asked.evaluator, function):
+        return False
+    values = (asked.evaluator.thing(one, asked.root(function)) for one in function.parameters)
+    return _wants_input(asked.evaluator, run) or all(one.graph is not Graph.LIVE for one in values)
 
 
 def _named(run: Run) -> str:
@@ -378,39 +351,34 @@ def _named(run: Run) -> str:
 def _report(asked: Asked, run: Run) -> Report:
     name, what = _named(run), outcome(asked.evaluator, run.inner, run.where)
     cost, claim = _COST, Claim("forward") if what.wanted else None
+    message = f"`{name}` runs with grad enabled in a training step, but no "
     if what.wanted and _wants_input(asked.evaluator, run):
         cost, claim = _COST_OF_GRADIENTS, None
         message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
         reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
     elif what.wanted:
-        message = f"`{name}` runs with grad enabled in a training step, but no optimizer trains it"
+        message += "optimizer trains it"
         reason = "backward goes through it for gradients that nobody uses: what it is given has no graph"
     else:
-        message = (
-            f"`{name}` runs with grad enabled in a training step, but no backward goes through this call"
-        )
+        message += "backward goes through this call"
         used = "is only detached or read as a number" if what.read else "is read by nobody"
         reason = f"the result of this call {used}: its activations are saved for nothing"
-    return Report(
-        run.call, message, reason, cost, repair=lambda: _repair(asked, run), subject=name, claim=claim
-    )
+    repair = partial(_repair, asked, run)
+    return Report(run.call, message, reason, cost, repair=repair, subject=name, claim=claim)
 
 
 def _repair(asked: Asked, run: Run) -> Repair | None:
     """The statement under `no_grad`, where nothing else in it could want a graph."""
     from gpulint.fix.nodes import no_grad_with
 
-    what = outcome(asked.evaluator, run.inner, run.where)
-    if (what.wanted and _wants_input(asked.evaluator, run)) or old_torch(
-        asked.evaluator, asked.file
-    ) is not None:
+    what, old = outcome(asked.evaluator, run.inner, run.where), old_torch(asked.evaluator, asked.file)
+    if old is not None or (what.wanted and _wants_input(asked.evaluator, run)):
         return None
     chosen = cover(asked.evaluator, asked.steps, [run])
     if chosen is None or chosen.whole or len(chosen.statements) != 1:
         return None
-    statement = chosen.statements[0]
     name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
-    change = Wrap((asked.line(statement),), no_grad_with(name))
+    change = Wrap((asked.line(chosen.statements[0]),), no_grad_with(name))
     why = "an optimizer in another file may train it" if what.wanted else chosen.doubt
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
@@ -45,29 +44,17 @@ def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any
     return any(above) or (not sites and goes_backward_by(evaluator, function))
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """What the step after a backward trains: the nodes where what the stepped optimizers have was made, `None` among them for what
-    is not seen; and whether any optimizer has a network."""
-
-    made: frozenset[Any]
-    has_network: bool
-
-
-def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> Trained:
-    """What is stepped between a backward and the next one, and whether a network, a part of it or what it is a part of is in it."""
+def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
+    """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen; None where an optimizer has
+    the network, a part of it or what it is a part of."""
     made: set[Any] = set()
     for one in stepped_in(updates_after(evaluator, backward.node, backward.frame)):
         made |= _had(evaluator, one)
     own = all_made(evaluator, network)
-    has = bool(optimizers_of(evaluator, network)) or any(
-        _are_same(part, other)
-        for one in made
-        if one is not None
-        for other in all_made(evaluator, evaluator.thing(*one)) | {one}
-        for part in own
-    )
-    return Trained(frozenset(one and one[0] for one in made), has)
+    wholes = [all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None]
+    if optimizers_of(evaluator, network):
+        return None
+    return None if any(_are_same(part, one) for whole in wholes for one in whole for part in own) else made
 
 
 def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
