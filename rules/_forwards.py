@@ -11,6 +11,7 @@ from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import GradMode
 from gpulint.analysis.queries.networks.module_mode import ModuleMode
 from gpulint.analysis.queries.networks.runs import Run, modes_within
+from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted
@@ -95,15 +96,8 @@ def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
 def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
     """Whether a step of training runs in the innermost loop around a forward, or beside it where none is, and nothing ends it in
     between by putting the network into eval mode."""
-    flow = run.frame.flow
-    loops = flow.loops(run.call)
-    events = [one for one in asked.steps.of(run.frame.function) if one.work == "train"]
-    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
-    now_and_then = {
-        test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)
-    }
-    if beside and not any(now_and_then <= {test for test, _ in flow.conditions(one.node)} for one in beside):
-        return False
+    flow, loops = run.frame.flow, run.frame.flow.loops(run.call)
+    beside = steps_beside(asked.steps, run.frame.function, run.call)
     if not beside or mode.mode != "eval" or mode.by not in flow.parents:
         return bool(beside)
     at = flow.order[flow.statement_of(mode.by)]

@@ -18,7 +18,7 @@ from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, r
 from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
-from gpulint.analysis.queries.raises import old_torch, raises_before
+from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import dotted
@@ -167,7 +167,6 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     if is_tried_out(evaluator, run):
         yield refuted(Question.MEANT, "it is tried out on made-up input")
-    yield from raises_before(evaluator, run.call, run.frame)
     what = outcome(evaluator, run.inner, run.where)
     if what.undetached is not None or what.by_choice is not None:
         yield refuted(Question.GRAPH, "what it gives has no graph, or who calls it chooses")
@@ -188,9 +187,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from _size(evaluator, run)
     yield from of_device(evaluator, run)
     yield from reached(evaluator, run.frame.function, run.call)
-    old = old_torch(evaluator, asked.file)
-    if old is not None:
-        yield old
+    yield from filter(None, (old_torch(evaluator, asked.file),))
 
 
 def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -271,13 +268,11 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
 
 def _is_shown(evaluator: Evaluator, run: Run) -> bool:
     """Whether it is made as a network, declared as one, or used as one elsewhere: moved, frozen, asked for its weights."""
-    if run.network.ref is not None or evaluator.calling.made_by(run.network) is not None:
+    network, origins = run.network, run.network.origins
+    declared = any(getattr(node, "annotation", None) is not None for node, _ in origins)
+    if declared or network.ref is not None or evaluator.calling.made_by(network) is not None:
         return True
-    return any(
-        getattr(node, "annotation", None) is not None
-        or any(use.row is not None or use.path for use in uses_since_made(evaluator, (node, where)))
-        for node, where in run.network.origins
-    )
+    return any(use.row is not None or use.path for one in origins for use in uses_since_made(evaluator, one))
 
 
 def _is_torchs(evaluator: Evaluator, use: Use) -> bool:

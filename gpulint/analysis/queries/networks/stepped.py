@@ -11,14 +11,8 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.effects import origins_of
 from gpulint.analysis.queries.networks.runs import Run
-from gpulint.analysis.queries.networks.trained import (
-    Update,
-    optimizers_of,
-    parts,
-    stepped_in,
-    updates_after,
-)
-from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.queries.networks.trained import Update, optimizers_of, parts, stepped_in, updates_after
+from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.nodes import argument
 
 _DEEPEST: Final = 3
@@ -32,16 +26,23 @@ def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
 
 def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any, depth: int) -> bool:
     loops = function.flow.loops(call)
-    events = [
-        one for one in steps.of(function) if one.work == "train" and not one.within and one.node is not call
-    ]
-    if any(loops[0] in one.loops if loops else not one.loops for one in events):
+    if any(not one.within for one in steps_beside(steps, function, call)):
         return True
     if loops or not depth:
         return False
     sites = evaluator.callers(function)
     above = (_is_beside(steps, evaluator, one.frame.function, one.call, depth - 1) for one in sites)
     return any(above) or (not sites and goes_backward_by(evaluator, function))
+
+
+def steps_beside(steps: Steps, function: Function, call: Any) -> list[Event]:
+    """The work of training in the innermost loop around a call, or in its function where none is; none where the call stands under a
+    condition that none of it does: it is made now and then."""
+    flow, loops = function.flow, function.flow.loops(call)
+    events = [one for one in steps.of(function) if one.work == "train" and one.node is not call]
+    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
+    asked = {test for test, _ in flow.conditions(call) if not loops or loops[0] in flow.loops(test)}
+    return beside if any(asked <= {test for test, _ in flow.conditions(one.node)} for one in beside) else []
 
 
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
@@ -86,12 +87,10 @@ def _had(evaluator: Evaluator, step: Update) -> set[Any]:
 def _tensors_in(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
     if value.kind in ("parameters", "parameter", "tensor"):
         return set(origins_of(evaluator, value)) or {None}
-    if value.kind == "dict" and value.parts:
-        value = next((one for key, one in value.parts if key == "params"), value)
-        return _tensors_in(evaluator, value, depth - 1) if depth else {None}
-    if value.kind in ("list", "tuple", "dict") and depth:
-        inner = evaluator.element(value)
-        if inner.kind == "unknown" and inner.origins:
-            return set(inner.origins)
-        return _tensors_in(evaluator, inner, depth - 1)
-    return {None}
+    if value.kind not in ("list", "tuple", "dict") or not depth:
+        return {None}
+    groups = dict(value.parts or ()) if value.kind == "dict" else {}
+    inner = groups.get("params") or evaluator.element(value)
+    if inner.kind == "unknown" and inner.origins:
+        return set(inner.origins)
+    return _tensors_in(evaluator, inner, depth - 1)
