@@ -475,7 +475,9 @@ class _Worklist:
         if self.track == "storage" and self.taken_apart(above.attr, call, frame):
             return
         row = table.method("tensor", above.attr) or Row()
-        if above.attr[-1:] == "_" and row.graph == "keeps":  # what it is from then on has the graph too
+        if (
+            above.attr[-1:] == "_" and row.graph == "keeps" and not row.does
+        ):  # what it is from then on has the graph too
             self.definitions(call, frame, (), ("inplace",))
         self.by_row(row, above.value, call, frame, (), above.attr)
 
