@@ -21,7 +21,7 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import dotted
+from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
 from gpulint.answers import (
     Answer,
     Question,
@@ -59,25 +59,22 @@ class FrozenForwardWithGrad(Rule):
     read as a number, or although no optimizer trains them and nothing before them wants a gradient: teachers, target
     and reference networks, feature extractors.
 
-    Three things leave a doubt: nothing reads the result, and the network may run for what it leaves elsewhere; the function
-    does not call backward itself, so that a caller may have switched grad off; the result is used but no optimizer is seen to
-    train the network, and another file's may.
+    What an optimizer has is followed from where it is made: networks, their parts and what they are part of, lists, groups and sums of
+    parameters. Where what is stepped after the backward is not seen, nothing is told.
 
-    Confidence is high only where the network is seen to be large, or pictures go through it, and medium where how large
-    it is cannot be seen: a step lets go of what it saves, and much of it is little beside the rest of the step.
+    Confidence is high only where the network is seen to be large, or pictures or sequences go through one that is not small, and
+    medium where how large it is cannot be seen, or where it is small: a step lets go of what it saves. Nothing is said of a few linear
+    layers whose widths are all in sight and small, and with low confidence where some are not: what one batch leaves in them is little. Of
+    8 findings like that, read in repositories that nobody had seen before, none was worth mending.
 
-    Nothing is said of a few linear layers whose widths are all in sight and small, and with low confidence where some are not:
-    what one batch leaves in them is little. Of 8 findings like that, read in repositories that nobody had seen before, none
-    was worth mending.
+    Confidence is low where nothing reads the result, so that the network may run for what it leaves elsewhere; where it is not seen
+    what makes the network through which a backward goes, or who else has it: they may have frozen it; where it is loaded as a whole; where
+    only its name says that it is a network; and within the forward of a network that nobody is seen to train.
 
-    Confidence is low as well where only a name, `reward_model`, `teacher`, says that the network is there to help, and
-    what it is given is data: whoever made it may have frozen it.
-
-    So are networks that a backward goes through to something else, and that nobody steps or freezes: an attacked classifier, of
+    Networks that a backward goes through to something else, and that nobody steps or freezes, are told as well: an attacked classifier, of
     which only the patch is optimised, what a picture or a latent is fitted to, a judge between a generator and its loss. Their
     input wants a gradient, so that `no_grad` would be wrong: `net.requires_grad_(False)`, once and before the loop. Nothing is
-    said where `torch.autograd.grad(loss, x)` or `backward(inputs=[x])` asks for that gradient alone. Confidence is low where it
-    is not seen what makes the network, or who else has it.
+    said where `torch.autograd.grad(loss, x)` or `backward(inputs=[x])` asks for that gradient alone. Each network is told once in a file.
 
     ## Why is this bad
     The forward saves every activation of the auxiliary network for a backward that never goes there, next to those of
@@ -228,7 +225,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     evaluator = asked.evaluator
     if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
-    if any(use.name.rpartition(".")[2] == "grad" for use in backwards):
+    calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
+    if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     several = [trained_by(evaluator, run.network, use) for use in backwards]
     if None in several:

@@ -291,8 +291,8 @@ class Evaluator:
                 own = one.methods.get("__init__")
                 if own is None and self.method(one, "__init__") is function:
                     yield from self.program.calls_named(one.name, one.file)
-                for call in own.flow.calls.get("__init__", ()) if own is not None else ():
-                    yield own, call
+                if own is not None:
+                    yield from ((own, call) for call in own.flow.calls.get("__init__", ()))
         elif not (name.startswith("__") and name.endswith("__")):
             yield from self.program.calls_named(name, function.file)
 
