@@ -5,22 +5,26 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.domain.values import Graph
+from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
+
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
+<<<<<<< HEAD
 from gpulint.analysis.queries.doing import done_within, run_by
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import GradMode, grad_mode
+=======
+from gpulint.analysis.queries.grad_mode import grad_mode
+>>>>>>> w-b
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
-from gpulint.analysis.queries.networks.runs import Run, is_of_module, modes_within, runs, runs_of
-from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
+from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached, unseen_base
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import LOOPS, dotted, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, dotted
 from gpulint.answers import (
     NO_FURTHER,
     Answer,
@@ -153,6 +157,7 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
     )
 
 
+<<<<<<< HEAD
 _DEEPEST = 4  # calls within a run
 _SHAPE = frozenset("shape size dim ndim dtype device".split())
 _GRAD = {
@@ -202,12 +207,14 @@ def _builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
         yield refuted(Question.TENSOR, "it is given no tensor")
 
 
+=======
+>>>>>>> w-b
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     """On what the claim stands that a forward needs no grad."""
     evaluator = asked.evaluator
     flow = run.frame.flow
     grad = grad_mode(evaluator, run.inner, run.where)
-    yield from _builds_graph(asked, run, grad)
+    yield from builds_graph(asked, run, grad)
     if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
         yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if run.frame.function.is_module and not flow.loops(run.call):
@@ -258,10 +265,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             )
     if grad.mode == "mixed":
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
-        yield (left_open if here else refuted)(Question.GRAD, _GRAD[grad.mode], grad.by)
+        yield (left_open if here else refuted)(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
-    if modes_within(evaluator, run) != {"on"} and _is_unseen_method(evaluator, run):
-        yield left_open(Question.GRAD, f"`{_called(run)}` is not seen, and may switch grad off itself")
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
@@ -317,10 +322,10 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
                 Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
             )
         return
-    inside = all(_is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
+    inside = all(is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
     if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
         yield refuted(Question.REACHED, "it is part of what its network gives")
-    if _trains_beside(asked, run, mode):
+    if trains_beside(asked, run, mode):
         yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if mode.mode == "eval":
         if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
@@ -332,30 +337,13 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         return
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
-    if all(use.name in _SHAPE for use in what.read):
+    if all(use.name in SHAPE for use in what.read):
         yield refuted(Question.READS, "nothing reads its result, or no more than its shape")
     found = weight(evaluator, run.network)
     if found.whole and not found.least:
         yield refuted(Question.GRAPH, "as far as it can be seen, it has no weights")
     if run.network.assumptions and not through_batches(evaluator, run):
         yield refuted(Question.TENSOR, "nothing but its name shows that a network runs here")
-
-
-def _is_within(frame: Frame, outer: Frame) -> bool:
-    """Whether a frame is of the same function, or of a call below it."""
-    return frame.function is outer.function or any(one is outer for _, one in frame.chain())
-
-
-def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
-    """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
-    func = run.inner.func
-    if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
-        return False
-    return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
-
-
-def _called(run: Run) -> str:
-    return dotted(run.inner.func) or "the method"
 
 
 def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:
@@ -366,35 +354,6 @@ def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outco
         and mode.by in run.frame.flow.parents
         and not (what.returned and evaluator.callers(run.frame.function))
     )
-
-
-def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
-    """Whether anything that a forward is given may be a tensor."""
-    given = [one.value for one in run.inner.keywords] + list(run.inner.args)
-    return any(
-        isinstance(one, ast.Starred)
-        or evaluator.value_of(one, run.where).kind not in ("text", "number", "none")
-        for one in given
-    )
-
-
-def _trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
-    """Whether a step of training runs in the innermost loop around a forward, or beside it where none is, and nothing ends it in
-    between by putting the network into eval mode."""
-    flow = run.frame.flow
-    loops = flow.loops(run.call)
-    events = [one for one in asked.steps.of(run.frame.function) if one.work == "train"]
-    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
-    now_and_then = {
-        test for test, _ in flow.conditions(run.call) if not loops or loops[0] in flow.loops(test)
-    }
-    if beside and not any(now_and_then <= {test for test, _ in flow.conditions(one.node)} for one in beside):
-        return False
-    if not beside or mode.mode != "eval" or mode.by not in flow.parents:
-        return bool(beside)
-    at = flow.order[flow.statement_of(mode.by)]
-    inside = not loops or loops[0] in flow.loops(mode.by)
-    return not (inside and all(flow.order[flow.statement_of(one.node)] < at for one in beside))
 
 
 def _piles_up(run: Run, what: Outcome) -> bool:

@@ -16,6 +16,7 @@ from gpulint.analysis.queries.networks.trained import (
     frozen,
     made_at,
     optimizers_of,
+    stepped_in,
     updates_after,
     updates_in,
 )
@@ -209,7 +210,7 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     if not theirs or not own or own & theirs:
         yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
     after = updates_after(evaluator, backward.node, backward.frame)
-    stepped = _stepped(after)
+    stepped = stepped_in(after)
     if not any(one.of & own for one in stepped):
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
     if any(one.of & theirs or not one.of for one in stepped):
@@ -220,12 +221,6 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):
         yield from (left_open(Question.TENSOR, each.clause) for each in one)
     yield from reached(evaluator, judged.frame.function, judged.call)
-
-
-def _stepped(after: list[Update]) -> list[Update]:
-    """The steps before the next backward."""
-    until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
-    return [one for one in after[:until] if one.kind == "step"]
 
 
 def _thrown_away(asked: Asked, after: list[Update], network: Value, optimizers: frozenset[Any]) -> bool:

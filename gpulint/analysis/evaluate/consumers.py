@@ -487,8 +487,12 @@ class _Worklist:
             return
         if self.track == "storage" and self.taken_apart(above.attr, call, frame):
             return
-        row = table.method("tensor", above.attr)
-        self.by_row(row or Row(), above.value, call, frame, (), above.attr)
+        row = table.method("tensor", above.attr) or Row()
+        if (
+            above.attr[-1:] == "_" and row.graph == "keeps" and not row.does
+        ):  # what it is from then on has the graph too
+            self.definitions(call, frame, (), ("inplace",))
+        self.by_row(row, above.value, call, frame, (), above.attr)
 
     def taken_apart(self, name: str, call: Any, frame: Frame) -> bool:
         """A method of a dict of tensors, or of a network: whether what it gives has been gone on with."""

@@ -193,6 +193,13 @@ class Evaluator:
         if not self._resting:
             self._tries.clear()
 
+    def thing(self, node: Any, frame: Frame | None) -> Value:
+        """What was made at an origin: by a call, or given for a parameter."""
+        if frame is None or not isinstance(node, ast.arg):
+            return self.value_of(node, frame) if frame is not None else UNKNOWN
+        made = frame.flow.definitions.get(node.arg, ())
+        return join(self.definition(one, frame) for one in made if one.node is node)
+
     def ways(self, node: Any, frame: Frame, depth: int = 3) -> Iterator[Value]:
         """The values that an expression may have, each by itself: of the arms of a condition, of what a name is bound to."""
         several: list[Any] = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
@@ -261,14 +268,8 @@ class Evaluator:
     def _calls_of(self, function: Function) -> list[CallSite]:
         if function.is_module:
             return []
-        name = function.name
-        makes = function.cls is not None and name == "__init__"
-        if makes and function.cls is not None:
-            name = function.cls.name
         found = self._calls_of_objects(function)
-        if name.startswith("__") and name.endswith("__"):
-            return found
-        for caller, call in self.program.calls_named(name, function.file):
+        for caller, call in self._calls_by_name(function):
             if len(found) >= MOST_CALLERS:
                 break
             frame = self.root(caller)
@@ -280,6 +281,20 @@ class Evaluator:
             elif certain is not None:
                 found.append(CallSite(call, frame, certain))
         return found
+
+    def _calls_by_name(self, function: Function) -> Iterator[tuple[Function, ast.Call]]:
+        """The calls by a function's name: of a constructor by that of its class, of those that inherit it, and by `super().__init__`."""
+        name, cls = function.name, function.cls
+        if cls is not None and name == "__init__":
+            yield from self.program.calls_named(cls.name, function.file)
+            for one in self.program.subclasses(cls):
+                own = one.methods.get("__init__")
+                if own is None and self.method(one, "__init__") is function:
+                    yield from self.program.calls_named(one.name, one.file)
+                if own is not None:
+                    yield from ((own, call) for call in own.flow.calls.get("__init__", ()))
+        elif not (name.startswith("__") and name.endswith("__")):
+            yield from self.program.calls_named(name, function.file)
 
     def _calls_of_objects(self, function: Function) -> list[CallSite]:
         """The calls of objects whose class has the method that runs when they are called, wherever they go from where they are made."""
@@ -362,7 +377,7 @@ class Evaluator:
             changed = self.value_of(
                 definition.node, frame
             )  # `self.init_embed_(x)`: an object stays what it is
-            stays = isinstance(changed.ref, Class) or changed.kind == "library"
+            stays = isinstance(changed.ref, Class) or changed.kind in ("library", "module")
             return changed if stays else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
             found = frame.function.file.by_node.get(definition.node)

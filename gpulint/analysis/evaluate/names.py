@@ -393,6 +393,7 @@ class Names:
         """Whether a key is moved in place, as only a network can be, or called for what goes backward."""
         flow = function.flow
         is_method = "." in key and key.rpartition(".")[0] != function.self_name
+        is_class = key[:1].isupper() and key[1:2].islower()  # what it is called for is made, and not run
         for node in flow.uses.get(key, ()):
             above = flow.parents.get(node)
             if isinstance(above, ast.Attribute) and above.attr in ("cuda", "to", "cpu", "half", "train"):
@@ -404,7 +405,12 @@ class Names:
                 ):
                     return True
             called = above if isinstance(above, ast.Call) and above.func is node else None
-            if called is not None and called.args and not is_method and goes_backward(flow, called):
+            if (
+                called is not None
+                and called.args
+                and not (is_method or is_class)
+                and goes_backward(flow, called)
+            ):
                 return True
         return False
 
@@ -510,9 +516,8 @@ class Names:
             for method in cls.methods.values():
                 if name in method.words and method.takes_self:
                     key = f"{method.self_name}.{name}"
-                    found += [
-                        (method, one) for one in method.flow.definitions.get(key, ()) if one.kind != "delete"
-                    ]
+                    made = method.flow.definitions.get(key, ())
+                    found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
             if name in cls.body.words:
                 found += [
                     (cls.body, one)

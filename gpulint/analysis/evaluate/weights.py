@@ -220,8 +220,9 @@ def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, de
     if definition.kind != "assign":
         return Weight(0, True, layers=0)
     value = evaluator.definition(definition, frame)
-    if value.kind == "module" and definition.path:
-        return Weight(0, False)
+    if value.kind == "modules" or (value.kind == "module" and definition.path):
+        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
+        return Weight(0, False, mixes)
     if value.kind == "module":
         return _of_value(evaluator, definition.value, frame, depth - 1)
     known = not (value.kind == "unknown" and isinstance(definition.value, ast.Call))

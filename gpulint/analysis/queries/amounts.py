@@ -27,7 +27,7 @@ _KEEPS: Final = frozenset("to cuda float half double contiguous permute type clo
 def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     """What leaves it open whether a forward saves enough to matter."""
     yield from _of_rounds(evaluator, run)
-    yield from _of_device(evaluator, run)
+    yield from of_device(evaluator, run)
     found = weight(evaluator, run.network)
     if found.least < NARROW and is_one_sample(
         evaluator, run.inner.args[0] if run.inner.args else None, run.where
@@ -221,7 +221,8 @@ def _gives_single(evaluator: Evaluator, loader: Value) -> bool:
     return bool(loader.origins)
 
 
-def _of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+def of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
+    """What leaves it open whether a forward runs on a GPU."""
     given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
     if any(one.device == "cuda" for one in given):
         return  # what is on a GPU goes through no network that is not

@@ -30,7 +30,7 @@ class Imagining(nn.Module):
     def forward(self, wanted):
         for _ in range(self.steps):
             self.optimizer.zero_grad()
-            distance = (perceptor.encode_image(self.picture) - wanted).pow(2).mean()
+            distance = (perceptor.encode_image(self.picture) - wanted).pow(2).mean()  # low: GPU202
             distance.backward()
             self.optimizer.step()
         return self.picture

@@ -10,7 +10,7 @@ class Attack:
 
     def loss(self, x, y):
         self.net.eval()
-        return self.criterion(self.net(x), y)
+        return self.criterion(self.net(x), y)  # low: GPU202
 
     def run(self, loader, log):
         for x, y in loader:

@@ -44,7 +44,7 @@ class Trainer:
     def step(self, a):
         self.optimizer.zero_grad()
         content = self.coder.read(a)
-        made = self.coder.write(content)
+        made = self.coder.write(content)  # maybe: GPU202
         guessed = self.coder.guess(a).detach()
         kept = self.coder.kept(a).detach()
         learnt = self.coder.learn(a).detach()

@@ -53,7 +53,7 @@ class WithoutTraining:
             states.append(seen)
             gains.append(reward + config.discount * following.data - value.data)
         for states, gains in zip(states, gains):
-            v = self.critic.predict(states)
+            v = self.critic.predict(states)  # low: GPU202
             loss = -(F.log_softmax(self.actor(states), 1).amax(1) * (gains - v.detach())).mean()
             self.opt.zero_grad()
             loss.backward()

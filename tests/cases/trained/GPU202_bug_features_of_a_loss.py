@@ -15,7 +15,7 @@ class FeatureLoss(nn.Module):
         return self.seen(picture)
 
     def forward(self, made, wanted):
-        return F.mse_loss(self.look(made), self.look(wanted))  # low: GPU202
+        return F.mse_loss(self.look(made), self.look(wanted))  # expect: GPU202
 
 
 class Layers(nn.Module):
@@ -37,7 +37,7 @@ class PerceptualLoss(nn.Module):
 
     def forward(self, made, wanted):
         ours = self.layers(made)
-        theirs = self.layers(wanted)  # low: GPU202
+        theirs = self.layers(wanted)  # expect: GPU202
         return sum(w * F.l1_loss(a, b) for w, a, b in zip(self.weights, ours, theirs))
 
 

@@ -13,7 +13,7 @@ def distill(loader, epochs, device):
     for _ in range(epochs):
         for images, labels in loader:
             images, labels = images.to(device), labels.to(device)
-            wanted = teacher(images)  # low: GPU202
+            wanted = teacher(images)  # expect: GPU202
             given = student(images)
             loss = F.cross_entropy(given, labels) + F.mse_loss(given, wanted)
             optimizer.zero_grad()

@@ -9,7 +9,7 @@ def deceive(net, judge, loader, optimizer):
     judge.eval()
     for x, y in loader:
         changed = net(x.cuda())
-        loss = F.cross_entropy(judge(changed), y.cuda())
+        loss = F.cross_entropy(judge(changed), y.cuda())  # low: GPU202
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

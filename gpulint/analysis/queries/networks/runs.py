@@ -12,6 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.syntax.nodes import key_of
 
 _DEEPEST: Final = 3
 
@@ -33,16 +34,17 @@ class Run:
         return self.inner is self.call
 
 
-def runs(evaluator: Evaluator, frame: Frame) -> Iterator[Run]:
-    """The runs of a frame's function, in the order of the text; of a call below several, one for each network."""
+def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> Iterator[Run]:
+    """The runs of a frame's function, in the order of the text; of a call below several, one for each network. `parts`: of a network's
+    call of its own method those of its parts."""
     flow = frame.flow
     calls = [call for several in flow.calls.values() for call in several]
     for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
         if flow.statement_of(call) not in flow.unreachable:
-            yield from runs_of(evaluator, call, frame)
+            yield from runs_of(evaluator, call, frame, parts)
 
 
-def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]:
+def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool = False) -> Iterator[Run]:
     """The runs that a call is: of a network that is called, by whatever method, or of those that a function of the project runs and
     gives back what they give."""
     direct = forward_of(evaluator, call, frame)
@@ -57,7 +59,11 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[Run]
         if isinstance(node, ast.Call) and (one := forward_of(evaluator, node, where)) is not None
     ]
     func = call.func
-    if below and isinstance(func, ast.Attribute):
+    if (
+        below
+        and isinstance(func, ast.Attribute)
+        and not (parts and key_of(func.value) == frame.function.self_name)
+    ):
         base = evaluator.value_of(func.value, frame)
         if base.kind == "module" and isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr):
             yield Run(call, frame, base, func.value, call, frame)
@@ -115,9 +121,16 @@ def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
             for method in _methods_named(evaluator, func.attr, run.where.function.file)
             for mode in _modes(evaluator, evaluator.root(method), _DEEPEST)
         }
-    forward = evaluator.method(cls, "forward") if isinstance(cls, Class) else None
-    inner = evaluator.enter(forward, run.inner, run.where, run.network) if forward is not None else None
+    inner = entered(evaluator, run)
     return set(_modes(evaluator, inner, _DEEPEST)) if inner is not None else set()
+
+
+def entered(evaluator: Evaluator, run: Run) -> Frame | None:
+    """The frame of what a run runs of a network of the project: its forward, or a method by a name of its own; None where it is not seen."""
+    cls, func = run.network.ref, run.inner.func
+    name = func.attr if run.named is not func and isinstance(func, ast.Attribute) else "forward"
+    method = evaluator.method(cls, name) if isinstance(cls, Class) else None
+    return evaluator.enter(method, run.inner, run.where, run.network) if method is not None else None
 
 
 def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function]:

@@ -14,12 +14,13 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.effects import Place, may_be_before, origins_of, uses_since_made
+from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
 from gpulint.analysis.syntax.flow import Block, Flow
 from gpulint.analysis.syntax.nodes import argument
 
 _DEEPEST: Final = 3  # calls that are gone into
 _SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
+_SWITCHES: Final = frozenset({"freezes", "unfreezes", "requires grad"})  # what rows say of it
 _MOST_CALLERS: Final = 4  # one out of the other
 
 
@@ -48,9 +49,13 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
     flow = place.frame.flow
     around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
     found: list[tuple[int, Any, bool]] = []
-    for origin in origins_of(evaluator, value):
-        for use in uses_since_made(evaluator, origin):
-            off = None if _is_of_part(evaluator, use, origin) else switches_weights(evaluator, use)
+    several = [(one, uses_since_made(evaluator, one)) for one in origins_of(evaluator, value)]
+    if all(where is None for _, where in value.origins):  # made out of sight: by its key
+        before = effects_before(evaluator, place, _SWITCHES)
+        several += [(None, [Use("method", one.call, place.frame, row=one.row) for one in before])]
+    for origin, uses in several:
+        for use in uses:
+            off = None if origin and _is_of_part(evaluator, use, origin) else switches_weights(evaluator, use)
             node = _in_function(use, place.frame.function) if off is not None else None
             if node is not None and off is not None:
                 statement = flow.statement_of(node)
@@ -112,31 +117,34 @@ def _by_parts(evaluator: Evaluator, made: Value, before: Place | None) -> Any:
 
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
     """The networks and weights that a network is made of: those in its attributes, or that it is made with."""
-    if isinstance(value.ref, Class):
-        frame = _constructor(evaluator, value, value.ref)
-        if frame is not None:
-            own = f"{frame.function.self_name}."
-            several = frame.flow.definitions.items()
-            found = (one for key, each in several if key.startswith(own) for one in each)
-            yield from _weighty(evaluator.definition(one, frame) for one in list(found))
-        return
-    for node, where in value.origins:
+    for node, where in origins_of(evaluator, value):
+        one = evaluator.thing(node, where)
+        if isinstance(one.ref, Class):
+            yield from _weighty(evaluator, _attributes(evaluator, one, one.ref))
         row = evaluator.row_of(node, where) if isinstance(node, ast.Call) and where is not None else None
         if row is not None and row.weights == "parts":
-            yield from _weighty(evaluator.value_of(one, where) for one in node.args)
+            yield from _weighty(evaluator, (evaluator.value_of(one, where) for one in node.args))
 
 
-def _constructor(evaluator: Evaluator, value: Value, cls: Class) -> Frame | None:
-    """The frame in which a network is made of its parts: of one that is a copy none."""
-    init = evaluator.method(cls, "__init__")
-    found = evaluator.constructed(value, cls)
-    if found is None and init is not None and not any(isinstance(one, ast.Call) for one, _ in value.origins):
-        return evaluator.root(init)
-    return found
+def _attributes(evaluator: Evaluator, value: Value, cls: Class) -> Iterator[Value]:
+    """What the methods of a network bind its attributes to: of one that is a copy nothing."""
+    made = evaluator.constructed(value, cls)
+    if made is None and any(isinstance(node, ast.Call) for node, _ in value.origins):
+        return
+    for one in evaluator.program.lineage(cls):
+        for method in one.methods.values() if isinstance(one, Class) else ():
+            if method.takes_self:
+                frame = made if made is not None and method is made.function else evaluator.root(method)
+                for key, several in list(method.flow.definitions.items()):
+                    if key.startswith(f"{method.self_name}."):
+                        yield from (evaluator.definition(each, frame) for each in several)
 
 
-def _weighty(values: Iterable[Value]) -> Iterator[Value]:
-    return (one for one in values if one.kind in ("module", "parameter"))
+def _weighty(evaluator: Evaluator, values: Iterable[Value]) -> Iterator[Value]:
+    for one in values:
+        inner = evaluator.element(one) if one.kind in ("list", "tuple", "dict") else one
+        if inner.kind in ("module", "parameter"):
+            yield inner
 
 
 def _is_of_part(evaluator: Evaluator, use: Use, origin: Any) -> bool:
@@ -253,6 +261,12 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
         call for call in calls if any(evaluator.value_of(one, outer).ref is function for one in call.args)
     ]
     return [own for call in given if (own := _own(evaluator, call, outer)) is not None]
+
+
+def stepped_in(after: list[Update]) -> list[Update]:
+    """The steps among updates, before the next backward."""
+    until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
+    return [one for one in after[:until] if one.kind == "step"]
 
 
 def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:

@@ -1,0 +1,96 @@
+"""What a step of training trains: what the optimizers that are stepped after a backward have, and what runs as often as they are."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final
+
+from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.effects import origins_of
+from gpulint.analysis.queries.networks.runs import Run
+from gpulint.analysis.queries.networks.trained import Update, optimizers_of, parts, stepped_in, updates_after
+from gpulint.analysis.queries.steps import Event, Steps
+from gpulint.analysis.syntax.nodes import argument
+
+_DEEPEST: Final = 3
+
+
+def is_in_step(steps: Steps, evaluator: Evaluator, run: Run) -> bool:
+    """Whether a run is made as often as a backward or an optimizer's step: in the innermost loop of one, in its function where no loop
+    is around, or in a function that such a place calls."""
+    return _is_beside(steps, evaluator, run.frame.function, run.call, _DEEPEST)
+
+
+def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any, depth: int) -> bool:
+    loops = function.flow.loops(call)
+    if any(not one.within for one in steps_beside(steps, function, call)):
+        return True
+    if loops or not depth:
+        return False
+    sites = evaluator.callers(function)
+    above = (_is_beside(steps, evaluator, one.frame.function, one.call, depth - 1) for one in sites)
+    return any(above) or (not sites and goes_backward_by(evaluator, function))
+
+
+def steps_beside(steps: Steps, function: Function, call: Any) -> list[Event]:
+    """The work of training in the innermost loop around a call, or in its function where none is; none where the call stands under a
+    condition that none of it does: it is made now and then."""
+    flow, loops = function.flow, function.flow.loops(call)
+    events = [one for one in steps.of(function) if one.work == "train" and one.node is not call]
+    beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
+    asked = {test for test, _ in flow.conditions(call) if not loops or loops[0] in flow.loops(test)}
+    return beside if any(asked <= {test for test, _ in flow.conditions(one.node)} for one in beside) else []
+
+
+def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
+    """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen; None where an optimizer has
+    the network, a part of it or what it is a part of."""
+    made: set[Any] = set()
+    for one in stepped_in(updates_after(evaluator, backward.node, backward.frame)):
+        made |= _had(evaluator, one)
+    own = all_made(evaluator, network)
+    wholes = [all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None]
+    if optimizers_of(evaluator, network):
+        return None
+    return None if any(_are_same(part, one) for whole in wholes for one in whole for part in own) else made
+
+
+def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
+    """Where a network and its parts were made."""
+    found = set(origins_of(evaluator, value))
+    for one in parts(evaluator, value) if depth else ():
+        found |= all_made(evaluator, one, depth - 1)
+    return found
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two things were made at one place, by one call of its function, or one of them by whichever."""
+    frames = (one[1], other[1])
+    return one[0] is other[0] and (
+        frames[0] is frames[1] or any(f is None or f.caller is None for f in frames)
+    )
+
+
+def _had(evaluator: Evaluator, step: Update) -> set[Any]:
+    """Where the tensors were made that an optimizer steps: origins, and `None` for what is not seen."""
+    made: set[Any] = set() if step.origins else {None}
+    for call, frame in step.origins:
+        given = argument(call, 0, "params") if isinstance(call, ast.Call) else None
+        known = given is not None and frame is not None
+        made |= _tensors_in(evaluator, evaluator.value_of(given, frame), 3) if known else {None}
+    return made
+
+
+def _tensors_in(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
+    if value.kind in ("parameters", "parameter", "tensor"):
+        return set(origins_of(evaluator, value)) or {None}
+    if value.kind not in ("list", "tuple", "dict") or not depth:
+        return {None}
+    groups = dict(value.parts or ()) if value.kind == "dict" else {}
+    inner = groups.get("params") or evaluator.element(value)
+    if inner.kind == "unknown" and inner.origins:
+        return set(inner.origins)
+    return _tensors_in(evaluator, inner, depth - 1)

@@ -1,0 +1,105 @@
+"""What rules ask of the forward of a network: whether it builds a graph, and whether a step of training runs beside it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.queries.effects import place_of
+from gpulint.analysis.queries.grad_mode import GradMode
+from gpulint.analysis.queries.networks.module_mode import ModuleMode
+from gpulint.analysis.queries.networks.runs import Run, modes_within
+from gpulint.analysis.queries.networks.stepped import steps_beside
+from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
+from gpulint.analysis.syntax.nodes import dotted, last_name
+from gpulint.answers import Answer, Question, left_open, proven, refuted
+
+if TYPE_CHECKING:
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.evaluator import Evaluator
+    from gpulint.analysis.evaluate.frames import Frame
+
+SHAPE: Final = frozenset("shape size dim ndim dtype device".split())
+GRAD_MODES: Final = {
+    "off": "grad is off",
+    "open": "something around it may switch grad off",
+    "mixed": "some of those who call it switch grad off",
+}
+
+
+def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
+    """What says that a run, where grad is in this mode, builds a graph, or that it builds none."""
+    evaluator = asked.evaluator
+    if grad.mode not in ("on", "mixed"):
+        clause = GRAD_MODES[grad.mode]
+        if grad.mode == "off" and evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
+            clause = "whoever is seen to call it switches grad off"
+        yield refuted(Question.GRAD, clause, grad.by if asked.is_here(run.where) else None)
+    if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
+        yield refuted(Question.MEANT, "grad is switched on for it")
+    if grad.mode == "on":
+        begins = "" if grad.by is not None else f" where `{run.frame.function.name}` begins"
+        yield proven(Question.GRAD, f"grad is on{begins}")
+    if evaluator.is_dead(run.call, run.frame):
+        yield refuted(Question.REACHED, "what is asked before it never holds")
+    value = evaluator.value_of(run.inner, run.where)
+    within = modes_within(evaluator, run)
+    if within == {"off"}:
+        yield refuted(Question.GRAD, "the network switches grad off itself")
+    seen = value.kind in ("tensor", "array", "number", "text", "none") and value.graph is Graph.NONE
+    if seen and "on" not in within:
+        yield refuted(Question.GRAPH, "it makes no graph")
+    by = _frozen_at(evaluator, run.named, run.where)
+    if by is not None:
+        yield refuted(Question.GRAPH, "the network is frozen")
+    if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
+        yield refuted(Question.TENSOR, "it is given no tensor")
+    if within != {"on"} and _is_unseen_method(evaluator, run):
+        name = dotted(run.inner.func) or "the method"
+        yield left_open(Question.GRAD, f"`{name}` is not seen, and may switch grad off itself")
+
+
+def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    """What freezes the network that an expression gives: a part is frozen where the whole is."""
+    place = place_of(evaluator, node, frame)
+    found = frozen(evaluator, place.value, place) if place.value.kind == "module" else None
+    if found is None and isinstance(node, ast.Attribute):
+        return _frozen_at(evaluator, node.value, frame)
+    return found
+
+
+def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
+    """Whether anything that a forward is given may be a tensor."""
+    given = [one.value for one in run.inner.keywords] + list(run.inner.args)
+    return any(
+        isinstance(one, ast.Starred)
+        or evaluator.value_of(one, run.where).kind not in ("text", "number", "none")
+        for one in given
+    )
+
+
+def is_within(frame: Frame, outer: Frame) -> bool:
+    """Whether a frame is of the same function, or of a call below it."""
+    return frame.function is outer.function or any(one is outer for _, one in frame.chain())
+
+
+def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
+    """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
+    func = run.inner.func
+    if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
+        return False
+    return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+
+
+def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:
+    """Whether a step of training runs in the innermost loop around a forward, or beside it where none is, and nothing ends it in
+    between by putting the network into eval mode."""
+    flow, loops = run.frame.flow, run.frame.flow.loops(run.call)
+    beside = steps_beside(asked.steps, run.frame.function, run.call)
+    if not beside or mode.mode != "eval" or mode.by not in flow.parents:
+        return bool(beside)
+    at = flow.order[flow.statement_of(mode.by)]
+    inside = not loops or loops[0] in flow.loops(mode.by)
+    return not (inside and all(flow.order[flow.statement_of(one.node)] < at for one in beside))
