@@ -1,34 +1,45 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.code import ir
-from gpulint.analysis.questions.outlives.collecting import only_takes_in
-from gpulint.analysis.torch.roles import SCORES
-from gpulint.analysis.values.values import DENSE, LARGE, MAYBE, SCALAR, VIEW
-from gpulint.answers import (
-    Answer,
-    Considered,
-    Question,
-    Verdict,
-    as_far,
-    confidence_of,
-    doubts_of,
-    left_open,
-    proven,
-    refuted,
-    until_refuted,
+from gpulint.analysis.evaluate.weights import trips
+from gpulint.analysis.project.file import quoted
+from gpulint.analysis.queries.amounts import is_over_batches
+from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
+from gpulint.analysis.queries.networks.behind import behind, made_of, source_of
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.emptied import emptied
+from gpulint.analysis.queries.stores.on_device import (
+    JOINING,
+    ends,
+    input_of,
+    is_move,
+    is_number_each,
+    is_of_output,
+    is_unseen_output,
+    stored,
 )
+from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
+from gpulint.analysis.syntax.nodes import key_of, last_name
+from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Cost, Repair, Replace, Report, Rule
+from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
-    from gpulint.rules.detect.unseen.gathered import Gathering
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import Function
+    from gpulint.analysis.queries.networks.forwards import Forward
+    from gpulint.analysis.queries.stores.on_device import Ends
+    from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
-    from gpulint.analysis.file.asking import FileFacts
-    from gpulint.analysis.file.facts import Hold
+_COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
+_FEW: Final = 16  # rounds
 
 
 class DeviceAccumulation(Rule):
@@ -120,252 +131,226 @@ class DeviceAccumulation(Rule):
         (b"for ", b"while ", b"self."),
         (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
     )
+    asks = True
 
-    def considers(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Considered]:
-        from gpulint.rules.detect.lifetimes.batch_views import extended_lists
-        from gpulint.rules.detect.lifetimes.early_moves import early_moves
-        from gpulint.rules.detect.lifetimes.memories import kept_priorities
-        from gpulint.rules.detect.lifetimes.suspicion import considered
-        from gpulint.rules.detect.unseen.gathered import Gathered
-
-        for hold in facts.holds():
-            if hold.place.container:
-                yield Considered(hold.at, hold.place.holder, tuple(as_far(_answers(facts, hold))))
-        for one in facts.ask(Gathered).found:
-            yield Considered(one.at, one.holder, one.answers)
-        yield from considered(
-            (*facts.ask(extended_lists), *facts.ask(kept_priorities), *facts.ask(early_moves))
-        )
-
-    def check(self, facts: FileFacts, options: Mapping[str, Any]) -> Iterator[Report]:
-        from gpulint.rules.detect.lifetimes.batch_views import extended_lists
-        from gpulint.rules.detect.lifetimes.early_moves import early_moves
-        from gpulint.rules.detect.lifetimes.memories import kept_priorities
-        from gpulint.rules.detect.lifetimes.suspicion import told
-        from gpulint.rules.detect.unseen.gathered import Gathered
-
-        rows: set[int] = set()
-        spoken: set[ir.Function] = set()
-        none: set[tuple[ir.Function, str]] = set()
-        for hold in facts.holds():
-            answers = until_refuted(_answers(facts, hold)) if hold.place.container else ()
-            if answers and confidence_of(answers) is not None:
-                spoken.add(hold.function)
-                rows.add(hold.at.row)
-                yield _report(facts, hold, doubts_of(answers))
-            elif _is_none(hold, answers):
-                none.add((hold.function, hold.place.holder))
-        ones = [one for one in facts.ask(Gathered).found if one.holds and (facts.on_gpu or one.to_host)]
-        for one in sorted(
-            ones, key=lambda one: len(one.doubts)
-        ):  # one report a function: of what is least in doubt
-            if one.function not in spoken and (one.function, one.holder) not in none:
-                spoken.add(one.function)
-                rows.add(one.at.row)
-                yield _gathered(facts, one)
-        yield from told(
-            (*facts.ask(extended_lists), *facts.ask(kept_priorities), *facts.ask(early_moves)), rows
-        )
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        told: set[Any] = set()
+        for function in (asked.file.body, *asked.file.functions):
+            for store in stored(asked.evaluator, function):
+                for leaf in leaves(store):
+                    yield from _claimed(asked, store, leaf, told)
 
 
-def _is_none(hold: Hold, answers: tuple[Answer, ...]) -> bool:
-    """Whether it is known of a container of device tensors that it is no pile, and not only unknown that it is one."""
-    if hold.graph.state != "device":
-        return hold.graph.consumed
-    pile = hold.place.pile
-    if pile is not None and (
-        pile.host or pile.small or pile.few or pile.parts or pile.elsewhere or pile.on_device
-    ):
-        return True
-    refuted_by = {answer.question for answer in answers if answer.verdict is Verdict.REFUTED}
-    if hold.value.has(DENSE) and hold.rounds.birth_loop is not None:
-        refuted_by.discard(Question.OUTLIVES)  # the pieces of one document may be many, and each is large
-    return bool(
-        refuted_by & {Question.OUTLIVES, Question.DEVICE, Question.MEANT, Question.BACKWARD, Question.SIZE}
-    )
-
-
-def _answers(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
-    """On what the claim stands that a container piles up large tensors on the device, the cheap questions first."""
-    holder = f"`{hold.place.holder}`"
-    if hold.graph.state != "device":
-        yield refuted(Question.GRAPH, "what is held has a graph, or is not shown to be a tensor")
+def _claimed(asked: Asked, store: Store, leaf: Any, told: set[Any]) -> Iterator[Claimed]:
+    """The claim of one value that is stored, once: where it is put, or where it is given to what puts it into its own."""
+    if leaf in told or not _may_pile_up(asked, store, leaf):
         return
-    yield from _against_size(hold)
-    yield from _against_piling(hold)
-    yield from _against_rounds(hold)
-    if not facts.on_gpu:
-        yield refuted(Question.DEVICE, "the file names the CPU as its device, and no GPU")
-    elif any(full.partition(".")[0] == "torch_xla" for full in facts.imports.values()):
-        yield refuted(
-            Question.DEVICE, "XLA computes nothing before it is asked: a copy would wait for each batch"
-        )
-    if _is_moved_on_request(hold):
-        yield refuted(Question.MEANT, "it is moved to a device that the caller chooses for that")
-    if not hold.value.has(DENSE):
-        yield from _may_be_little(facts, hold)
-    yield proven(
-        Question.OUTLIVES,
-        f"{holder} keeps one for each round, until all are moved at once or nobody reads them",
-    )
+    runs = behind(asked.evaluator, leaf, store.frame)
+    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+    found = ends(asked.evaluator, leaf, store.frame, owner)
+    answers = until_refuted(_answers(asked, store, leaf, runs, owner, found))
+    at = _place(asked, store, owner)
+    if at is None:
+        return
+    if store.frame.caller is not None and owner.kind == "local" and owner.frame is store.frame:
+        return  # asked about with its own function
+    if answers[-1].verdict.value != "refuted":
+        told.add(leaf)
+    yield Claimed(at, owner.key, answers, partial(_report, asked, at, store, leaf, owner, found))
 
 
-def _may_be_little(facts: FileFacts, hold: Hold) -> Iterator[Answer]:
-    if named := _scores_beside(facts, hold):
-        yield left_open(Question.SIZE, f"`{named}` may be no more than a row of scores for each sample")
-        yield left_open(Question.REPEATS, "how many samples there are, the code does not say")
+def _place(asked: Asked, store: Store, owner: Owner) -> Any:
+    """Where a store is told: what puts a value into its own container is told where that is handed in."""
+    own = [one for one, where in store.frame.chain() if asked.is_here(where)]
+    outer = owner.frame is not store.frame and not owner.attributes
+    if asked.is_here(store.frame) and (outer or not own):
+        return store.at
+    return own[-1] if own else None
+
+
+def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
+    """Whether a store adds a tensor to others: beside them, or joined with them."""
+    value = asked.evaluator.value_of(leaf, store.frame)
+    if store.elements and leaf is store.value and value.kind in ("list", "tuple"):
+        value = asked.evaluator.element(value)
+    if value.kind not in ("tensor", "unknown") or value.size == "scalar" or value.graph:
+        return False
+    if store.way == "added":
+        calls = [one for one in ast.walk(leaf) if isinstance(one, ast.Call)]
+        return any(last_name(one.func) in JOINING for one in calls)
+    return store.way in ("put", "slot")
+
+
+def _answers(asked: Asked, store: Store, leaf: Any, runs: list[Forward], owner: Owner, found: Ends) -> Iterator[Answer]:
+    """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
+    evaluator, frame = asked.evaluator, store.frame
+    yield from _of_size(asked, store, leaf, runs, found)
+    yield from _of_device(asked, leaf, frame, runs, found)
+    yield from _of_owner(asked, store, owner)
+    yield from _of_rounds(asked, store, leaf, owner, found)
+    yield from _of_ends(found, bool(runs) or _is_unseen(asked, leaf, frame))
+    yield from reached(evaluator, frame.function)
+
+
+def _of_size(asked: Asked, store: Store, leaf: Any, runs: list[Forward], found: Ends) -> Iterator[Answer]:
+    evaluator, frame = asked.evaluator, store.frame
+    value = evaluator.value_of(leaf, frame)
+    if value.kind == "unknown" and not is_of_output(evaluator, leaf, frame):
+        yield refuted(Question.TENSOR, "it is not shown to be a tensor")
+    if store.elements and leaf is store.value and is_of_output(evaluator, leaf, frame):
+        yield refuted(Question.TENSOR, "what the network gives may be a list")
+    if not runs and _is_unseen(asked, leaf, frame):
+        yield left_open(Question.TENSOR, "what makes it is not seen, nor that it is a network")
+    if is_number_each(evaluator, leaf, frame) or found.ids:
+        yield refuted(Question.SIZE, "it is a number for each sample, or a few")
+    yield left_open(Question.SIZE, "how much each round adds, and how many there are, the code does not say")
+
+
+def _is_unseen(asked: Asked, leaf: Any, frame: Frame) -> bool:
+    evaluator = asked.evaluator
+    return any(is_unseen_output(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
+
+
+def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward], found: Ends) -> Iterator[Answer]:
+    evaluator = asked.evaluator
+    ways = [one.device for one in evaluator.ways(leaf, frame)]
+    if "host" in ways:
+        yield refuted(Question.DEVICE, "it is moved to the host before")
+    if found.array:
+        yield refuted(Question.DEVICE, "it becomes an array as it is, which nothing on a GPU does", found.array[0].node)
+    moved = any(is_move(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
+    places = [placed(evaluator, one.expression, one.frame) for one in runs]
+    if "cuda" in ways or moved or any(one.device != "host" and one.how == "moved" for one in places):
+        yield proven(Question.DEVICE, "it is made on the GPU, and nothing moves it to the host")
+    elif frame.function.name in BATCH_HOOKS and frame.function.cls is not None and runs:
+        yield proven(Question.DEVICE, "a framework brings the network to the GPU")
     else:
-        yield left_open(
-            Question.SIZE, "how much each round adds, and how many there are, the code does not say"
-        )
+        yield refuted(Question.DEVICE, "nothing in sight is on a GPU")
 
 
-def _scores_beside(facts: FileFacts, hold: Hold) -> str:
-    """The same of all that the container takes: one of two branches may leave out the softmax."""
-    beside = (
-        one
-        for one in facts.holds()
-        if one.function is hold.function and one.place.holder == hold.place.holder
-    )
-    return _scores(hold) or next(filter(None, map(_scores, beside)), "")
+def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
+    evaluator = asked.evaluator
+    by = bounded(evaluator, store)
+    if by is not None:
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` holds no more than a few", by)
+    gone = emptied(evaluator, asked.multiplicity, owner)
+    if gone is not None and gone.when == "step":
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied in each step", gone.by)
+    flow = owner.frame.flow
+    for by in emptying(owner.key, owner.key, owner.frame):
+        if set(flow.loops(by)) & {one.loop for one in owner.rounds if one.frame is owner.frame}:
+            yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied as it is filled", by)
+    if isinstance(store.value, ast.IfExp) and asked.multiplicity.counts(store.value.test, store.frame):
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` begins anew every so many rounds", store.value)
+    if store.way == "slot" and not _renews(asked, store, owner):
+        yield refuted(Question.REPEATS, "each round writes over what the one before has stored")
+    yield proven(Question.OUTLIVES, f"`{owner.key}` keeps one for each round")
 
 
-def _scores(hold: Hold) -> str:
-    """What is held, where it is called as scores of a few classes are; empty where it is called otherwise."""
-    for leaf in hold.leaves:
-        for part in ir.walk(leaf):
-            name = part.attr if isinstance(part, ir.Attr) else part.id if isinstance(part, ir.Name) else ""
-            if SCORES.search(name):
-                return name
-    return ""
+def _renews(asked: Asked, store: Store, owner: Owner) -> bool:
+    """Whether the keys that a value is stored under are others in each round of the outermost loop that stores, and not a ring's."""
+    targets = getattr(store.at, "targets", None) or [getattr(store.at, "target", None)]
+    flow = store.frame.flow
+    loops = [one.loop for one in owner.rounds if one.frame is store.frame and not _is_small(asked, one)]
+    target, keys = targets[0], []
+    while isinstance(target, ast.Subscript):
+        keys.append(target.slice)
+        target = target.value
+    return bool(loops) and any(_is_new(asked, key, loops[-1], store.frame) for key in keys)
 
 
-def _against_size(hold: Hold) -> Iterator[Answer]:
-    if hold.value.has(SCALAR) or not (hold.value.has(LARGE) or only_takes_in(hold)):
-        yield refuted(Question.SIZE, "a number, or nothing that is shown to be large")
-    if hold.value.has(MAYBE):
-        yield refuted(Question.TENSOR, "not all that it may be is such a tensor")
-
-
-def _against_piling(hold: Hold) -> Iterator[Answer]:
-    if hold.rounds.bounded:
-        yield refuted(Question.OUTLIVES, f"`{hold.place.holder}` is emptied, overwritten or bounded")
-    if hold.graph.consumed:
-        yield refuted(Question.BACKWARD, f"a later backward goes through `{hold.place.holder}`")
-    waits = hold.place.pile is not None and (hold.place.pile.idle or hold.place.unread)
-    if not waits and not only_takes_in(hold):
-        yield refuted(Question.READS, "it is computed with on the device, or what becomes of it is not shown")
-    if hold.function.name == "forward" or hold.graph.fed_back:
-        yield refuted(Question.OUTLIVES, "it is a part of a forward, or goes into the next one")
-
-
-def _against_rounds(hold: Hold) -> Iterator[Answer]:
-    if not hold.rounds.loops:
-        gathers = hold.place.gathers and hold.place.pile is not None and hold.place.pile.to_host
-        if hold.place.holder_kind != "attribute" or not (hold.rounds.per_step or gathers):
-            yield refuted(
-                Question.REPEATS, "no loop runs it, and nothing shows that it is called for each batch"
-            )
-        return
-    if hold.rounds.birth_loop is not None and (
-        hold.rounds.birth_loop.over_data or hold.rounds.birth_loop.over_items
-    ):
-        yield refuted(Question.OUTLIVES, f"`{hold.place.holder}` is made anew for each batch")
-    if only_takes_in(hold):
-        return  # however many rounds there are: whatever it keeps is kept for nobody
-    to_host = hold.place.pile is not None and hold.place.pile.to_host
-    views = hold.rounds.fresh_view and to_host and any(loop.counts for loop in hold.rounds.loops)
-    if not hold.rounds.made_in_loop:
-        yield refuted(Question.REPEATS, "no network runs in the loop that fills it")
-    elif not (hold.rounds.over_batches or views or (hold.rounds.over_items and to_host)):
-        yield refuted(Question.REPEATS, "the loop is not shown to run through batches")
-
-
-def _is_moved_on_request(hold: Hold) -> bool:
-    """Whether the function moves what it collects to a device that its caller chooses for that: `out.to(output_device)`."""
-    given = {param.name for param in hold.function.params}
-    chosen = {
-        arg.path
-        for _, call in ir.calls(hold.function.body)
-        if call.method == "to"
-        for arg in (*call.args, *(value for name, value in call.keywords if name == "device"))
-        if arg.path in given and arg.path not in ("device", "dtype", "self")
-    }
-    names = {leaf.path for leaf in hold.leaves}
-    for statement in ir.statements(hold.function.body):
-        value = statement.value if isinstance(statement, ir.Assign) else None
-        moves = [value] if value is not None and {t.path for t in statement.targets} & names else []  # type: ignore[attr-defined]
-        for expr in (*moves, *(hold.leaves if statement is hold.stmt else ())):
-            for part in ir.walk(expr):
-                if (
-                    isinstance(part, ir.Call)
-                    and part.method == "to"
-                    and {a.path for a in part.args} & chosen - {None}
-                ):
-                    return True
+def _is_new(asked: Asked, key: Any, loop: Any, frame: Frame, depth: int = 4) -> bool:
+    flow = frame.flow
+    if any(isinstance(one, ast.Mod) for one in ast.walk(key)):
+        return False
+    for node in ast.walk(key) if depth else ():
+        for one in flow.reaching(node) if isinstance(node, ast.Name) and node in flow.parents else ():
+            if one.kind == "augmented" or (one.kind == "loop" and loop in (one.statement, flow.parents.get(one.node))):
+                return True
+            source = source_of(one) if one.kind in ("assign", "loop") else None
+            if source is not None and not behind(asked.evaluator, source, frame) and _is_new(asked, source, loop, frame, depth - 1):
+                return True
     return False
 
 
-def _report(facts: FileFacts, hold: Hold, doubts: tuple[str, ...]) -> Report:
-    what = facts.source(hold.leaves[0]) if hold.leaves else "an output"
-    reason = "no graph, but the tensors stay on the device until the container goes"
-    if _is_slice(hold):
-        reason = "an indexed tensor is a view: it keeps the whole tensor it was taken from on the device"
-    message = f"`{hold.place.holder}` collects `{what}` of every batch on the device"
-    if only_takes_in(hold):
-        message = f"`{hold.place.holder}` keeps `{what}` of every round on the device, and nobody reads it"
+def _is_small(asked: Asked, one: Round) -> bool:
+    """Whether the rounds of a loop are few, or about the parts of a network or of what one gives."""
+    count = trips(asked.evaluator, one.loop, one.frame)
+    if (count is not None and count <= _FEW) or asked.steps.is_over_parts(one.loop, one.frame):
+        return True
+    iterated = getattr(one.loop, "iter", None) or getattr(getattr(one.loop, "generators", [None])[0], "iter", None)
+    return iterated is not None and bool(behind(asked.evaluator, iterated, one.frame))
+
+
+def _of_rounds(asked: Asked, store: Store, leaf: Any, owner: Owner, found: Ends) -> Iterator[Answer]:
+    evaluator = asked.evaluator
+    if not owner.rounds:
+        rates = {one.rate for one in asked.multiplicity.of(store.at, store.frame)}
+        if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
+            yield refuted(Question.REPEATS, "no loop runs it")
+        elif "step" not in rates:
+            yield left_open(Question.REPEATS, f"whether `{store.frame.function.name}` is called for each batch is not seen")
+        return
+    rounds = [one for one in owner.rounds if not _is_small(asked, one)]
+    if not rounds:
+        yield refuted(Question.REPEATS, "its rounds are few, or about the parts of a network")
+    batches = any(is_over_batches(evaluator, one.loop, one.frame) for one in rounds)
+    if owner.birth is not None and not batches:
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
+    if any(_leaves_early(one) for one in rounds):
+        yield refuted(Question.REPEATS, "its loop ends after as many rounds as it is told")
+    for one in rounds:
+        if one.frame is store.frame and not batches:
+            what = input_of(evaluator, leaf, one.loop, one.frame)
+            if what == "fixed":
+                yield refuted(Question.REPEATS, "each round computes it of the same")
+            if what == "slice" and not found.host:
+                yield refuted(Question.REPEATS, "they are slices of one tensor, which may be there as a whole")
+
+
+def _leaves_early(one: Round) -> bool:
+    """Whether a condition on the count of rounds ends a loop."""
+    flow = one.frame.flow
+    for node in ast.walk(one.loop):
+        if isinstance(node, ast.Break) and isinstance(owner := flow.blocks[node].owner, ast.If) and one.loop in flow.loops(owner):
+            names = [each for each in ast.walk(owner.test) if isinstance(each, ast.Name) and each in flow.parents]
+            if isinstance(owner.test, ast.Compare) and any(
+                each.kind == "loop" and each.statement is one.loop for name in names for each in flow.reaching(name)
+            ):
+                return True
+    return False
+
+
+def _of_ends(found: Ends, made: bool) -> Iterator[Answer]:
+    if not made and not (found.each and not found.host):
+        yield refuted(Question.READS, "no network makes it, and it is not looked at one by one")
+    if found.wanted and made:
+        yield refuted(Question.READS, "it is computed with on the device, all of it together", found.wanted[0].node)
+    if found.host or found.saved:
+        yield proven(Question.READS, "all of it goes to the host", (found.host or found.saved)[0].node)
+    elif found.unseen:
+        yield left_open(Question.READS, "what becomes of all of it is not seen")
+    elif found.reads:
+        yield left_open(Question.READS, "only numbers of it are read")
+
+
+def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner, found: Ends) -> Report:
+    what = quoted(store.frame.function.file.source(leaf), 40)
     return Report(
-        hold.at,
-        message,
-        reason,
-        Cost(
-            "the bytes of the whole output, for each batch",
-            "500 MiB a step for a language model's logits; H200, torch 2.11",
-        ),
-        repair=lambda: _repair(hold),
-        doubts=doubts,
-        subject=hold.place.holder,
+        at,
+        f"`{owner.key}` collects `{what}` of every batch on the device",
+        "no graph, but the tensors stay on the device until the container goes",
+        _COST,
+        repair=partial(_repair, asked, store, leaf, owner, found),
+        subject=owner.key,
     )
 
 
-def _gathered(facts: FileFacts, one: Gathering) -> Report:
-    return Report(
-        one.at,
-        f"`{one.holder}` collects `{facts.source(one.leaf)}` of every round on the device",
-        "the tensors stay on the device until all of them are made one, which takes as much again",
-        Cost(
-            "the bytes of the whole output, for each round",
-            "500 MiB a step for a language model's logits; H200, torch 2.11",
-        ),
-        repair=lambda: _moved(one),
-        doubts=one.doubts,
-        subject=one.holder,
-    )
-
-
-def _moved(one: Gathering) -> Repair | None:
+def _repair(asked: Asked, store: Store, leaf: Any, owner: Owner, found: Ends) -> Repair | None:
     from gpulint.fix.nodes import method_chain
 
-    if not one.to_host or not one.is_made_here:
-        return None  # what it is made into may be needed on the device, or it is no tensor
-    change = Replace(one.leaf.node, method_chain(one.leaf.node, ("cpu",)))
-    why = f"what reads `{one.holder}` finds tensors on the CPU"
-    return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), why)
-
-
-def _is_slice(hold: Hold) -> bool:
-    """`out[:, 0]`; an item of a tuple, `out[0]`, would be no view."""
-    leaf = hold.leaves[0] if hold.leaves else None
-    return isinstance(leaf, ir.Sub) and hold.value.has(VIEW) and isinstance(leaf.index, (ir.Seq, ir.Slice))
-
-
-def _repair(hold: Hold) -> Repair | None:
-    from gpulint.fix.nodes import method_chain
-
-    if not hold.leaves or hold.place.how == "cat":
+    if not found.host or store.way == "added" or not asked.is_here(store.frame):
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
-    if only_takes_in(hold) and not hold.place.unread:
-        return None  # what nobody reads is better left out than copied
-    changes = tuple(Replace(leaf.node, method_chain(leaf.node, ("cpu",))) for leaf in hold.leaves)
-    why = f"what reads `{hold.place.holder}` finds tensors on the CPU"
-    return Repair("unsafe", "keep the copy on the host: `.cpu()`", changes, why)
+    node = asked.node(leaf)
+    change = Replace(node, method_chain(node, ("cpu",)))
+    return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), f"what reads `{owner.key}` finds tensors on the CPU")

@@ -1,0 +1,64 @@
+"""The forwards that an expression is made of, whether or not gradients flow back to them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.networks.forwards import Forward, forward_of
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import last_name
+
+_MOST: Final = 400  # expressions that one is made of
+
+
+def behind(evaluator: Evaluator, node: Any, frame: Frame) -> list[Forward]:
+    """The forwards in an expression, in what its names stand for, and in what functions of the project give back."""
+    calls = (one for one in made_of(evaluator, node, frame) if isinstance(one[0], ast.Call))
+    found = (forward_of(evaluator, call, where) for call, where in calls)
+    return [one for one in found if one is not None]
+
+
+def made_of(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    """The expressions in one, each with its frame, and those in what its names are bound to and its calls give back."""
+    queue, seen = [(node, frame)], {(node, frame)}
+    for outer, where in queue:  # grows while it is gone through
+        for one in ast.walk(outer):
+            yield one, where
+            for source in _sources(evaluator, one, where):
+                if source not in seen and len(queue) < _MOST:
+                    seen.add(source)
+                    queue.append(source)
+
+
+def _sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    """What a name is bound to, and what a call of a function of the project gives back."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        for one in frame.flow.reaching(node) if node in frame.flow.parents else ():
+            given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
+            if isinstance(given, tuple) and isinstance(given[0], ast.AST):
+                yield given
+            elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)) is not None:
+                yield source, frame
+    elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
+        target = evaluator.value_of(node.func, frame)
+        if target.kind == "function" and isinstance(target.ref, Function):
+            inner = evaluator.enter(target.ref, node, frame, target.receiver)
+            for given in (*target.ref.flow.returns, *target.ref.flow.yields) if inner is not None else ():
+                if given.value is not None:
+                    yield given.value, inner
+
+
+def source_of(definition: Definition) -> Any:
+    """The expression that a definition gives its key, or a part of: of several that a loop runs through side by side, its own."""
+    value, path = definition.value, definition.path
+    if isinstance(value, ast.Call) and definition.kind == "loop" and last_name(value.func) in ("zip", "enumerate"):
+        own = path[0] if path and last_name(value.func) == "zip" else 0
+        if last_name(value.func) == "enumerate" and path[:1] == (0,):
+            return None  # a count
+        return value.args[own] if isinstance(own, int) and own < len(value.args) else value
+    return value
