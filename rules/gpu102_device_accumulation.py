@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
+from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.behind import behind, made_of, source_of
 from gpulint.analysis.queries.networks.placed import placed
@@ -16,15 +17,18 @@ from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.on_device import (
     JOINING,
     ends,
+    holds_several,
     input_of,
+    is_dense,
     is_move,
     is_number_each,
     is_of_output,
     is_unseen_output,
+    is_view,
     stored,
 )
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
-from gpulint.analysis.syntax.nodes import key_of, last_name
+from gpulint.analysis.syntax.nodes import keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -32,6 +36,7 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.queries.networks.forwards import Forward
@@ -147,7 +152,7 @@ def _claimed(asked: Asked, store: Store, leaf: Any, told: set[Any]) -> Iterator[
         return
     runs = behind(asked.evaluator, leaf, store.frame)
     owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-    found = ends(asked.evaluator, leaf, store.frame, owner)
+    found = ends(asked.evaluator, store, leaf, owner)
     answers = until_refuted(_answers(asked, store, leaf, runs, owner, found))
     at = _place(asked, store, owner)
     if at is None:
@@ -170,15 +175,22 @@ def _place(asked: Asked, store: Store, owner: Owner) -> Any:
 
 def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     """Whether a store adds a tensor to others: beside them, or joined with them."""
-    value = asked.evaluator.value_of(leaf, store.frame)
-    if store.elements and leaf is store.value and value.kind in ("list", "tuple"):
-        value = asked.evaluator.element(value)
-    if value.kind not in ("tensor", "unknown") or value.size == "scalar" or value.graph:
+    value = _value(asked, store, leaf)
+    if value.kind not in ("tensor", "unknown") or value.size == "scalar":
+        return False
+    made = behind(asked.evaluator, leaf, store.frame) if value.graph else []
+    if value.graph and not (made and all(grad_mode(asked.evaluator, one.call, one.frame).mode == "off" for one in made)):
         return False
     if store.way == "added":
         calls = [one for one in ast.walk(leaf) if isinstance(one, ast.Call)]
         return any(last_name(one.func) in JOINING for one in calls)
     return store.way in ("put", "slot")
+
+
+def _value(asked: Asked, store: Store, leaf: Any) -> Value:
+    """What is stored, each by itself."""
+    value = asked.evaluator.value_of(leaf, store.frame)
+    return asked.evaluator.element(value) if holds_several(asked.evaluator, store, leaf) else value
 
 
 def _answers(asked: Asked, store: Store, leaf: Any, runs: list[Forward], owner: Owner, found: Ends) -> Iterator[Answer]:
@@ -194,8 +206,7 @@ def _answers(asked: Asked, store: Store, leaf: Any, runs: list[Forward], owner: 
 
 def _of_size(asked: Asked, store: Store, leaf: Any, runs: list[Forward], found: Ends) -> Iterator[Answer]:
     evaluator, frame = asked.evaluator, store.frame
-    value = evaluator.value_of(leaf, frame)
-    if value.kind == "unknown" and not is_of_output(evaluator, leaf, frame):
+    if _value(asked, store, leaf).kind == "unknown" and not is_of_output(evaluator, leaf, frame):
         yield refuted(Question.TENSOR, "it is not shown to be a tensor")
     if store.elements and leaf is store.value and is_of_output(evaluator, leaf, frame):
         yield refuted(Question.TENSOR, "what the network gives may be a list")
@@ -203,7 +214,10 @@ def _of_size(asked: Asked, store: Store, leaf: Any, runs: list[Forward], found: 
         yield left_open(Question.TENSOR, "what makes it is not seen, nor that it is a network")
     if is_number_each(evaluator, leaf, frame) or found.ids:
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
-    yield left_open(Question.SIZE, "how much each round adds, and how many there are, the code does not say")
+    if is_dense(evaluator, leaf, frame):
+        yield proven(Question.SIZE, "it has values for each token, or for each pixel")
+    else:
+        yield left_open(Question.SIZE, "how much each round adds, and how many there are, the code does not say")
 
 
 def _is_unseen(asked: Asked, leaf: Any, frame: Frame) -> bool:
@@ -218,6 +232,8 @@ def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward], found
         yield refuted(Question.DEVICE, "it is moved to the host before")
     if found.array:
         yield refuted(Question.DEVICE, "it becomes an array as it is, which nothing on a GPU does", found.array[0].node)
+    if _is_moved_on_request(asked, leaf, frame):
+        yield refuted(Question.MEANT, "it is moved to a device that the caller chooses for that")
     moved = any(is_move(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
     places = [placed(evaluator, one.expression, one.frame) for one in runs]
     if "cuda" in ways or moved or any(one.device != "host" and one.how == "moved" for one in places):
@@ -228,8 +244,24 @@ def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward], found
         yield refuted(Question.DEVICE, "nothing in sight is on a GPU")
 
 
+def _is_moved_on_request(asked: Asked, leaf: Any, frame: Frame) -> bool:
+    """Whether what a network has given is moved once more, to a device that a parameter names and that is not known."""
+    for node, where in made_of(asked.evaluator, leaf, frame):
+        moves = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+        if moves and asked.evaluator.calling.device(node, where) == "?" and behind(asked.evaluator, node.func.value, where):
+            given = [one for one in (*node.args[:1], keyword(node, "device")) if isinstance(one, ast.Name)]
+            kinds = {one.kind for name in given for one in where.flow.reaching(name)}
+            beside = [one for call in where.flow.calls.get("to", ()) if call is not node for one in call.args]
+            if kinds == {"parameter"} and not {ast.unparse(one) for one in given} & {ast.unparse(one) for one in beside}:
+                return True
+    return False
+
+
 def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
     evaluator = asked.evaluator
+    function = owner.frame.function
+    if owner.kind == "local" and function.cls is not None and function.name in {"forward", *BATCH_HOOKS}:
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` lives for one batch")
     by = bounded(evaluator, store)
     if by is not None:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` holds no more than a few", by)
@@ -242,7 +274,7 @@ def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
             yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied as it is filled", by)
     if isinstance(store.value, ast.IfExp) and asked.multiplicity.counts(store.value.test, store.frame):
         yield refuted(Question.OUTLIVES, f"`{owner.key}` begins anew every so many rounds", store.value)
-    if store.way == "slot" and not _renews(asked, store, owner):
+    if store.way == "slot" and not (_renews(asked, store, owner) or is_view(evaluator, store.value, store.frame)):
         yield refuted(Question.REPEATS, "each round writes over what the one before has stored")
     yield proven(Question.OUTLIVES, f"`{owner.key}` keeps one for each round")
 

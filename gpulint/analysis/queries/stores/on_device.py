@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
@@ -39,6 +40,11 @@ def _stored_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
             inner = evaluator.enter(target, call, frame, receiver)
             if inner is not None:
                 yield from _stored_in(evaluator, inner, depth - 1)
+
+
+def holds_several(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
+    """Whether what is stored is what is in a list, each by itself."""
+    return store.elements and leaf is store.value and evaluator.value_of(leaf, store.frame).kind in ("list", "tuple")
 
 
 # -- in which rounds
@@ -126,12 +132,18 @@ class Ends:
     reads: list[Use] = field(default_factory=list)
 
 
-def ends(evaluator: Evaluator, leaf: Any, frame: Frame, owner: Owner) -> Ends:
+def ends(evaluator: Evaluator, store: Store, leaf: Any, owner: Owner) -> Ends:
     """The uses of what is taken out of the place that a value has been stored in, and of what is made of all of it."""
     found = Ends()
-    queue, seen = [(leaf, frame)], {leaf}
+    queue, seen = [(leaf, store.frame)], {leaf}
+    path = (ANY,) if holds_several(evaluator, store, leaf) else ()
     for node, where in queue:
-        for use in consumers(evaluator, node, where, "storage"):
+        for use in consumers(evaluator, node, where, "storage", path if node is leaf else ()):
+            if node is leaf and use.role == "returned" and use.path and ANY not in use.path and store.way == "put":
+                found.wanted.append(use)  # one of them
+                continue
+            if use.name in ("tolist", "long", "int") and (node is leaf or last_name(node.func) in JOINING):
+                found.ids.append(use)
             onward = _ended(evaluator, use, found, owner, seen)
             if onward is not None and onward not in seen and len(queue) < _MOST:
                 seen.add(onward)
@@ -147,8 +159,7 @@ def _ended(evaluator: Evaluator, use: Use, found: Ends, owner: Owner, seen: set[
     elif use.role == "saved":
         found.saved.append(use)
     elif use.role in ("returned", "too much"):
-        item = bool(use.path) and ANY not in use.path and not seen - {node}
-        (found.wanted if item else found.unseen).append(use)
+        found.unseen.append(use)
     elif use.role in ("reads", "given"):
         _noted(evaluator, use, found, owner)
     elif use.role == "method" and evaluator.value_of(node, frame).device == "host":
@@ -167,10 +178,10 @@ def _noted(evaluator: Evaluator, use: Use, found: Ends, owner: Owner) -> None:
         is_host = evaluator.value_of(before.value, frame).device == "host" if isinstance(before, ast.Attribute) and not full else False
         (found.host if is_host else found.array).append(use)
     elif use.name == "tolist":
-        found.ids.append(use)
+        found.host.append(use)
     elif use.role == "reads":
         found.reads.append(use)
-    elif target is not None and target.kind == "module":
+    elif target is not None and (target.kind == "module" or is_unseen_output(evaluator, node, frame)):
         found.wanted.append(use)
     else:
         found.unseen.append(use)
@@ -181,13 +192,14 @@ def _noted(evaluator: Evaluator, use: Use, found: Ends, owner: Owner) -> None:
 
 def _computed(evaluator: Evaluator, use: Use, found: Ends, seen: set[Any]) -> Any:
     node, frame = use.node, use.frame
-    above = node if isinstance(node, ast.Call) else frame.flow.parents.get(node)
+    above = frame.flow.parents.get(node)
+    if isinstance(above, ast.AugAssign):
+        return None  # it is what is stored
+    above = node if isinstance(node, ast.Call) else above
     if isinstance(above, ast.Call):
         name = last_name(above.func)
         base = above.func.value if isinstance(above.func, ast.Attribute) else None
         given = [one for one in (base, *above.args) if one is not None]
-        if name in ("long", "int"):
-            found.ids.append(use)
         if evaluator.value_of(above, frame).device == "host":
             found.host.append(use)
             return None
@@ -264,8 +276,9 @@ def _has_more_dims(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
         if isinstance(one, ast.Subscript) and any(isinstance(e, ast.Constant) and e.value is None for e in ast.walk(one.slice)):
             return True
         part = (isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)) or (
-            isinstance(one, ast.Attribute) and evaluator.table.own("tensor.attributes", one.attr) is None
-            and evaluator.table.own("tensor", one.attr) is None
+            isinstance(one, ast.Attribute)
+            and evaluator.table.own("tensor.attributes", one.attr) is None
+            and getattr(where.flow.parents.get(one), "func", None) is not one
         )
         if part and _is_tensor(evaluator, one.value, where) and behind(evaluator, one.value, where):
             return True
@@ -288,8 +301,11 @@ def is_unseen_output(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether a call of what is not seen is given something of a device where grad is switched off: perhaps a network."""
     if not isinstance(node, ast.Call) or evaluator.value_of(node.func, frame).kind != "unknown":
         return False
-    given = [evaluator.value_of(one, frame) for one in node.args]
-    moved = any(one.device == "cuda" for one in given) or any(is_move(evaluator, one, frame) for one in node.args)
+    given = [(one, evaluator.value_of(one, frame)) for one in node.args]
+    moved = any(
+        value.kind in ("tensor", "unknown") and (value.device == "cuda" or is_move(evaluator, one, frame))
+        for one, value in given
+    )
     return moved and evaluator.grad_is_off(node, frame)
 
 
@@ -302,3 +318,56 @@ def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     if isinstance(node.func, ast.Attribute) and evaluator.value_of(node.func.value, frame).kind == "accelerator":
         return True
     return any(one.arg == "device" and evaluator.calling.device_of(one.value, frame) != "host" for one in node.keywords)
+
+
+def is_view(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether a name stands for what a loop takes out of a tensor, one after the other: each of them keeps all of it."""
+    for one in _bound_or_given(node, frame):
+        if isinstance(one, tuple):
+            if is_view(evaluator, *one):
+                return True
+        elif one.kind == "loop" and (source := source_of(one)) is not None and _is_tensor(evaluator, source, frame):
+            return True
+    return False
+
+
+def _bound_or_given(node: Any, frame: Frame) -> Iterator[Any]:
+    for one in frame.flow.reaching(node) if isinstance(node, ast.Name) and node in frame.flow.parents else ():
+        given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
+        if isinstance(given, tuple) and isinstance(given[0], ast.AST):
+            yield given
+        elif one.kind != "parameter":
+            yield one
+
+
+def is_dense(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 12) -> bool:
+    """Whether a tensor is known to have values for each token, or for each pixel: nothing reduces what the network gives."""
+    again = lambda one, where=frame: is_dense(evaluator, one, where, depth - 1)  # noqa: E731
+    if not depth:
+        return False
+    if isinstance(node, ast.Attribute):
+        if evaluator.table.own("module.outputs", node.attr) is not None:
+            return bool(behind(evaluator, node.value, frame))
+        return again(node.value) if not _bound(node, frame.flow) and node.attr in ("logits", "T", "mT", "data") else False
+    if isinstance(node, ast.Subscript) and not (node in frame.flow.parents and _bound(node, frame.flow)):
+        return isinstance(node.slice, (ast.Constant, ast.Slice)) and again(node.value)
+    if isinstance(node, ast.Call):
+        run = forward_of(evaluator, node, frame)
+        if run is not None:
+            return _maps(evaluator, run.network)
+        base = node.func.value if isinstance(node.func, ast.Attribute) else None
+        of_value = base is not None and evaluator.value_of(base, frame).kind in ("tensor", "unknown")
+        operand = base if of_value and last_name(node.func) in _SAME else next(iter(node.args), None)
+        return operand is not None and last_name(node.func) in _SAME and again(operand)
+    made = [source_of(one) for one in _bound(node, frame.flow)] if node in frame.flow.parents else []
+    return bool(made) and all(one is not None and again(one) for one in made)
+
+
+def _maps(evaluator: Evaluator, network: Value) -> bool:
+    """Whether a network of a library gives values for each token or pixel, by the class that it is made of."""
+    known = evaluator.table.knows("module.dense")
+    for node, where in network.origins:
+        made = evaluator.value_of(node.func, where).ref if isinstance(node, ast.Call) and where is not None else None
+        if not isinstance(made, str) or not any(one in made for one in known):
+            return False
+    return bool(network.origins)
