@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.queries.networks.forwards import Forward
-    from gpulint.analysis.queries.stores.on_device import Ends
     from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
@@ -150,18 +149,16 @@ def _claimed(asked: Asked, store: Store, leaf: Any, told: set[Any]) -> Iterator[
     """The claim of one value that is stored, once: where it is put, or where it is given to what puts it into its own."""
     if leaf in told or not _may_pile_up(asked, store, leaf):
         return
-    runs = behind(asked.evaluator, leaf, store.frame)
     owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-    found = ends(asked.evaluator, store, leaf, owner)
-    answers = until_refuted(_answers(asked, store, leaf, runs, owner, found))
     at = _place(asked, store, owner)
-    if at is None:
+    within = store.frame.caller is not None and owner.kind == "local" and owner.frame is store.frame
+    if at is None or within:  # what a function keeps for itself is asked about with that
         return
-    if store.frame.caller is not None and owner.kind == "local" and owner.frame is store.frame:
-        return  # asked about with its own function
+    runs = behind(asked.evaluator, leaf, store.frame)
+    answers = until_refuted(_answers(asked, store, leaf, runs, owner))
     if answers[-1].verdict.value != "refuted":
         told.add(leaf)
-    yield Claimed(at, owner.key, answers, partial(_report, asked, at, store, leaf, owner, found))
+    yield Claimed(at, owner.key, answers, partial(_report, asked, at, store, leaf, owner))
 
 
 def _place(asked: Asked, store: Store, owner: Owner) -> Any:
@@ -179,7 +176,9 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     if value.kind not in ("tensor", "unknown") or value.size == "scalar":
         return False
     made = behind(asked.evaluator, leaf, store.frame) if value.graph else []
-    if value.graph and not (made and all(grad_mode(asked.evaluator, one.call, one.frame).mode == "off" for one in made)):
+    if value.graph and not (
+        made and all(grad_mode(asked.evaluator, one.call, one.frame).mode == "off" for one in made)
+    ):
         return False
     if store.way == "added":
         calls = [one for one in ast.walk(leaf) if isinstance(one, ast.Call)]
@@ -193,18 +192,17 @@ def _value(asked: Asked, store: Store, leaf: Any) -> Value:
     return asked.evaluator.element(value) if holds_several(asked.evaluator, store, leaf) else value
 
 
-def _answers(asked: Asked, store: Store, leaf: Any, runs: list[Forward], owner: Owner, found: Ends) -> Iterator[Answer]:
+def _answers(asked: Asked, store: Store, leaf: Any, runs: list[Forward], owner: Owner) -> Iterator[Answer]:
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
-    evaluator, frame = asked.evaluator, store.frame
-    yield from _of_size(asked, store, leaf, runs, found)
-    yield from _of_device(asked, leaf, frame, runs, found)
+    yield from _of_value(asked, store, leaf, runs)
+    yield from _of_device(asked, leaf, store.frame, runs)
     yield from _of_owner(asked, store, owner)
-    yield from _of_rounds(asked, store, leaf, owner, found)
-    yield from _of_ends(found, bool(runs) or _is_unseen(asked, leaf, frame))
-    yield from reached(evaluator, frame.function)
+    yield from _of_rounds(asked, store, owner)
+    yield from _of_ends(asked, store, leaf, owner, bool(runs) or _is_unseen(asked, leaf, store.frame))
+    yield from reached(asked.evaluator, store.frame.function)
 
 
-def _of_size(asked: Asked, store: Store, leaf: Any, runs: list[Forward], found: Ends) -> Iterator[Answer]:
+def _of_value(asked: Asked, store: Store, leaf: Any, runs: list[Forward]) -> Iterator[Answer]:
     evaluator, frame = asked.evaluator, store.frame
     if _value(asked, store, leaf).kind == "unknown" and not is_of_output(evaluator, leaf, frame):
         yield refuted(Question.TENSOR, "it is not shown to be a tensor")
@@ -212,12 +210,14 @@ def _of_size(asked: Asked, store: Store, leaf: Any, runs: list[Forward], found: 
         yield refuted(Question.TENSOR, "what the network gives may be a list")
     if not runs and _is_unseen(asked, leaf, frame):
         yield left_open(Question.TENSOR, "what makes it is not seen, nor that it is a network")
-    if is_number_each(evaluator, leaf, frame) or found.ids:
+    if is_number_each(evaluator, leaf, frame):
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
     if is_dense(evaluator, leaf, frame):
         yield proven(Question.SIZE, "it has values for each token, or for each pixel")
     else:
-        yield left_open(Question.SIZE, "how much each round adds, and how many there are, the code does not say")
+        yield left_open(
+            Question.SIZE, "how much each round adds, and how many there are, the code does not say"
+        )
 
 
 def _is_unseen(asked: Asked, leaf: Any, frame: Frame) -> bool:
@@ -225,13 +225,11 @@ def _is_unseen(asked: Asked, leaf: Any, frame: Frame) -> bool:
     return any(is_unseen_output(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
 
 
-def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward], found: Ends) -> Iterator[Answer]:
+def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward]) -> Iterator[Answer]:
     evaluator = asked.evaluator
     ways = [one.device for one in evaluator.ways(leaf, frame)]
     if "host" in ways:
         yield refuted(Question.DEVICE, "it is moved to the host before")
-    if found.array:
-        yield refuted(Question.DEVICE, "it becomes an array as it is, which nothing on a GPU does", found.array[0].node)
     if _is_moved_on_request(asked, leaf, frame):
         yield refuted(Question.MEANT, "it is moved to a device that the caller chooses for that")
     moved = any(is_move(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
@@ -248,11 +246,17 @@ def _is_moved_on_request(asked: Asked, leaf: Any, frame: Frame) -> bool:
     """Whether what a network has given is moved once more, to a device that a parameter names and that is not known."""
     for node, where in made_of(asked.evaluator, leaf, frame):
         moves = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
-        if moves and asked.evaluator.calling.device(node, where) == "?" and behind(asked.evaluator, node.func.value, where):
+        if (
+            moves
+            and asked.evaluator.calling.device(node, where) == "?"
+            and behind(asked.evaluator, node.func.value, where)
+        ):
             given = [one for one in (*node.args[:1], keyword(node, "device")) if isinstance(one, ast.Name)]
             kinds = {one.kind for name in given for one in where.flow.reaching(name)}
             beside = [one for call in where.flow.calls.get("to", ()) if call is not node for one in call.args]
-            if kinds == {"parameter"} and not {ast.unparse(one) for one in given} & {ast.unparse(one) for one in beside}:
+            if kinds == {"parameter"} and not {ast.unparse(one) for one in given} & {
+                ast.unparse(one) for one in beside
+            }:
                 return True
     return False
 
@@ -274,7 +278,9 @@ def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
             yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied as it is filled", by)
     if isinstance(store.value, ast.IfExp) and asked.multiplicity.counts(store.value.test, store.frame):
         yield refuted(Question.OUTLIVES, f"`{owner.key}` begins anew every so many rounds", store.value)
-    if store.way == "slot" and not (_renews(asked, store, owner) or is_view(evaluator, store.value, store.frame)):
+    if store.way == "slot" and not (
+        _renews(asked, store, owner) or is_view(evaluator, store.value, store.frame)
+    ):
         yield refuted(Question.REPEATS, "each round writes over what the one before has stored")
     yield proven(Question.OUTLIVES, f"`{owner.key}` keeps one for each round")
 
@@ -297,10 +303,16 @@ def _is_new(asked: Asked, key: Any, loop: Any, frame: Frame, depth: int = 4) -> 
         return False
     for node in ast.walk(key) if depth else ():
         for one in flow.reaching(node) if isinstance(node, ast.Name) and node in flow.parents else ():
-            if one.kind == "augmented" or (one.kind == "loop" and loop in (one.statement, flow.parents.get(one.node))):
+            if one.kind == "augmented" or (
+                one.kind == "loop" and loop in (one.statement, flow.parents.get(one.node))
+            ):
                 return True
             source = source_of(one) if one.kind in ("assign", "loop") else None
-            if source is not None and not behind(asked.evaluator, source, frame) and _is_new(asked, source, loop, frame, depth - 1):
+            if (
+                source is not None
+                and not behind(asked.evaluator, source, frame)
+                and _is_new(asked, source, loop, frame, depth - 1)
+            ):
                 return True
     return False
 
@@ -310,79 +322,117 @@ def _is_small(asked: Asked, one: Round) -> bool:
     count = trips(asked.evaluator, one.loop, one.frame)
     if (count is not None and count <= _FEW) or asked.steps.is_over_parts(one.loop, one.frame):
         return True
-    iterated = getattr(one.loop, "iter", None) or getattr(getattr(one.loop, "generators", [None])[0], "iter", None)
+    iterated = getattr(one.loop, "iter", None) or getattr(
+        getattr(one.loop, "generators", [None])[0], "iter", None
+    )
     return iterated is not None and bool(behind(asked.evaluator, iterated, one.frame))
 
 
-def _of_rounds(asked: Asked, store: Store, leaf: Any, owner: Owner, found: Ends) -> Iterator[Answer]:
-    evaluator = asked.evaluator
+def _of_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
     if not owner.rounds:
         rates = {one.rate for one in asked.multiplicity.of(store.at, store.frame)}
         if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
             yield refuted(Question.REPEATS, "no loop runs it")
         elif "step" not in rates:
-            yield left_open(Question.REPEATS, f"whether `{store.frame.function.name}` is called for each batch is not seen")
+            name = store.frame.function.name
+            yield left_open(Question.REPEATS, f"whether `{name}` is called for each batch is not seen")
         return
-    rounds = [one for one in owner.rounds if not _is_small(asked, one)]
+    rounds = _rounds(asked, owner)
     if not rounds:
         yield refuted(Question.REPEATS, "its rounds are few, or about the parts of a network")
-    batches = any(is_over_batches(evaluator, one.loop, one.frame) for one in rounds)
-    if owner.birth is not None and not batches:
+    if owner.birth is not None and not _over_batches(asked, owner):
         yield refuted(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
     if any(_leaves_early(one) for one in rounds):
         yield refuted(Question.REPEATS, "its loop ends after as many rounds as it is told")
-    for one in rounds:
-        if one.frame is store.frame and not batches:
-            what = input_of(evaluator, leaf, one.loop, one.frame)
-            if what == "fixed":
-                yield refuted(Question.REPEATS, "each round computes it of the same")
-            if what == "slice" and not found.host:
-                yield refuted(Question.REPEATS, "they are slices of one tensor, which may be there as a whole")
+
+
+def _rounds(asked: Asked, owner: Owner) -> list[Round]:
+    return [one for one in owner.rounds if not _is_small(asked, one)]
+
+
+def _over_batches(asked: Asked, owner: Owner) -> bool:
+    return any(is_over_batches(asked.evaluator, one.loop, one.frame) for one in _rounds(asked, owner))
 
 
 def _leaves_early(one: Round) -> bool:
     """Whether a condition on the count of rounds ends a loop."""
     flow = one.frame.flow
     for node in ast.walk(one.loop):
-        if isinstance(node, ast.Break) and isinstance(owner := flow.blocks[node].owner, ast.If) and one.loop in flow.loops(owner):
-            names = [each for each in ast.walk(owner.test) if isinstance(each, ast.Name) and each in flow.parents]
+        if (
+            isinstance(node, ast.Break)
+            and isinstance(owner := flow.blocks[node].owner, ast.If)
+            and one.loop in flow.loops(owner)
+        ):
+            names = [
+                each for each in ast.walk(owner.test) if isinstance(each, ast.Name) and each in flow.parents
+            ]
             if isinstance(owner.test, ast.Compare) and any(
-                each.kind == "loop" and each.statement is one.loop for name in names for each in flow.reaching(name)
+                each.kind == "loop" and each.statement is one.loop
+                for name in names
+                for each in flow.reaching(name)
             ):
                 return True
     return False
 
 
-def _of_ends(found: Ends, made: bool) -> Iterator[Answer]:
-    if not made and not (found.each and not found.host):
+def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner, made: bool) -> Iterator[Answer]:
+    """What is done with all of it, and whether the loop that fills it has something new in each of its rounds for that."""
+    found = ends(asked.evaluator, store, leaf, owner)
+    if found.array:
+        yield refuted(
+            Question.DEVICE, "it becomes an array as it is, which nothing on a GPU does", found.array[0].node
+        )
+    if found.ids:
+        yield refuted(Question.SIZE, "it is read as whole numbers", found.ids[0].node)
+    if not made and (not found.each or found.host or owner.birth is not None):
         yield refuted(Question.READS, "no network makes it, and it is not looked at one by one")
     if found.wanted and made:
-        yield refuted(Question.READS, "it is computed with on the device, all of it together", found.wanted[0].node)
-    if found.host or found.saved:
-        yield proven(Question.READS, "all of it goes to the host", (found.host or found.saved)[0].node)
+        yield refuted(
+            Question.READS, "it is computed with on the device, all of it together", found.wanted[0].node
+        )
+    to_host = (*found.host, *found.saved)
+    batches = _over_batches(asked, owner)
+    rounds = [one for one in _rounds(asked, owner) if one.frame is store.frame and not batches]
+    inputs = {input_of(asked.evaluator, leaf, one.loop, one.frame) for one in rounds}
+    if "fixed" in inputs:
+        yield refuted(Question.REPEATS, "each round computes it of the same")
+    if "slice" in inputs and not to_host:
+        yield refuted(Question.REPEATS, "they are slices of one tensor, which may be there as a whole")
+    if to_host:
+        yield proven(Question.READS, "all of it goes to the host", to_host[0].node)
     elif found.unseen:
+        if "made" in inputs:
+            yield refuted(
+                Question.READS, "what becomes of all of it is not seen, nor that its rounds are many"
+            )
         yield left_open(Question.READS, "what becomes of all of it is not seen")
     elif found.reads:
         yield left_open(Question.READS, "only numbers of it are read")
 
 
-def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner, found: Ends) -> Report:
+def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner) -> Report:
     what = quoted(store.frame.function.file.source(leaf), 40)
     return Report(
         at,
         f"`{owner.key}` collects `{what}` of every batch on the device",
         "no graph, but the tensors stay on the device until the container goes",
         _COST,
-        repair=partial(_repair, asked, store, leaf, owner, found),
+        repair=partial(_repair, asked, store, leaf, owner),
         subject=owner.key,
     )
 
 
-def _repair(asked: Asked, store: Store, leaf: Any, owner: Owner, found: Ends) -> Repair | None:
+def _repair(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Repair | None:
     from gpulint.fix.nodes import method_chain
 
-    if not found.host or store.way == "added" or not asked.is_here(store.frame):
+    to_host = ends(asked.evaluator, store, leaf, owner).host
+    if not to_host or store.way == "added" or not asked.is_here(store.frame):
         return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
     node = asked.node(leaf)
     change = Replace(node, method_chain(node, ("cpu",)))
-    return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), f"what reads `{owner.key}` finds tensors on the CPU")
+    return Repair(
+        "unsafe",
+        "keep the copy on the host: `.cpu()`",
+        (change,),
+        f"what reads `{owner.key}` finds tensors on the CPU",
+    )

@@ -56,7 +56,11 @@ def _sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[An
 def source_of(definition: Definition) -> Any:
     """The expression that a definition gives its key, or a part of: of several that a loop runs through side by side, its own."""
     value, path = definition.value, definition.path
-    if isinstance(value, ast.Call) and definition.kind == "loop" and last_name(value.func) in ("zip", "enumerate"):
+    if (
+        isinstance(value, ast.Call)
+        and definition.kind == "loop"
+        and last_name(value.func) in ("zip", "enumerate")
+    ):
         own = path[0] if path and last_name(value.func) == "zip" else 0
         if last_name(value.func) == "enumerate" and path[:1] == (0,):
             return None  # a count

@@ -11,10 +11,10 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.networks.behind import behind, made_of, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.stores.stores import Owner, Store, called, own_stores
+from gpulint.analysis.queries.stores.stores import Owner, Store, called, keeps, own_stores
 from gpulint.analysis.syntax.nodes import keyword, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
@@ -34,7 +34,7 @@ def _stored_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
     for call in frame.flow.every_call if depth else ():
         given = [*call.args, *(one.value for one in call.keywords)]
         target, receiver = called(evaluator, call, frame) if given else (None, None)
-        if target is None or not (target.flow.stores or target.flow.calls) or evaluator.is_dead(call, frame):
+        if target is None or not keeps(evaluator, target, _DEEPEST) or evaluator.is_dead(call, frame):
             continue
         if any(evaluator.value_of(one, frame).kind in ("tensor", "unknown") for one in given):
             inner = evaluator.enter(target, call, frame, receiver)
@@ -44,7 +44,11 @@ def _stored_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
 
 def holds_several(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
     """Whether what is stored is what is in a list, each by itself."""
-    return store.elements and leaf is store.value and evaluator.value_of(leaf, store.frame).kind in ("list", "tuple")
+    return (
+        store.elements
+        and leaf is store.value
+        and evaluator.value_of(leaf, store.frame).kind in ("list", "tuple")
+    )
 
 
 # -- in which rounds
@@ -76,7 +80,11 @@ def input_of(evaluator: Evaluator, node: Any, loop: Any, frame: Frame, depth: in
         return input_of(evaluator, node.value, loop, frame, depth - 1)
     if not isinstance(node, (ast.Name, ast.Attribute)) or node not in flow.parents:
         return "made"
-    inside = [one for one in _bound(node, flow) if one.statement in flow.blocks and loop in flow.loops(one.statement)]
+    inside = [
+        one
+        for one in _bound(node, flow)
+        if one.statement in flow.blocks and loop in flow.loops(one.statement)
+    ]
     if any(one.kind == "loop" for one in flow.reaching(node)):
         return "element"
     found = [input_of(evaluator, one.value, loop, frame, depth - 1) for one in inside if one.kind == "assign"]
@@ -93,14 +101,23 @@ def _input_of_call(evaluator: Evaluator, call: ast.Call, loop: Any, frame: Frame
         return "made"
     func = call.func
     base = func.value if isinstance(func, ast.Attribute) else None
-    of_value = base is not None and evaluator.value_of(base, frame).kind not in ("library", "module", "object", "class")
+    of_value = base is not None and evaluator.value_of(base, frame).kind not in (
+        "library",
+        "module",
+        "object",
+        "class",
+    )
     found: Input = input_of(evaluator, base, loop, frame, depth) if of_value else "fixed"
     given = [*call.args[:1], *(one.value for one in call.keywords)]
     for one in given if found == "fixed" else ():
         found = input_of(evaluator, one, loop, frame, depth)
         if found != "fixed":
             break
-    moves = evaluator.calling.device(call, frame) is not None if isinstance(func, ast.Attribute) and func.attr == "to" else False
+    moves = (
+        evaluator.calling.device(call, frame) is not None
+        if isinstance(func, ast.Attribute) and func.attr == "to"
+        else False
+    )
     if found == "slice" and (moves or last_name(func) == "cuda"):
         return "element"  # the round itself brings it there
     if found == "slice" and not of_value and forward_of(evaluator, call, frame) is None:
@@ -139,7 +156,13 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any, owner: Owner) -> Ends:
     path = (ANY,) if holds_several(evaluator, store, leaf) else ()
     for node, where in queue:
         for use in consumers(evaluator, node, where, "storage", path if node is leaf else ()):
-            if node is leaf and use.role == "returned" and use.path and ANY not in use.path and store.way == "put":
+            if (
+                node is leaf
+                and use.role == "returned"
+                and use.path
+                and ANY not in use.path
+                and store.way == "put"
+            ):
                 found.wanted.append(use)  # one of them
                 continue
             if use.name in ("tolist", "long", "int") and (node is leaf or last_name(node.func) in JOINING):
@@ -154,7 +177,9 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any, owner: Owner) -> Ends:
 def _ended(evaluator: Evaluator, use: Use, found: Ends, owner: Owner, seen: set[Any]) -> Any:
     """Note what a use is; the operation whose result goes on, where one does."""
     node, frame = use.node, use.frame
-    if use.role in ("wanted", "fed", "backward", "called", "optimized", "copied"):
+    if use.role == "stored" and isinstance(use.owner, Class):
+        found.unseen.append(use)
+    elif use.role in ("fed", "backward", "called", "optimized", "copied"):
         found.wanted.append(use)
     elif use.role == "saved":
         found.saved.append(use)
@@ -175,7 +200,11 @@ def _noted(evaluator: Evaluator, use: Use, found: Ends, owner: Owner) -> None:
     target = evaluator.value_of(node.func, frame) if isinstance(node, ast.Call) else None
     if use.name in ("numpy", "__array__") or full.startswith("numpy."):
         before = node.func if isinstance(node, ast.Call) else node
-        is_host = evaluator.value_of(before.value, frame).device == "host" if isinstance(before, ast.Attribute) and not full else False
+        is_host = (
+            evaluator.value_of(before.value, frame).device == "host"
+            if isinstance(before, ast.Attribute) and not full
+            else False
+        )
         (found.host if is_host else found.array).append(use)
     elif use.name == "tolist":
         found.host.append(use)
@@ -257,7 +286,11 @@ def is_number_each(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 1
         return inner is not None and bool(given_back) and all(again(one, inner) for one in given_back)
     name = last_name(node.func)
     is_method = isinstance(node.func, ast.Attribute) and target.kind != "library"
-    operand = node.func.value if is_method and _is_tensor(evaluator, node.func.value, frame) else next(iter(node.args), None)
+    operand = (
+        node.func.value
+        if is_method and _is_tensor(evaluator, node.func.value, frame)
+        else next(iter(node.args), None)
+    )
     row = evaluator.table.own("tensor", name)
     if operand is None:
         return False
@@ -273,7 +306,9 @@ def _has_more_dims(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     for one, where in made_of(evaluator, node, frame):
         if isinstance(one, ast.Call) and last_name(one.func) in ("unsqueeze", "expand", "permute"):
             return True
-        if isinstance(one, ast.Subscript) and any(isinstance(e, ast.Constant) and e.value is None for e in ast.walk(one.slice)):
+        if isinstance(one, ast.Subscript) and any(
+            isinstance(e, ast.Constant) and e.value is None for e in ast.walk(one.slice)
+        ):
             return True
         part = (isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)) or (
             isinstance(one, ast.Attribute)
@@ -292,8 +327,10 @@ def is_of_output(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 8) 
     if isinstance(node, ast.Call):
         return forward_of(evaluator, node, frame) is not None or is_unseen_output(evaluator, node, frame)
     made = [source_of(one) for one in _bound(node, frame.flow)] if node in frame.flow.parents else []
-    return depth > 0 and bool(made) and all(
-        one is not None and is_of_output(evaluator, one, frame, depth - 1) for one in made
+    return (
+        depth > 0
+        and bool(made)
+        and all(one is not None and is_of_output(evaluator, one, frame, depth - 1) for one in made)
     )
 
 
@@ -315,9 +352,15 @@ def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda"):
         return node.func.attr == "cuda" or evaluator.calling.device(node, frame) in ("cuda", "?")
-    if isinstance(node.func, ast.Attribute) and evaluator.value_of(node.func.value, frame).kind == "accelerator":
+    if (
+        isinstance(node.func, ast.Attribute)
+        and evaluator.value_of(node.func.value, frame).kind == "accelerator"
+    ):
         return True
-    return any(one.arg == "device" and evaluator.calling.device_of(one.value, frame) != "host" for one in node.keywords)
+    return any(
+        one.arg == "device" and evaluator.calling.device_of(one.value, frame) != "host"
+        for one in node.keywords
+    )
 
 
 def is_view(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
@@ -326,7 +369,11 @@ def is_view(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
         if isinstance(one, tuple):
             if is_view(evaluator, *one):
                 return True
-        elif one.kind == "loop" and (source := source_of(one)) is not None and _is_tensor(evaluator, source, frame):
+        elif (
+            one.kind == "loop"
+            and (source := source_of(one)) is not None
+            and _is_tensor(evaluator, source, frame)
+        ):
             return True
     return False
 
@@ -348,7 +395,11 @@ def is_dense(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 12) -> 
     if isinstance(node, ast.Attribute):
         if evaluator.table.own("module.outputs", node.attr) is not None:
             return bool(behind(evaluator, node.value, frame))
-        return again(node.value) if not _bound(node, frame.flow) and node.attr in ("logits", "T", "mT", "data") else False
+        return (
+            again(node.value)
+            if not _bound(node, frame.flow) and node.attr in ("logits", "T", "mT", "data")
+            else False
+        )
     if isinstance(node, ast.Subscript) and not (node in frame.flow.parents and _bound(node, frame.flow)):
         return isinstance(node.slice, (ast.Constant, ast.Slice)) and again(node.value)
     if isinstance(node, ast.Call):
@@ -367,7 +418,11 @@ def _maps(evaluator: Evaluator, network: Value) -> bool:
     """Whether a network of a library gives values for each token or pixel, by the class that it is made of."""
     known = evaluator.table.knows("module.dense")
     for node, where in network.origins:
-        made = evaluator.value_of(node.func, where).ref if isinstance(node, ast.Call) and where is not None else None
+        made = (
+            evaluator.value_of(node.func, where).ref
+            if isinstance(node, ast.Call) and where is not None
+            else None
+        )
         if not isinstance(made, str) or not any(one in made for one in known):
             return False
     return bool(network.origins)
