@@ -165,13 +165,17 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any, owner: Owner) -> Ends:
             ):
                 found.wanted.append(use)  # one of them
                 continue
-            if use.name in ("tolist", "long", "int") and (node is leaf or last_name(node.func) in JOINING):
+            if use.name in ("tolist", "long", "int") and (node is leaf or _joins(node)):
                 found.ids.append(use)
             onward = _ended(evaluator, use, found, owner, seen)
             if onward is not None and onward not in seen and len(queue) < _MOST:
                 seen.add(onward)
                 queue.append((onward, use.frame))
     return found
+
+
+def _joins(node: Any) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in JOINING
 
 
 def _ended(evaluator: Evaluator, use: Use, found: Ends, owner: Owner, seen: set[Any]) -> Any:
