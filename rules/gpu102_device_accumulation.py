@@ -19,15 +19,17 @@ from gpulint.analysis.queries.stores.on_device import (
     ends,
     holds_several,
     input_of,
+    is_buffer,
     is_dense,
     is_move,
     is_number_each,
     is_of_output,
     is_unseen_output,
     is_view,
+    parts_of,
     stored,
 )
-from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
+from gpulint.analysis.queries.stores.stores import bounded, collected, emptying, owner_of
 from gpulint.analysis.syntax.nodes import keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -140,8 +142,8 @@ class DeviceAccumulation(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()
         for function in (asked.file.body, *asked.file.functions):
-            for store in stored(asked.evaluator, function):
-                for leaf in leaves(store):
+            for store in (*stored(asked.evaluator, function), *collected(asked.evaluator, function)):
+                for leaf in parts_of(asked.evaluator, store):
                     yield from _claimed(asked, store, leaf, told)
 
 
@@ -182,8 +184,8 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
         return False
     if store.way == "added":
         calls = [one for one in ast.walk(leaf) if isinstance(one, ast.Call)]
-        return any(last_name(one.func) in JOINING for one in calls)
-    return store.way in ("put", "slot")
+        return is_buffer(asked.evaluator, store) or any(last_name(one.func) in JOINING for one in calls)
+    return store.way in ("put", "slot", "returned")
 
 
 def _value(asked: Asked, store: Store, leaf: Any) -> Value:
@@ -196,9 +198,12 @@ def _answers(asked: Asked, store: Store, leaf: Any, runs: list[Forward], owner: 
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
     yield from _of_value(asked, store, leaf, runs)
     yield from _of_device(asked, leaf, store.frame, runs)
-    yield from _of_owner(asked, store, owner)
-    yield from _of_rounds(asked, store, owner)
-    yield from _of_ends(asked, store, leaf, owner, bool(runs) or _is_unseen(asked, leaf, store.frame))
+    if store.way == "returned":
+        yield left_open(Question.READS, "a framework keeps it until the epoch ends, and whoever reads it may want it there")
+    else:
+        yield from _of_owner(asked, store, owner)
+        yield from _of_rounds(asked, store, owner)
+        yield from _of_ends(asked, store, leaf, owner, bool(runs) or _is_unseen(asked, leaf, store.frame))
     yield from reached(asked.evaluator, store.frame.function)
 
 
@@ -329,17 +334,16 @@ def _is_small(asked: Asked, one: Round) -> bool:
 
 
 def _of_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
-    if not owner.rounds:
-        rates = {one.rate for one in asked.multiplicity.of(store.at, store.frame)}
+    rounds = _rounds(asked, owner)
+    if not rounds and owner.rounds and owner.kind == "local":
+        yield refuted(Question.REPEATS, "its rounds are few, or about the parts of a network")
+    if not rounds:
+        rates = {one.rate for one in asked.multiplicity.of(owner.at, owner.frame)}
         if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
             yield refuted(Question.REPEATS, "no loop runs it")
         elif "step" not in rates:
-            name = store.frame.function.name
+            name = owner.frame.function.name
             yield left_open(Question.REPEATS, f"whether `{name}` is called for each batch is not seen")
-        return
-    rounds = _rounds(asked, owner)
-    if not rounds:
-        yield refuted(Question.REPEATS, "its rounds are few, or about the parts of a network")
     if owner.birth is not None and not _over_batches(asked, owner):
         yield refuted(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
     if any(_leaves_early(one) for one in rounds):
@@ -407,7 +411,7 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner, made: bool) ->
             )
         yield left_open(Question.READS, "what becomes of all of it is not seen")
     elif found.reads:
-        yield left_open(Question.READS, "only numbers of it are read")
+        yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
 
 
 def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner) -> Report:

@@ -14,8 +14,8 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.networks.behind import behind, made_of, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.stores.stores import Owner, Store, called, keeps, own_stores
-from gpulint.analysis.syntax.nodes import keyword, last_name
+from gpulint.analysis.queries.stores.stores import Owner, Store, called, keeps, leaves, own_stores
+from gpulint.analysis.syntax.nodes import argument, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
 _MOST: Final = 40  # operations on all of it together
@@ -40,6 +40,23 @@ def _stored_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
             inner = evaluator.enter(target, call, frame, receiver)
             if inner is not None:
                 yield from _stored_in(evaluator, inner, depth - 1)
+
+
+def parts_of(evaluator: Evaluator, store: Store) -> Iterator[Any]:
+    """The expressions of what is stored, each by itself: those in a display, and what an object of a class is made of."""
+    for leaf in leaves(store):
+        made = isinstance(leaf, ast.Call) and evaluator.value_of(leaf.func, store.frame).kind == "class"
+        if made and evaluator.value_of(leaf, store.frame).kind == "object":
+            yield from (*leaf.args, *(one.value for one in leaf.keywords))
+        else:
+            yield leaf
+
+
+def is_buffer(evaluator: Evaluator, store: Store) -> bool:
+    """Whether a value is written into its own rows of a tensor that is on a device: `rows[i : i + n] = out`."""
+    container = evaluator.value_of(store.container, store.frame)
+    target = getattr(store.at, "targets", [None])[0]
+    return container.kind == "tensor" and container.device != "host" and isinstance(target, ast.Subscript)
 
 
 def holds_several(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
@@ -96,9 +113,6 @@ def _bound(node: Any, flow: Any) -> list[Any]:
 
 
 def _input_of_call(evaluator: Evaluator, call: ast.Call, loop: Any, frame: Frame, depth: int) -> Input:
-    row = evaluator.row_of(call, frame)
-    if row is not None and row.gives == "fresh":
-        return "made"
     func = call.func
     base = func.value if isinstance(func, ast.Attribute) else None
     of_value = base is not None and evaluator.value_of(base, frame).kind not in (
@@ -122,8 +136,10 @@ def _input_of_call(evaluator: Evaluator, call: ast.Call, loop: Any, frame: Frame
         return "element"  # the round itself brings it there
     if found == "slice" and not of_value and forward_of(evaluator, call, frame) is None:
         return "element"  # texts go through a tokenizer
+    row = evaluator.row_of(call, frame)
+    fresh = row is not None and row.gives == "fresh"
     of_tensor = of_value and evaluator.table.own("tensor", last_name(func)) is not None
-    return "made" if found == "fixed" and not given and not of_tensor else found
+    return "made" if found == "fixed" and (fresh or not (given or of_tensor)) else found
 
 
 def _is_tensor(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
@@ -266,7 +282,7 @@ def is_number_each(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 1
     if not depth:
         return False
     if isinstance(node, ast.Name):
-        made = [one for one in frame.flow.reaching(node)] if node in frame.flow.parents else []
+        made = list(frame.flow.reaching(node)) if node in frame.flow.parents else []
         given = [(frame.given or {}).get(one.key) for one in made if one.kind == "parameter"]
         given = [one for one in given if isinstance(one, tuple) and isinstance(one[0], ast.AST)]
         sources = [(one.value, frame) for one in made if one.kind == "assign" and not one.path] + given
@@ -298,10 +314,12 @@ def is_number_each(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 1
     row = evaluator.table.own("tensor", name)
     if operand is None:
         return False
-    if name in ("argmax", "argmin"):
+    if name in ("argmax", "argmin", "multinomial"):
         return True
+    dims = argument(node, 0 if operand is not next(iter(node.args), None) else 1, "dim")
     if row is not None and (row.size == "scalar" or row.gives == "pair or one"):
-        return not _has_more_dims(evaluator, operand, frame)
+        several = isinstance(dims, (ast.Tuple, ast.List, ast.Call))  # all but that of the samples
+        return several or not _has_more_dims(evaluator, operand, frame)
     return again(operand) if name in _SAME else False
 
 
