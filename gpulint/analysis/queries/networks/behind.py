@@ -29,13 +29,13 @@ def made_of(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
     for outer, where in queue:  # grows while it is gone through
         for one in ast.walk(outer):
             yield one, where
-            for source in _sources(evaluator, one, where):
+            for source in sources(evaluator, one, where):
                 if source not in seen and len(queue) < _MOST:
                     seen.add(source)
                     queue.append(source)
 
 
-def _sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
     """What a name is bound to, and what a call of a function of the project gives back."""
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         for one in frame.flow.reaching(node) if node in frame.flow.parents else ():
@@ -54,15 +54,11 @@ def _sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[An
 
 
 def source_of(definition: Definition) -> Any:
-    """The expression that a definition gives its key, or a part of: of several that a loop runs through side by side, its own."""
+    """The expression that a definition gives its key, or a part of: of several that a loop runs through side by side, its own; None for a
+    count."""
     value, path = definition.value, definition.path
-    if (
-        isinstance(value, ast.Call)
-        and definition.kind == "loop"
-        and last_name(value.func) in ("zip", "enumerate")
-    ):
-        own = path[0] if path and last_name(value.func) == "zip" else 0
-        if last_name(value.func) == "enumerate" and path[:1] == (0,):
-            return None  # a count
-        return value.args[own] if isinstance(own, int) and own < len(value.args) else value
-    return value
+    name = last_name(value.func) if isinstance(value, ast.Call) and definition.kind == "loop" else ""
+    if name == "enumerate" and path[:1] == (0,):
+        return None
+    own = path[0] if name == "zip" and path else 0
+    return value.args[own] if name in ("zip", "enumerate") and own in range(len(value.args)) else value
