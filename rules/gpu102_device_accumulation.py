@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
-from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.behind import behind, made_of
 from gpulint.analysis.queries.networks.placed import placed
@@ -146,8 +145,7 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
     if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
         return False
-    made = behind(evaluator, leaf, frame) if value.graph else []
-    return not value.graph or {grad_mode(evaluator, one.call, one.frame).mode for one in made} == {"off"}
+    return not value.graph
 
 
 def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
@@ -157,7 +155,7 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     if not runs:
         yield refuted(Question.TENSOR, "no network is seen to make it")
     if store.elements and leaf is store.value and on_device.is_of_output(evaluator, leaf, frame):
-        yield refuted(Question.TENSOR, "what the network gives may be a list")
+        yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
     if on_device.is_number_each(evaluator, leaf, frame):
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
     if on_device.is_dense(evaluator, leaf, frame):
@@ -176,6 +174,12 @@ def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward]) -> An
     ways = [one.device for one in evaluator.ways(leaf, frame)]
     if "host" in ways:
         return refuted(Question.DEVICE, "it is moved to the host before")
+    steps = on_device.operations(evaluator, leaf, frame)
+    again = [one for one in steps if isinstance(one[0], ast.Call) and last_name(one[0].func) == "to"]
+    if any(evaluator.calling.device(*one) == "?" for one in again):
+        return refuted(
+            Question.MEANT, "what the network gives is moved to a device that somebody chooses for it"
+        )
     moved = any(on_device.is_move(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
     places = [placed(evaluator, one.expression, one.frame) for one in runs]
     if "cuda" in ways or moved or any(one.device != "host" and one.how == "moved" for one in places):
@@ -200,8 +204,6 @@ def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
     for by in emptying(key, key, owner.frame):
         if filling & set(owner.frame.flow.loops(by)):
             yield refuted(Question.OUTLIVES, f"`{key}` is emptied as it is filled", by)
-    if isinstance(store.value, ast.IfExp) and asked.multiplicity.counts(store.value.test, store.frame):
-        yield refuted(Question.OUTLIVES, f"`{key}` begins anew every so many rounds", store.value)
     if store.way == "slot" and not _renews(asked, store, owner):
         yield refuted(Question.REPEATS, "each round writes over what the one before has stored")
     yield proven(Question.OUTLIVES, f"`{key}` keeps one for each round")
