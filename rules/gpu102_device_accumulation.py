@@ -34,19 +34,14 @@ _FEW: Final = 16  # rounds
 class DeviceAccumulation(Rule):
     """
     ## What it does
-    Finds model outputs without a graph that pile up in a container, batch after batch, while they stay on the device.
-    The uses of the container are followed, into callers and other files too: it is reported where it ends on the host,
-    or where nothing in the project uses what a function returns, and not where it is computed with on the device. Slices
-    of one tensor that may be there as a whole are no batches.
+    Finds model outputs without a graph that pile up in a container, batch after batch, while they stay on the device: in a list, under
+    new keys of a dict, in a tensor that grows by `cat`, in an object's own container, whose methods are followed. So are the uses of the
+    container, into callers and other files too: it is told where all of it goes to the host, is saved, where nobody reads it, or
+    nobody is seen to, and not where it is computed with on the device.
 
-    Told in doubt: a container of what a call out of sight gives, which is joined, or looked at item by item, when the
-    loop is over, in this function, in a helper or in another method. Who writes `torch.cat(outputs).cpu()` has had
-    tensors on the device, all of them at once; how large they are, how many rounds there are and whether the joined
-    tensor is needed on the device may be left open. So is how much each round adds, unless it is known to be scores over a
-    vocabulary or over every pixel: features and scores of a few classes rarely come to much.
-    With a doubt it also tells of lists that are extended with a batch's tensor, one view for each sample, of detached
-    tensors handed to a replay memory as priorities, and of pictures that are read from files and moved to the GPU all of them,
-    though a loop looks at them one by one.
+    It is sure only where an output has values for each token or pixel: logits of a language model, hidden states, masks. Of other networks
+    nothing shows how large it is, and features and scores of a few classes rarely come to much: that is told with a doubt. Nothing is told of what is a number
+    for each sample.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
@@ -72,7 +67,7 @@ class DeviceAccumulation(Rule):
         outputs = []
         for tokens in loader:
             outputs.append(model(tokens.cuda()).logits)
-        return torch.cat(outputs)
+        return torch.cat(outputs).cpu().numpy()
     ```
 
     ## Use instead
@@ -88,12 +83,12 @@ class DeviceAccumulation(Rule):
         outputs = []
         for tokens in loader:
             outputs.append(model(tokens.cuda()).logits.cpu())
-        return torch.cat(outputs)
+        return torch.cat(outputs).cpu().numpy()
     ```
 
     ## Fix safety
     The fix inserts `.cpu()`. It is unsafe: what is made from the container afterwards is on the CPU too. Nothing is offered
-    where that may be needed on the device, or where nothing shows that tensors are kept.
+    where it is not seen to go to the host, nor for a tensor that grows: what it starts from would have to move as well.
     """
 
     code = "GPU102"
