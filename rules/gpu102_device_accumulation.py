@@ -118,9 +118,8 @@ def _claimed(asked: Asked, store: Store, leaf: Any, told: set[Any]) -> Iterator[
     owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
     calls = [one for one, where in store.frame.chain() if asked.is_here(where)]
     handed_out = owner.frame is not store.frame and not owner.attributes
-    at = (
-        store.at if asked.is_here(store.frame) and (handed_out or not calls) else calls[-1] if calls else None
-    )
+    here = asked.is_here(store.frame) and (handed_out or not calls)
+    at = store.at if here else next(reversed(calls), None)
     within = bool(calls) and owner.kind == "local" and owner.frame is store.frame
     if at is not None and not within:  # what a function keeps for itself is asked about with that
         answers = until_refuted(_answers(asked, store, leaf, owner))
@@ -146,8 +145,7 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
 def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
     evaluator, frame = asked.evaluator, store.frame
-    runs = behind(evaluator, leaf, frame)
-    if not runs:
+    if not (runs := behind(evaluator, leaf, frame)):
         yield refuted(Question.TENSOR, "no network is seen to make it")
     if store.elements and leaf is store.value and on_device.is_of_output(evaluator, leaf, frame):
         yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
@@ -172,9 +170,7 @@ def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward]) -> An
     steps = on_device.operations(evaluator, leaf, frame)
     again = [one for one in steps if isinstance(one[0], ast.Call) and last_name(one[0].func) == "to"]
     if any(evaluator.calling.device(*one) == "?" for one in again):
-        return refuted(
-            Question.MEANT, "what the network gives is moved to a device that somebody chooses for it"
-        )
+        return refuted(Question.MEANT, "it is moved once more, to a device that somebody chooses for it")
     moved = any(on_device.is_move(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
     places = [placed(evaluator, one.expression, one.frame) for one in runs]
     if "cuda" in ways or moved or any(one.device != "host" and one.how == "moved" for one in places):
@@ -189,8 +185,7 @@ def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
     function, key = owner.frame.function, owner.key
     if owner.kind == "local" and function.cls is not None and function.name in {"forward", *BATCH_HOOKS}:
         yield refuted(Question.OUTLIVES, f"`{key}` lives for one batch")
-    by = bounded(asked.evaluator, store)
-    if by is not None:
+    if (by := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{key}` holds no more than a few", by)
     gone = emptied(asked.evaluator, asked.multiplicity, owner)
     if gone is not None and gone.when == "step":
@@ -217,8 +212,11 @@ def _renews(asked: Asked, store: Store, owner: Owner) -> bool:
             for name in names
             for one in flow.reaching(name)
         )
-        ring = any(isinstance(one, ast.Mod) for one in parts)
-        if new and not ring and not behind(asked.evaluator, target.slice, store.frame):
+        if (
+            new
+            and not any(isinstance(one, ast.Mod) for one in parts)
+            and not behind(asked.evaluator, target.slice, store.frame)
+        ):
             return True
         target = target.value
     return False
@@ -246,8 +244,9 @@ def _of_rounds(asked: Asked, owner: Owner) -> Iterator[Answer]:
         if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
             yield refuted(Question.REPEATS, "no loop with many rounds runs it")
         elif "step" not in rates:
-            name = owner.frame.function.name
-            yield left_open(Question.REPEATS, f"whether `{name}` is called for each batch is not seen")
+            yield left_open(
+                Question.REPEATS, f"whether a loop runs `{owner.frame.function.name}` is not seen"
+            )
 
 
 def _over_batches(asked: Asked, owner: Owner) -> bool:
@@ -257,8 +256,7 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
     if "array" in found:
-        clause = "it becomes an array as it is, which nothing on a GPU does"
-        yield refuted(Question.DEVICE, clause, found["array"].node)
+        yield refuted(Question.DEVICE, "it becomes an array as it is: it is on the host", found["array"].node)
     if "ids" in found:
         yield refuted(Question.SIZE, "it is read as whole numbers", found["ids"].node)
     if "wanted" in found:
@@ -269,7 +267,7 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
     elif owner.rounds and not _over_batches(asked, owner):
         yield refuted(
-            Question.REPEATS, "nor its rounds are shown to be batches, nor that it goes to the host"
+            Question.REPEATS, "neither its rounds are shown to be batches, nor that it goes to the host"
         )
     elif "unseen" in found:
         yield left_open(Question.READS, "what becomes of all of it is not seen")

@@ -48,9 +48,9 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
         target = evaluator.value_of(node.func, frame)
         if target.kind == "function" and isinstance(target.ref, Function):
             inner = evaluator.enter(target.ref, node, frame, target.receiver)
-            for given in (*target.ref.flow.returns, *target.ref.flow.yields) if inner is not None else ():
-                if given.value is not None:
-                    yield given.value, inner
+            if inner is not None:
+                given_back = (*target.ref.flow.returns, *target.ref.flow.yields)
+                yield from ((one.value, inner) for one in given_back if one.value is not None)
 
 
 def source_of(definition: Definition) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
@@ -13,17 +13,16 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.behind import behind, made_of, sources
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.stores.stores import Store, called, keeps, own_stores
-from gpulint.analysis.syntax.nodes import argument, last_name
+from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
 _MOST: Final = 40  # operations
 JOINING: Final = frozenset("cat stack concat concatenate hstack vstack dstack row_stack".split())
 _IDS: Final = frozenset({"argmax", "argmin", "multinomial"})
 _SAME: Final = frozenset(
-    "clone contiguous detach float half bfloat16 to cuda softmax gather gather_for_metrics".split()
+    "clone contiguous detach float half bfloat16 to cuda softmax gather_for_metrics".split()
 )
 _WANTING: Final = frozenset({"fed", "backward", "called", "optimized", "copied"})
-End = Literal["host", "array", "ids", "wanted", "unseen", "numbers"]
 
 
 def stored(evaluator: Evaluator, frame: Frame, depth: int = _DEEPEST) -> Iterator[Store]:
@@ -41,8 +40,8 @@ def stored(evaluator: Evaluator, frame: Frame, depth: int = _DEEPEST) -> Iterato
 
 def holds_several(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
     """Whether what is stored is what is in a list, each by itself."""
-    kind = evaluator.value_of(leaf, store.frame).kind
-    return store.elements and leaf is store.value and kind in ("list", "tuple")
+    several = store.elements and leaf is store.value
+    return several and evaluator.value_of(leaf, store.frame).kind in ("list", "tuple")
 
 
 # -- what it is
@@ -116,9 +115,7 @@ def is_dense(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
         if run is not None:
             calls = [each for each in run.network.origins if isinstance(each[0], ast.Call)]
             made = [evaluator.value_of(call.func, at).ref for call, at in calls]
-            return bool(made) and all(
-                isinstance(each, str) and any(part in each for part in known) for each in made
-            )
+            return bool(made) and all(any(part in str(each) for part in known) for each in made)
         if isinstance(one, ast.Attribute) and evaluator.table.own("module.outputs", one.attr) is not None:
             return bool(behind(evaluator, one.value, where))
         part = isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)
@@ -137,18 +134,18 @@ def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
             return node.func.attr == "cuda" or evaluator.calling.device(node, frame) in ("cuda", "?")
         if evaluator.value_of(node.func.value, frame).kind == "accelerator":
             return True
-    where = (one.value for one in node.keywords if one.arg == "device")
-    return any(evaluator.calling.device_of(one, frame) != "host" for one in where)
+    where = keyword(node, "device")
+    return where is not None and evaluator.calling.device_of(where, frame) != "host"
 
 
 # -- what becomes of it
 
 
-def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[End, Use]:
+def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[str, Use]:
     """What is done with all that has been stored, joined or one by one, each with the first use that does it: it goes to the `host`, or is
     saved; becomes an `array` without that, so it was there; is read as whole numbers (`ids`); is `wanted` on the device, by a network or
     together with other tensors; goes where nobody sees it; or only `numbers` of it are read."""
-    found: dict[End, Use] = {}
+    found: dict[str, Use] = {}
     queue, seen = [(leaf, store.frame)], {leaf}
     several = holds_several(evaluator, store, leaf)
     for node, where in queue:  # grows while it is gone through
@@ -156,14 +153,8 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[End, Use]:
             if isinstance(use.frame.flow.parents.get(use.node), ast.AugAssign):
                 continue  # there it is stored
             end = _end(evaluator, use, node is leaf or _joins(node), seen)
-            if (
-                node is leaf
-                and use.role == "returned"
-                and use.path
-                and ANY not in use.path
-                and store.way == "put"
-            ):
-                end = "wanted"  # one of them
+            item = node is leaf and use.role == "returned" and use.path and ANY not in use.path
+            end = "wanted" if item and store.way == "put" else end
             if isinstance(end, str):
                 found.setdefault(end, use)
             elif end is not None and end not in seen and len(queue) < _MOST:
@@ -189,19 +180,14 @@ def _end(evaluator: Evaluator, use: Use, whole: bool, seen: set[Any]) -> Any:
     if use.role in ("reads", "given") and (use.name == "numpy" or use.name.startswith("numpy.")):
         base = node.func.value if use.name == "numpy" and isinstance(node.func, ast.Attribute) else None
         return "host" if base is not None and evaluator.value_of(base, frame).device == "host" else "array"
-    if use.role in ("returned", "too much", "given") or (
-        use.role == "stored" and isinstance(use.owner, Class)
-    ):
+    in_object = use.role == "stored" and isinstance(use.owner, Class)
+    if in_object or use.role in ("returned", "too much", "given"):
         return "unseen"
     if use.role == "method" and evaluator.value_of(node, frame).device == "host":
         return "host"
-    return (
-        "numbers"
-        if use.role == "reads"
-        else _computed(evaluator, use, seen)
-        if use.role == "computed"
-        else None
-    )
+    if use.role == "computed":
+        return _computed(evaluator, use, seen)
+    return "numbers" if use.role == "reads" else None
 
 
 def _computed(evaluator: Evaluator, use: Use, seen: set[Any]) -> Any:
