@@ -10,7 +10,7 @@ from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.lifetime import emptied
-from gpulint.analysis.queries.networks.forwards import Forward, forward_of
+from gpulint.analysis.queries.networks.behind import behind
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.queries.grad_mode import Mode
+    from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.syntax.flow import Definition, Store
 
 _GRAPH: Final = Cost("every activation behind it, for each new key", "34 MiB for an 8-layer MLP; H200, torch 2.11")  # fmt: skip
@@ -132,9 +133,13 @@ class _Kept:
 def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     """What an expression gives a cache, where that has a graph, or is a network's output on the device; None else."""
     evaluator, value = asked.evaluator, asked.evaluator.value_of(node, frame)
+<<<<<<< HEAD
     if value.kind == "parameter":  # weights are meant to stay, and have no graph of their own
         return None
     runs = list(_runs(asked, node, frame, set()))
+=======
+    runs = behind(evaluator, node, frame)
+>>>>>>> w-c
     made = [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
     modes = {mode for one in made if (mode := grad_mode(evaluator, *one).mode) != "off"}
     if runs and all(frozen(evaluator, one.network) is not None for one in runs):
@@ -143,18 +148,6 @@ def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     there = [one for one in parts if one.kind in ("tensor", "unknown") and one.device != "host"]
     large = any(one.size == "batch" or (runs and one.size == "?" and one.kind == "tensor") for one in there)
     return _Kept(node, frame, value, runs, modes) if modes or large else None
-
-
-def _runs(asked: Asked, node: Any, frame: Frame, seen: set[Any]) -> Iterator[Forward]:
-    """The forwards that an expression is made of, also by way of names."""
-    for one in ast.walk(node):
-        run = forward_of(asked.evaluator, one, frame) if isinstance(one, ast.Call) else None
-        if run is not None:
-            yield run
-        for found in frame.flow.reaching(one) if isinstance(one, ast.Name) else ():
-            if found.kind in ("assign", "loop") and found not in seen:
-                seen.add(found)
-                yield from _runs(asked, found.value, frame, seen)
 
 
 def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:

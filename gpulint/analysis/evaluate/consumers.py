@@ -845,6 +845,8 @@ class _Worklist:
                         self.push(use, frame, path)
                 if one.kind == "parameter":
                     self.back_to_callers(one, frame, path)
+                elif isinstance(container, ast.Name):
+                    self.closures(key, frame, path)
         own, dot, name = key.partition(".")
         if (
             dot

@@ -127,10 +127,10 @@ def _above(evaluator: Evaluator, function: Function) -> Iterator[tuple[Function,
 def through_batches(evaluator: Evaluator, run: Run) -> bool:
     """Whether batches go through a run, for all that is seen."""
     at, function = run.frame.flow.loops(run.call), run.frame.function
-    return any(_is_over_loader(evaluator, loop, run.frame) for loop in at) or any(
+    return any(is_over_batches(evaluator, loop, run.frame) for loop in at) or any(
         one.name in BATCH_HOOKS
         or any(
-            _is_over_loader(evaluator, loop, site.frame)
+            is_over_batches(evaluator, loop, site.frame)
             for site in sites
             for loop in site.frame.flow.loops(site.call)
         )
@@ -185,7 +185,7 @@ def _is_bound_to(node: Any, frame: Frame, passes: Callable[[Any], bool]) -> bool
     return bool(made) and all(one.kind == "assign" and not one.path and passes(one.value) for one in made)
 
 
-def _is_over_loader(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
+def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
     iterated = getattr(loop, "iter", None) or (
         loop.generators[0].iter if hasattr(loop, "generators") else None
     )

@@ -231,22 +231,22 @@ def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None
     """The frame of a function of the project that a call gives something with a graph to."""
     given = [*call.args, *(one.value for one in call.keywords)]
     target, receiver = called(evaluator, call, frame) if given else (None, None)
-    if target is None or not _keeps(evaluator, target, _DEEPEST):
+    if target is None or not keeps(evaluator, target, _DEEPEST):
         return None
     if not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
         return None
     return evaluator.enter(target, call, frame, receiver)
 
 
-def _keeps(evaluator: Evaluator, function: Function, depth: int) -> bool:
+def keeps(evaluator: Evaluator, function: Function, depth: int) -> bool:
     """Whether a function stores anything where others find it, itself or by what it calls: worked out once, whoever calls it."""
     memo = evaluator.root(function).memo
-    if _keeps not in memo:
-        memo[_keeps] = False  # as long as it is asked about itself
-        memo[_keeps] = _keeps_itself(evaluator, function) or (
-            depth > 0 and any(_keeps(evaluator, one, depth - 1) for one in _callees(evaluator, function))
+    if keeps not in memo:
+        memo[keeps] = False  # as long as it is asked about itself
+        memo[keeps] = _keeps_itself(evaluator, function) or (
+            depth > 0 and any(keeps(evaluator, one, depth - 1) for one in _callees(evaluator, function))
         )
-    return bool(memo[_keeps])
+    return bool(memo[keeps])
 
 
 def _keeps_itself(evaluator: Evaluator, function: Function) -> bool:

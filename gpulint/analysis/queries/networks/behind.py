@@ -1,0 +1,64 @@
+"""The forwards that an expression is made of, whether or not gradients flow back to them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.networks.forwards import Forward, forward_of
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import last_name
+
+_MOST: Final = 400  # expressions that one is made of
+
+
+def behind(evaluator: Evaluator, node: Any, frame: Frame) -> list[Forward]:
+    """The forwards in an expression, in what its names stand for, and in what functions of the project give back."""
+    calls = (one for one in made_of(evaluator, node, frame) if isinstance(one[0], ast.Call))
+    found = (forward_of(evaluator, call, where) for call, where in calls)
+    return [one for one in found if one is not None]
+
+
+def made_of(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    """The expressions in one, each with its frame, and those in what its names are bound to and its calls give back."""
+    queue, seen = [(node, frame)], {(node, frame)}
+    for outer, where in queue:  # grows while it is gone through
+        for one in ast.walk(outer):
+            yield one, where
+            for source in sources(evaluator, one, where):
+                if source not in seen and len(queue) < _MOST:
+                    seen.add(source)
+                    queue.append(source)
+
+
+def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    """What a name is bound to, and what a call of a function of the project gives back."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        for one in frame.flow.reaching(node) if node in frame.flow.parents else ():
+            given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
+            if isinstance(given, tuple) and isinstance(given[0], ast.AST):
+                yield given
+            elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)) is not None:
+                yield source, frame
+    elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
+        target = evaluator.value_of(node.func, frame)
+        if target.kind == "function" and isinstance(target.ref, Function):
+            inner = evaluator.enter(target.ref, node, frame, target.receiver)
+            if inner is not None:
+                given_back = (*target.ref.flow.returns, *target.ref.flow.yields)
+                yield from ((one.value, inner) for one in given_back if one.value is not None)
+
+
+def source_of(definition: Definition) -> Any:
+    """The expression that a definition gives its key, or a part of: of several that a loop runs through side by side, its own; None for a
+    count."""
+    value, path = definition.value, definition.path
+    name = last_name(value.func) if isinstance(value, ast.Call) and definition.kind == "loop" else ""
+    if name == "enumerate" and path[:1] == (0,):
+        return None
+    own = path[0] if name == "zip" and path else 0
+    return value.args[own] if name in ("zip", "enumerate") and own in range(len(value.args)) else value

@@ -1,0 +1,208 @@
+"""What is stored again and again while it stays on a device: what it is, and what becomes of all of it together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.networks.behind import behind, made_of, sources
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.stores.stores import Store, called, keeps, own_stores
+from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+
+_DEEPEST: Final = 3  # calls that are gone into
+_MOST: Final = 40  # operations
+JOINING: Final = frozenset("cat stack concat concatenate hstack vstack dstack row_stack".split())
+_IDS: Final = frozenset({"argmax", "argmin", "multinomial"})
+_SAME: Final = frozenset(
+    "clone contiguous detach float half bfloat16 to cuda softmax gather_for_metrics".split()
+)
+_WANTING: Final = frozenset({"fed", "backward", "called", "optimized", "copied"})
+
+
+def stored(evaluator: Evaluator, frame: Frame, depth: int = _DEEPEST) -> Iterator[Store]:
+    """The stores that a function makes, itself or in what it calls with what may be a tensor."""
+    yield from (one for one in own_stores(evaluator, frame) if not evaluator.is_dead(one.at, frame))
+    for call in frame.flow.every_call if depth else ():
+        given = [*call.args, *(one.value for one in call.keywords)]
+        target, receiver = called(evaluator, call, frame) if given else (None, None)
+        if target is None or not keeps(evaluator, target, _DEEPEST) or evaluator.is_dead(call, frame):
+            continue
+        if any(evaluator.value_of(one, frame).kind in ("tensor", "unknown") for one in given):
+            inner = evaluator.enter(target, call, frame, receiver)
+            yield from stored(evaluator, inner, depth - 1) if inner is not None else ()
+
+
+def holds_several(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
+    """Whether what is stored is what is in a list, each by itself."""
+    several = store.elements and leaf is store.value
+    return several and evaluator.value_of(leaf, store.frame).kind in ("list", "tuple")
+
+
+# -- what it is
+
+
+def operations(evaluator: Evaluator, node: Any, frame: Frame) -> list[tuple[Any, Frame]]:
+    """The operations that have made a value, the last first, each of what the next has given; the last of them is a forward, or what
+    is given or not seen. Where it may be made in several ways, that of the first."""
+    found = [(node, frame)]
+    while len(found) < _MOST:
+        node, frame = found[-1]
+        if isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is not None:
+            break
+        given = next(sources(evaluator, node, frame), None)
+        operand = _operand(evaluator, node, frame) if given is None else None
+        if given is None and operand is None:
+            break
+        found.append(given or (operand, frame))
+    return found
+
+
+def _operand(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
+    if isinstance(node, ast.Call):
+        base = node.func.value if isinstance(node.func, ast.Attribute) else None
+        kind = evaluator.value_of(base, frame).kind if base is not None else "library"
+        return base if kind in ("tensor", "unknown", "tuple", "dict") else next(iter(node.args), None)
+    if isinstance(node, ast.BinOp):
+        return node.left if evaluator.value_of(node.left, frame).kind == "tensor" else node.right
+    return getattr(node, "value", None) if isinstance(node, (ast.Attribute, ast.Subscript)) else None
+
+
+def is_of_output(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether an expression is what a network gives, or a part of it."""
+    *parts, (last, where) = operations(evaluator, node, frame)
+    plain = all(isinstance(one, (ast.Name, ast.Attribute, ast.Subscript)) for one, _ in parts)
+    return plain and isinstance(last, ast.Call) and forward_of(evaluator, last, where) is not None
+
+
+def is_number_each(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether a tensor has a number for each sample, or a few: a column of rows of scores, or what is left of them when they are reduced."""
+    steps = operations(evaluator, node, frame)
+    for at, (one, _) in enumerate(steps):
+        name = last_name(one.func) if isinstance(one, ast.Call) else ""
+        row = evaluator.table.own("tensor", name)
+        dims = argument(one, 0, "dim") if name else None
+        index = one.slice.elts if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Tuple) else []
+        column = len(index) == 2 and not isinstance(index[1], ast.Slice)
+        reduces = row is not None and (row.size == "scalar" or row.gives == "pair or one")
+        if name in _IDS or (reduces and isinstance(dims, (ast.Tuple, ast.List))):
+            return True
+        if reduces or column:
+            return not any(_is_more(evaluator, *inner) for inner in steps[at + 1 :])
+    return False
+
+
+def _is_more(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether what an expression gives may be more than a row for each sample: a part of what a network gives, or along a new dimension."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and is_of_output(evaluator, node.value, frame)
+    if isinstance(node, ast.Attribute):
+        return evaluator.table.own("tensor.attributes", node.attr) is None
+    around = ast.walk(node) if isinstance(node, ast.BinOp) else ()
+    return any(isinstance(one, ast.Subscript) and "None" in ast.unparse(one.slice) for one in around)
+
+
+def is_dense(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether a tensor is known to have values for each token, or for each pixel: nothing reduces what such a network gives."""
+    known, steps = evaluator.table.knows("module.dense"), operations(evaluator, node, frame)
+    for one, where in steps:
+        run = forward_of(evaluator, one, where) if isinstance(one, ast.Call) else None
+        if run is not None:
+            calls = [each for each in run.network.origins if isinstance(each[0], ast.Call)]
+            made = [evaluator.value_of(call.func, at).ref for call, at in calls]
+            return bool(made) and all(any(part in str(each) for part in known) for each in made)
+        if isinstance(one, ast.Attribute) and evaluator.table.own("module.outputs", one.attr) is not None:
+            return bool(behind(evaluator, one.value, where))
+        part = isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)
+        same = isinstance(one, ast.Call) and last_name(one.func) in _SAME
+        if not (part or same or isinstance(one, ast.Name) or getattr(one, "attr", "") == "logits"):
+            return False
+    return False
+
+
+def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether an expression brings something to a device, or makes it there."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("to", "cuda"):
+            return node.func.attr == "cuda" or evaluator.calling.device(node, frame) in ("cuda", "?")
+        if evaluator.value_of(node.func.value, frame).kind == "accelerator":
+            return True
+    where = keyword(node, "device")
+    return where is not None and evaluator.calling.device_of(where, frame) != "host"
+
+
+# -- what becomes of it
+
+
+def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[str, Use]:
+    """What is done with all that has been stored, joined or one by one, each with the first use that does it: it goes to the `host`, or is
+    saved; becomes an `array` without that, so it was there; is read as whole numbers (`ids`); is `wanted` on the device, by a network or
+    together with other tensors; goes where nobody sees it; or only `numbers` of it are read."""
+    found: dict[str, Use] = {}
+    queue, seen = [(leaf, store.frame)], {leaf}
+    several = holds_several(evaluator, store, leaf)
+    for node, where in queue:  # grows while it is gone through
+        for use in consumers(evaluator, node, where, "storage", (ANY,) if several and node is leaf else ()):
+            if isinstance(use.frame.flow.parents.get(use.node), ast.AugAssign):
+                continue  # there it is stored
+            end = _end(evaluator, use, node is leaf or _joins(node), seen)
+            item = node is leaf and use.role == "returned" and use.path and ANY not in use.path
+            end = "wanted" if item and store.way == "put" else end
+            if isinstance(end, str):
+                found.setdefault(end, use)
+            elif end is not None and end not in seen and len(queue) < _MOST:
+                seen.add(end)
+                queue.append((end, use.frame))
+    return found
+
+
+def _joins(node: Any) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in JOINING
+
+
+def _end(evaluator: Evaluator, use: Use, whole: bool, seen: set[Any]) -> Any:
+    """What a use is; the operation whose result goes on, where one does."""
+    node, frame = use.node, use.frame
+    called = evaluator.value_of(node.func, frame) if isinstance(node, ast.Call) else None
+    if use.role in _WANTING or (use.role == "given" and called is not None and called.kind == "module"):
+        return "wanted"
+    if use.name in ("tolist", "long", "int") and whole:
+        return "ids"
+    if use.role == "saved" or use.name == "tolist":
+        return "host"
+    if use.role in ("reads", "given") and (use.name == "numpy" or use.name.startswith("numpy.")):
+        base = node.func.value if use.name == "numpy" and isinstance(node.func, ast.Attribute) else None
+        return "host" if base is not None and evaluator.value_of(base, frame).device == "host" else "array"
+    in_object = use.role == "stored" and isinstance(use.owner, Class)
+    if in_object or use.role in ("returned", "too much", "given"):
+        return "unseen"
+    if use.role == "method" and evaluator.value_of(node, frame).device == "host":
+        return "host"
+    if use.role == "computed":
+        return _computed(evaluator, use, seen)
+    return "numbers" if use.role == "reads" else None
+
+
+def _computed(evaluator: Evaluator, use: Use, seen: set[Any]) -> Any:
+    """Where an operation goes on: not with tensors that all of it is not in."""
+    node, frame = use.node, use.frame
+    above = node if isinstance(node, ast.Call) else frame.flow.parents.get(node)
+    if isinstance(above, ast.Call):
+        given = [above.func.value if isinstance(above.func, ast.Attribute) else above.func, *above.args]
+        if evaluator.value_of(above, frame).device == "host":
+            return "host"
+    else:
+        given = [above.left, above.right] if isinstance(above, ast.BinOp) else []
+    for one in given if not _joins(above) else ():
+        value = evaluator.value_of(one, frame)
+        if value.kind in ("tensor", "parameter") or value.device == "cuda":
+            if not any(part in seen for part, _ in made_of(evaluator, one, frame)):
+                return "wanted"
+    return above if isinstance(above, (ast.Call, ast.BinOp, ast.UnaryOp)) else None

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from gpulint.analysis.evaluate.weights import trips
+from gpulint.analysis.project.file import quoted
+from gpulint.analysis.queries.amounts import is_over_batches
+from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
+from gpulint.analysis.queries.networks.behind import behind, made_of
+from gpulint.analysis.queries.networks.placed import placed
+from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores import on_device
+from gpulint.analysis.queries.stores.emptied import emptied
+from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
+from gpulint.analysis.syntax.nodes import last_name
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.claims import Claim
+from gpulint.findings import Severity
+from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
+
+if TYPE_CHECKING:
+    from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.queries.networks.forwards import Forward
+    from gpulint.analysis.queries.stores.stores import Owner, Round, Store
+
+_COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
+_FEW: Final = 16  # rounds
+
+
+class DeviceAccumulation(Rule):
+    """
+    ## What it does
+    Finds model outputs without a graph that pile up in a container, batch after batch, while they stay on the device: in a list, under
+    new keys of a dict, in a tensor that grows by `cat`, in an object's own container, whose methods are followed. So are the uses of the
+    container, into callers and other files too: it is told where all of it goes to the host, is saved, where nobody reads it, or
+    nobody is seen to, and not where it is computed with on the device.
+
+    It is sure only where an output has values for each token or pixel: logits of a language model, hidden states, masks. Of other networks
+    nothing shows how large it is, and features and scores of a few classes rarely come to much: that is told with a doubt. Nothing is told of what is a number
+    for each sample.
+
+    ## Why is this bad
+    Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
+    them grows with the data set until the GPU is full, usually at the end of the first validation. A slice of an
+    output is no better: a view keeps the whole tensor it was taken from.
+
+    ## What it costs
+    The output's own bytes, each batch: 500 MiB a step for the logits of a language model with a vocabulary of 32,000
+    (batch 16 × 256), 2.00 MiB for the features of an 8-layer MLP (512 × 1,024), and 0 B where they go to the host. A
+    kept view of one row, `out[0]`, costs what the whole output costs, 500 MiB and 2.00 MiB; a `clone()` of that row of
+    logits 31.25 MiB (NVIDIA H200, torch 2.11).
+
+    ## Example
+    ```python
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained("gpt2").cuda().eval()
+
+
+    @torch.no_grad()
+    def predict(loader):
+        outputs = []
+        for tokens in loader:
+            outputs.append(model(tokens.cuda()).logits)
+        return torch.cat(outputs).cpu().numpy()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained("gpt2").cuda().eval()
+
+
+    @torch.no_grad()
+    def predict(loader):
+        outputs = []
+        for tokens in loader:
+            outputs.append(model(tokens.cuda()).logits.cpu())
+        return torch.cat(outputs).cpu().numpy()
+    ```
+
+    ## Fix safety
+    The fix inserts `.cpu()`. It is unsafe: what is made from the container afterwards is on the CPU too. Nothing is offered
+    where it is not seen to go to the host, nor for a tensor that grows: what it starts from would have to move as well.
+    """
+
+    code = "GPU102"
+    name = "device-accumulation"
+    severity = Severity.WARNING
+    runtime_claim = Claim("drift")
+    doubts = True
+    triggers = (
+        (b"torch", b"lightning"),
+        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
+        (b"for ", b"while ", b"self."),
+        (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
+    )
+
+    def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
+        told: set[Any] = set()
+        for function in (asked.file.body, *asked.file.functions):
+            for store in on_device.stored(asked.evaluator, asked.root(function)):
+                for leaf in leaves(store):
+                    if leaf not in told and _may_pile_up(asked, store, leaf):
+                        yield from _claimed(asked, store, leaf, told)
+
+
+def _claimed(asked: Asked, store: Store, leaf: Any, told: set[Any]) -> Iterator[Claimed]:
+    """The claim of one value that is stored: where it is put, or where it is given to what puts it into its own container."""
+    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+    calls = [one for one, where in store.frame.chain() if asked.is_here(where)]
+    handed_out = owner.frame is not store.frame and not owner.attributes
+    here = asked.is_here(store.frame) and (handed_out or not calls)
+    at = store.at if here else next(reversed(calls), None)
+    within = bool(calls) and owner.kind == "local" and owner.frame is store.frame
+    if at is not None and not within:  # what a function keeps for itself is asked about with that
+        answers = until_refuted(_answers(asked, store, leaf, owner))
+        told |= {leaf} if answers[-1].verdict is not Verdict.REFUTED else set()
+        yield Claimed(at, owner.key, answers, partial(_report, asked, at, store, leaf, owner))
+
+
+def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
+    """Whether a store adds a tensor without a graph to others: beside them, or joined with them."""
+    evaluator, frame = asked.evaluator, store.frame
+    value = evaluator.value_of(leaf, frame)
+    value = evaluator.element(value) if on_device.holds_several(evaluator, store, leaf) else value
+    if value.kind == "unknown" and not on_device.is_of_output(evaluator, leaf, frame):
+        return False
+    if value.kind not in ("tensor", "unknown") or value.size == "scalar":
+        return False
+    joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
+    if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
+        return False
+    return not value.graph
+
+
+def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
+    """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
+    evaluator, frame = asked.evaluator, store.frame
+    if not (runs := behind(evaluator, leaf, frame)):
+        yield refuted(Question.TENSOR, "no network is seen to make it")
+    if store.elements and leaf is store.value and on_device.is_of_output(evaluator, leaf, frame):
+        yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
+    if on_device.is_number_each(evaluator, leaf, frame):
+        yield refuted(Question.SIZE, "it is a number for each sample, or a few")
+    if on_device.is_dense(evaluator, leaf, frame):
+        yield proven(Question.SIZE, "it has values for each token, or for each pixel")
+    else:
+        yield left_open(Question.SIZE, "how much each round adds, and how many there are, is not shown")
+    yield _of_device(asked, leaf, frame, runs)
+    yield from _of_owner(asked, store, owner)
+    yield from _of_rounds(asked, owner)
+    yield from _of_ends(asked, store, leaf, owner)
+    yield from reached(evaluator, frame.function)
+
+
+def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward]) -> Answer:
+    evaluator = asked.evaluator
+    ways = [one.device for one in evaluator.ways(leaf, frame)]
+    if "host" in ways:
+        return refuted(Question.DEVICE, "it is moved to the host before")
+    steps = on_device.operations(evaluator, leaf, frame)
+    again = [one for one in steps if isinstance(one[0], ast.Call) and last_name(one[0].func) == "to"]
+    if any(evaluator.calling.device(*one) == "?" for one in again):
+        return refuted(Question.MEANT, "it is moved once more, to a device that somebody chooses for it")
+    moved = any(on_device.is_move(evaluator, one, where) for one, where in made_of(evaluator, leaf, frame))
+    places = [placed(evaluator, one.expression, one.frame) for one in runs]
+    if "cuda" in ways or moved or any(one.device != "host" and one.how == "moved" for one in places):
+        return proven(Question.DEVICE, "it is made on the GPU, and nothing moves it to the host")
+    if frame.function.name in BATCH_HOOKS and frame.function.cls is not None:
+        return proven(Question.DEVICE, "a framework brings the network to the GPU")
+    return refuted(Question.DEVICE, "nothing in sight is on a GPU")
+
+
+def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
+    """Whether a place keeps all that it is given, and beyond a batch."""
+    function, key = owner.frame.function, owner.key
+    if owner.kind == "local" and function.cls is not None and function.name in {"forward", *BATCH_HOOKS}:
+        yield refuted(Question.OUTLIVES, f"`{key}` lives for one batch")
+    if (by := bounded(asked.evaluator, store)) is not None:
+        yield refuted(Question.OUTLIVES, f"`{key}` holds no more than a few", by)
+    gone = emptied(asked.evaluator, asked.multiplicity, owner)
+    if gone is not None and gone.when == "step":
+        yield refuted(Question.OUTLIVES, f"`{key}` is emptied in each step", gone.by)
+    filling = {one.loop for one in owner.rounds if one.frame is owner.frame}
+    for by in emptying(key, key, owner.frame):
+        if filling & set(owner.frame.flow.loops(by)):
+            yield refuted(Question.OUTLIVES, f"`{key}` is emptied as it is filled", by)
+    if store.way == "slot" and not _renews(asked, store, owner):
+        yield refuted(Question.REPEATS, "each round writes over what the one before has stored")
+    yield proven(Question.OUTLIVES, f"`{key}` keeps one for each round")
+
+
+def _renews(asked: Asked, store: Store, owner: Owner) -> bool:
+    """Whether one of the keys that a value is stored under is another in each round of the outermost loop, and not a ring's."""
+    loops = [one.loop for one in _many(asked, owner) if one.frame is store.frame]
+    target = store.at.targets[0] if isinstance(store.at, ast.Assign) else None
+    while loops and isinstance(target, ast.Subscript):
+        parts = [one for one, _ in made_of(asked.evaluator, target.slice, store.frame)]
+        flow = store.frame.flow
+        names = [one for one in parts if isinstance(one, ast.Name) and one in flow.parents]
+        new = any(
+            one.kind == "augmented" or (one.kind == "loop" and one.statement is loops[-1])
+            for name in names
+            for one in flow.reaching(name)
+        )
+        if (
+            new
+            and not any(isinstance(one, ast.Mod) for one in parts)
+            and not behind(asked.evaluator, target.slice, store.frame)
+        ):
+            return True
+        target = target.value
+    return False
+
+
+def _many(asked: Asked, owner: Owner) -> list[Round]:
+    """The loops that fill a place whose rounds may be many: not those about the parts of a network, or of what one gives."""
+    found = []
+    for one in owner.rounds:
+        count = trips(asked.evaluator, one.loop, one.frame)
+        generators = getattr(one.loop, "generators", None)
+        iterated = generators[0].iter if generators else getattr(one.loop, "iter", None)
+        of_output = iterated is not None and bool(behind(asked.evaluator, iterated, one.frame))
+        if not (of_output or asked.steps.is_over_parts(one.loop, one.frame)) and (count or _FEW + 1) > _FEW:
+            found.append(one)
+    return found
+
+
+def _of_rounds(asked: Asked, owner: Owner) -> Iterator[Answer]:
+    rounds = _many(asked, owner)
+    if owner.birth is not None and not _over_batches(asked, owner):
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
+    if not rounds:
+        rates = {one.rate for one in asked.multiplicity.of(owner.at, owner.frame)}
+        if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
+            yield refuted(Question.REPEATS, "no loop with many rounds runs it")
+        elif "step" not in rates:
+            yield left_open(
+                Question.REPEATS, f"whether a loop runs `{owner.frame.function.name}` is not seen"
+            )
+
+
+def _over_batches(asked: Asked, owner: Owner) -> bool:
+    return any(is_over_batches(asked.evaluator, one.loop, one.frame) for one in _many(asked, owner))
+
+
+def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
+    found = on_device.ends(asked.evaluator, store, leaf)
+    if "array" in found:
+        yield refuted(Question.DEVICE, "it becomes an array as it is: it is on the host", found["array"].node)
+    if "ids" in found:
+        yield refuted(Question.SIZE, "it is read as whole numbers", found["ids"].node)
+    if "wanted" in found:
+        yield refuted(Question.READS, "all of it is computed with on the device", found["wanted"].node)
+    if "host" in found:
+        yield proven(Question.READS, "all of it goes to the host", found["host"].node)
+    elif "numbers" in found and "unseen" not in found:
+        yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
+    elif owner.rounds and not _over_batches(asked, owner):
+        yield refuted(
+            Question.REPEATS, "neither its rounds are shown to be batches, nor that it goes to the host"
+        )
+    elif "unseen" in found:
+        yield left_open(Question.READS, "what becomes of all of it is not seen")
+
+
+def _report(asked: Asked, at: Any, store: Store, leaf: Any, owner: Owner) -> Report:
+    what = quoted(store.frame.function.file.source(leaf), 40)
+    return Report(
+        at,
+        f"`{owner.key}` collects `{what}` of every batch on the device",
+        "no graph, but the tensors stay on the device until the container goes",
+        _COST,
+        repair=partial(_repair, asked, store, leaf, owner),
+        subject=owner.key,
+    )
+
+
+def _repair(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Repair | None:
+    from gpulint.fix.nodes import method_chain
+
+    if store.way == "added" or not asked.is_here(store.frame):
+        return None  # `x = torch.cat([x, y])`: what x starts from would have to move as well
+    if "host" not in on_device.ends(asked.evaluator, store, leaf):
+        return None  # it may be needed on the device
+    node = asked.node(leaf)
+    change = Replace(node, method_chain(node, ("cpu",)))
+    why = f"what reads `{owner.key}` finds tensors on the CPU"
+    return Repair("unsafe", "keep the copy on the host: `.cpu()`", (change,), why)
