@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +26,16 @@ from gpulint.analysis.queries.stores.graph_state import (
     goes_backward,
     goes_through_itself,
     graph_state,
-    made_backward,
     runs_within,
 )
 from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
     Store,
-    attributes,
     averages,
     bounded,
     chosen_by_author,
-    collected,
     emptying,
-    entries,
     fed_by_others,
     graph_in,
     owner_of,
@@ -57,40 +52,29 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.rule import Report
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
-_WANTING = frozenset({"backward", "fed", "returned", "given", "too much"})
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
 def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[Claimed]:
     """What one of the rules claims of a file."""
-    yield from (one.styled(options) for one in _claims(asked) if one.code == code)
+    style = options.get("style", "auto")
+    for one in _held_in(asked):
+        if one.code == code:
+            written = partial(report, asked, one, style)
+            yield Claimed(one.at, ast.unparse(one.store.container), one.answers, written)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A claim, the rule that makes it, and what is reported of it in a style of fix."""
-
-    code: str
-    claim: Claimed
-    written: Callable[[str], Report]
-
-    def styled(self, options: Mapping[str, Any]) -> Claimed:
-        """The claim, with its fix in the style that the options ask for."""
-        return replace(self.claim, report=partial(self.written, options.get("style", "auto")))
-
-
-def _claims(asked: Asked) -> list[_Told]:
+def _held_in(asked: Asked) -> list[Held]:
     """What the rules claim together of a file, worked out once."""
     memo = asked.root(asked.file.body).memo
-    if _Told not in memo:
-        memo[_Told] = list(_all_claims(asked))
-    return memo[_Told]  # type: ignore[no-any-return]
+    if Held not in memo:
+        memo[Held] = list(_all_held(asked))
+    return memo[Held]  # type: ignore[no-any-return]
 
 
-def _all_claims(asked: Asked) -> Iterator[_Told]:
+def _all_held(asked: Asked) -> Iterator[Held]:
     told: set[Any] = set()
     for function in (asked.file.body, *asked.file.functions):
         for store in stores(asked.evaluator, function):
@@ -100,69 +84,37 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
+            state = (
+                graph_state(asked.evaluator, store, owner, _calls_of(held))
+                if not _is_refuted(answers)
+                else None
+            )
             for at in _places(asked, store):
                 if at in told:
                     continue
-                if answers and answers[-1].verdict.value != "refuted":
+                if state is not None:
                     told.add(at)
-                yield _told(asked, code, at, store, held, answers, owner)
+                yield Held(code, at, store, owner, held, state, answers)
     for function in asked.file.functions:
         for store in averages(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                yield _told(
-                    asked, "GPU107", store.at, store, held, until_refuted(_of_average(asked, store, held))
-                )
-        for store in attributes(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and held:
-                yield _told(
-                    asked, "GPU101", store.at, store, held, until_refuted(_of_attribute(asked, store, held))
-                )
+                answers = until_refuted(_of_average(asked, store, held))
+                yield Held("GPU107", store.at, store, None, held, None, answers)
         for store in fed_by_others(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                yield _told(
-                    asked, "GPU101", store.at, store, held, until_refuted(_of_fed(asked, function, store))
-                )
-        for store in collected(asked.evaluator, function):
-            found = _held(asked, function, store)
-            if found is not None:
-                told.add(store.at)
-                yield _told(
-                    asked,
-                    "GPU101",
-                    store.at,
-                    store,
-                    found,
-                    until_refuted(_of_collected(asked, function, found)),
-                )
-        for store in entries(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and (held or _is_made_backward(asked, store)):
-                answers = until_refuted(_of_entry(asked, function, store))
-                if answers and answers[-1].verdict is not Verdict.REFUTED:
-                    told.update((store.frame.flow.statement_of(store.at), function))
-                yield _told(asked, "GPU101", store.at, store, held, answers)
+                answers = until_refuted(_of_fed(asked, function, store))
+                yield Held("GPU101", store.at, store, None, held, None, answers)
         for store in returns(asked.evaluator, function):
-            found = _held(asked, function, store)
-            if found is not None and not _made_of(found) & told and function not in told:
-                answers = until_refuted(_of_returned(asked, function, store, found))
-                yield _told(asked, "GPU101", _put_together(store), store, found, answers)
+            held = _held(asked, function, store)
+            if held is not None and not _made_of(held) & told and function not in told:
+                answers = until_refuted(_of_returned(asked, function, store, held))
+                yield Held("GPU101", _put_together(store), store, None, held, None, answers)
 
 
-def _told(
-    asked: Asked,
-    code: str,
-    at: Any,
-    store: Store,
-    held: tuple[Value, ...],
-    answers: tuple[Answer, ...],
-    owner: Owner | None = None,
-) -> _Told:
-    subject = ast.unparse(store.container)
-    written = partial(_report, asked, code, at, store, held, answers, owner)
-    return _Told(code, Claimed(at, subject, answers, None), written)
+def _is_refuted(answers: tuple[Answer, ...]) -> bool:
+    return bool(answers) and answers[-1].verdict is Verdict.REFUTED
 
 
 def _put_together(store: Store) -> Any:
@@ -241,32 +193,6 @@ def _of_average(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator
     yield from reached(asked.evaluator, store.frame.function)
 
 
-def _of_attribute(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
-    """On what it stands that an attribute keeps what one call has computed, with its graph, until the next."""
-    evaluator, function = asked.evaluator, store.frame.function
-    if not any(
-        isinstance(node, ast.Call) and frame is not None for one in held for node, frame in one.origins
-    ):
-        yield refuted(Question.GRAPH, "it has what graph it is given")
-    by = grad_mode(evaluator, store.at, store.frame)
-    if by.mode == "off":
-        yield refuted(Question.GRAD, "grad is off there", by.by)
-    uses = consumers(evaluator, store.value, store.frame, "graph")
-    wanted = [one for one in uses if one.role in _WANTING]
-    if wanted:
-        yield refuted(Question.BACKWARD, "a backward may go through it", wanted[0].node)
-    if not any(one.role in ("reads", "cuts") and one.frame.function is not function for one in uses):
-        yield refuted(Question.READS, "nobody is seen to read a number of it")
-    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
-        yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
-    clause = (
-        f"the next call overwrites `{ast.unparse(store.container)}`: it is the graph of one call that stays"
-    )
-    yield left_open(Question.OUTLIVES, clause)
-    yield left_open(Question.BACKWARD, "where a backward follows each call, little is left of that graph")
-    yield from reached(evaluator, function)
-
-
 def _made_of(held: tuple[Value, ...]) -> set[Any]:
     return {node for one in held for node, _ in one.origins}
 
@@ -292,81 +218,6 @@ def _of_fed(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
     yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
     yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call")
     yield from reached(asked.evaluator, function)
-
-
-def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
-    """On what it stands that a dict of figures takes one along with its graph, which whoever gets it may keep."""
-    uses = consumers(asked.evaluator, store.value, store.frame, "graph")
-    if any(one.role in ("backward", "fed") for one in uses):
-        yield refuted(Question.BACKWARD, "a backward goes through the entry")
-    puts = [
-        one for one in uses if _is_put_by(one) and one.frame.function is not function and _stays(asked, one)
-    ]
-    if any(asked.is_here(one.frame) for one in puts):
-        yield refuted(Question.OUTLIVES, "whoever gets it is in sight: what it is put into is told there")
-    away = puts or [
-        one
-        for one in uses
-        if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
-        or (one.role == "given" and (one.path or _is_dropped(one)))
-        or (
-            one.role == "stored"
-            and one.frame.function is not function
-            and isinstance(one.node, ast.Attribute)
-        )
-    ]
-    if not away:
-        yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
-    made = [frame for one in _values(asked, store) for _, frame in one.origins if frame is not None]
-    if made and asked.evaluator.callers(function) and all(_is_of_caller(one, store.frame) for one in made):
-        yield refuted(Question.REACHED, "it is told where it is made")
-    freed = made_backward(asked.evaluator, store)
-    beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
-    if not freed and not beside:
-        yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
-    yield proven(Question.GRAPH, "the entries beside it are cut, or are numbers")
-    if not puts:
-        clause = "whoever gets the dict may read it at once and drop it"
-        yield left_open(Question.OUTLIVES, clause, away[0].node if asked.is_here(away[0].frame) else None)
-    yield from reached(asked.evaluator, function)
-
-
-def _is_made_backward(asked: Asked, store: Store) -> bool:
-    """Whether a backward goes through what is no number, however it was made."""
-    value = asked.evaluator.value_of(store.value, store.frame)
-    return value.kind in ("tensor", "unknown") and bool(made_backward(asked.evaluator, store))
-
-
-def _values(asked: Asked, store: Store) -> tuple[Value, ...]:
-    return graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-
-
-def _is_put_by(use: Use) -> bool:
-    """Whether a use puts a value into a container, and not under a name of an object."""
-    return use.role == "stored" and isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST)
-
-
-def _stays(asked: Asked, use: Use) -> bool:
-    """Whether what a use puts a value into outlives the call that does."""
-    owner = owner_of(asked.evaluator, use.owner[0], use.frame, use.node)
-    return owner.kind != "local" or bool(owner.rounds and owner.frame is not use.frame)
-
-
-def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
-    """On what it stands that the framework keeps a value of each step until the epoch's end, with its graph."""
-    origins = {one for value in held for one in value.origins if isinstance(one[0], ast.Call)}
-    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
-    if all(one.mode == "off" for one in modes):
-        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
-    yield proven(Question.OUTLIVES, f"what `{function.name}` returns is kept until the epoch's end")
-    if function.name.startswith("training"):
-        yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
-    yield from reached(asked.evaluator, function)
-
-
-def _is_dropped(use: Use) -> bool:
-    """Whether nobody takes what a call gives: it keeps what it is given, or does something with it."""
-    return isinstance(use.node, ast.Call) and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
 
 
 def _runs_in(function: Function, use: Use) -> bool:
@@ -835,18 +686,3 @@ def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
     made = isinstance(node, ast.Call) and where is not None and where.function.name == "__init__"
     found = since_made(asked.evaluator, origin, _MODES) if made or isinstance(node, ast.arg) else []
     return bool(found) and all(one.row is not None and one.row.does == "evaluates" for one in found)
-
-
-def _report(
-    asked: Asked,
-    code: str,
-    at: Any,
-    store: Store,
-    values: tuple[Value, ...],
-    answers: tuple[Answer, ...],
-    owner: Owner | None,
-    style: str = "auto",
-) -> Report:
-    """What is reported, of which nothing is worked out before."""
-    state = graph_state(asked.evaluator, store, owner, _calls_of(values)) if owner is not None else None
-    return report(asked, Held(code, at, store, owner, values, state, answers), style)

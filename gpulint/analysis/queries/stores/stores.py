@@ -24,7 +24,7 @@ _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # wh
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 
-Way = Literal["put", "added", "averaged", "slot", "returned", "kept"]
+Way = Literal["put", "added", "averaged", "slot", "returned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,6 @@ def is_called(evaluator: Evaluator, function: Function) -> bool:
     )
 
 
-def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a step gives to a Lightning module's method for the end of an epoch; of a training step what is beside the loss."""
-    phase, dot, _ = function.name.rpartition("_step")
-    if function.cls is None or not dot or evaluator.method(function.cls, f"{phase}_epoch_end") is None:
-        return
-    if all(isinstance(one, Class) for one in evaluator.program.lineage(function.cls)):
-        return
-    for one in function.flow.returns:
-        parts = zip(one.value.keys, one.value.values, strict=True) if isinstance(one.value, ast.Dict) else ()
-        for key, value in parts:
-            if not (phase == "training" and isinstance(key, ast.Constant) and key.value == "loss"):
-                yield Store(value, value, value, evaluator.root(function), "returned")
-
-
 def _is_handed_on(function: Function) -> bool:
     """Whether a function is named in its file other than to call it: `optimizer.step(closure)`."""
     file, name = function.file, function.name
@@ -87,45 +73,6 @@ def _is_handed_on(function: Function) -> bool:
             if getattr(one.flow.parents.get(use), "func", None) is not use:
                 return True
     return False
-
-
-def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """Entries of a dict of figures that have their graph beside others that somebody has cut, or made numbers."""
-    frame = evaluator.root(function)
-    rows: dict[str, list[tuple[Any, Any]]] = {}
-    for store in frame.flow.stores:
-        key = key_of(store.target.value)
-        if key is not None and _is_text(store.target.slice) and not store.path:
-            rows.setdefault(key, []).append((store.value, store.statement))
-    for node in frame.flow.parents:
-        if isinstance(node, ast.Dict) and all(map(_is_text, node.keys)):
-            key = next(
-                (one.key for one in frame.flow.given.get(node, ()) if not one.path), f"dict at {node.lineno}"
-            )
-            rows.setdefault(key, []).extend((one, one) for one in node.values)
-    for node in frame.flow.calls.get("dict", ()):
-        named = [one for one in node.keywords if one.arg is not None]
-        key = next(
-            (one.key for one in frame.flow.given.get(node, ()) if not one.path), f"dict at {node.lineno}"
-        )
-        rows.setdefault(key, []).extend((one.value, one.value) for one in named)
-    for key, found in rows.items():
-        cut = [value for value, _ in found if _is_cut(value)]
-        for value, at in found if cut else ():
-            if value not in cut:
-                yield Store(value, ast.Name(key), at, frame, "slot")
-
-
-def _is_text(key: Any) -> bool:
-    return isinstance(key, (ast.Constant, ast.JoinedStr))
-
-
-def _is_cut(value: Any) -> bool:
-    """Whether an expression ends with a cut, or makes a number."""
-    return any(
-        isinstance(one, ast.Call) and last_name(one.func) in ("item", "detach", "float", "tolist")
-        for one in ast.walk(value)
-    )
 
 
 def given_graphs(evaluator: Evaluator, function: Function) -> Frame:
@@ -156,26 +103,6 @@ def averages(evaluator: Evaluator, function: Function) -> Iterator[Store]:
             and member
         ):
             yield store
-
-
-def attributes(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a network's forward gives an attribute by the way, which has it until the next call."""
-    if function.cls is None or not function.takes_self or function.name != "forward":
-        return
-    if not evaluator.names.is_part_of_modules(function.cls):
-        return
-    frame = evaluator.root(function)
-    for key, definitions in function.flow.definitions.items():
-        own, dot, name = key.partition(".")
-        for one in definitions if dot and own == function.self_name and "." not in name else ():
-            if (
-                one.kind == "assign"
-                and not takes_itself_in(one, key, frame)
-                and not evaluator.is_dead(one.statement, frame)
-            ):
-                value = part_of(one)
-                if value is not None:
-                    yield Store(value, one.node, one.statement, frame, "kept")
 
 
 def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
