@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from gpulint.rules._held.report import Held, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
-from gpulint.analysis.evaluate.names import goes_backward as flows_backward
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -386,7 +385,7 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
         if state.state in ("freed", "retained"):
             if one.at is None or _is_gone_through(asked, one.at, store, value):
                 continue
-        if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at):
+        if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at, store.frame.function):
             continue
         if one.at is not None and not entry and state.state not in ("freed", "retained"):
             yield refuted(Question.GRAPH, one.clause)
@@ -411,11 +410,13 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
     return False
 
 
-def _makes_losses(asked: Asked, call: ast.Call) -> bool:
+def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
     """Whether a backward goes through what the same function gives elsewhere in the file."""
     key, name = key_of(call.func), last_name(call.func)
     return any(
-        key_of(other.func) == key and other is not call and flows_backward(function.flow, other)
+        key_of(other.func) == key
+        and other is not call
+        and goes_backward(asked.evaluator, other, asked.root(function))
         for function, other in asked.file.calls_named(name)
     )
 
@@ -611,11 +612,10 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
         )
         if inside and _has_step(asked, owner.frame, by):
             yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied every so many rounds", by)
-    birth = owner.birth if owner.kind == "local" else None
-    few = birth is not None and asked.multiplicity.trips(birth, owner.frame) is not None
-    if birth is not None and not few and asked.steps.is_over_data(birth, owner.frame.function):
+    anew = _made_anew(asked, owner)
+    if anew is not None:
         yield left_open(
-            Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", birth
+            Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", anew
         )
     block = flow.blocks[flow.statement_of(store.at)]
     if isinstance(block.owner, ast.If) and loops and block.owner in _rare(asked, store, loops[0]):
@@ -625,6 +625,21 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
                 "the graphs are freed, and only every so many rounds one is added",
                 block.owner,
             )
+
+
+def _made_anew(asked: Asked, owner: Owner) -> Any:
+    """The loop over batches whose rounds make a local container anew, in the function or around a call of it."""
+    if owner.kind != "local":
+        return None
+    loops = [(owner.birth, owner.frame)] if owner.birth is not None else []
+    if not any(_is_over_data(asked, one.loop, one.frame) for one in owner.rounds) and not loops:
+        sites = asked.evaluator.callers(owner.frame.function)
+        loops = [(loop, one.frame) for one in sites for loop in one.frame.flow.loops(one.call)[:1]]
+    return next((loop for loop, frame in loops if _is_over_data(asked, loop, frame)), None)
+
+
+def _is_over_data(asked: Asked, loop: Any, frame: Frame) -> bool:
+    return asked.multiplicity.trips(loop, frame) is None and asked.steps.is_over_data(loop, frame.function)
 
 
 def _counts_parts(one: Round) -> bool:
