@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix, is_wanted
-from gpulint.rules._held.cuts import Cut, cuts, is_summand, is_whole, starts
-from gpulint.rules._held.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
+from gpulint.rules._held.cuts import Cut, cuts, is_summand, starts
+from gpulint.rules._held.readers import takes_numbers
 
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
@@ -309,8 +309,7 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
         return None
     what = [shown(asked.evaluator, one.node, one.frame) for one in found]
     sums = all(is_summand(one, told.store) for one in found)
-    joined = told.store.way == "put" and are_joined(asked, told.holder)
-    if not all(what) and (any(what) or not (sums or joined)):
+    if not all(what) and (any(what) or not sums):
         return None  # it may be a tuple or a dict, or a number beside a tensor
     if not told.becomes:
         return _replaced(asked, found, ("detach",), "what reads it may want its graph")
@@ -320,11 +319,7 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
     methods: tuple[str, ...] = ("detach",)
     if is_scalar and style == "auto" and takes_numbers(asked, told.store, told.owner):
         methods = ("item",)
-    elif not is_scalar and _goes_to_host(asked, told, found):
-        methods = ("detach", "cpu")
     why = against(asked, found, told.store, told.owner, told.becomes, told.holder)
-    if not why and "cpu" in methods:
-        why = f"what reads `{told.holder}` finds a tensor on the CPU"
     return _replaced(asked, found, methods, why)
 
 
@@ -349,13 +344,3 @@ def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | No
     unshown = next((one for one in found if not shown(asked.evaluator, one.node, one.frame)), None)
     why = f"`{asked.source(unshown.node)}` may be no tensor" if unshown is not None else ""
     return Repair.unless(why or is_read_after(asked, told.store), "detach what is averaged in", changes)
-
-
-def _goes_to_host(asked: Asked, told: Held, found: tuple[Cut, ...]) -> bool:
-    """Whether whole outputs pile up, and may wait on the host for who reads them."""
-    whole = any(is_whole(asked, one) for one in found)
-    return (
-        whole
-        and not all(is_on_host(one.node) for one in found)
-        and may_wait_on_host(asked, told.store, told.owner)
-    )
