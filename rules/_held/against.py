@@ -183,11 +183,12 @@ def is_read_after(asked: Asked, store: Store) -> str:
     own = store.frame.flow.statement_of(store.at)
     path = (ANY,) if isinstance(store.container, ast.Subscript) else ()
     for function in (one for one in asked.file.functions if name and name in one.words):
-        uses = (
-            one for key, several in function.flow.uses.items() if key.endswith(f".{name}") for one in several
-        )
-        for use in uses:
-            if function.flow.statement_of(use) is own:
+        of_others = f"{function.self_name}.{name}" if function.cls is not store.frame.function.cls else ""
+        keys = [one for one in function.flow.uses if one.endswith(f".{name}") and one != of_others]
+        for use in (use for key in keys for use in function.flow.uses[key]):
+            tests = _conditions(use, asked.root(function)) if function is store.frame.function else set()
+            phases = {(test, not wanted) for test, wanted in tests if test.endswith(".training")}
+            if function.flow.statement_of(use) is own or phases & _conditions(store.at, store.frame):
                 continue
             for one in consumers(asked.evaluator, use, asked.root(function), "graph", path):
                 if one.role in ("backward", "returned", "fed") or one.role in _OUT_OF_SIGHT:
