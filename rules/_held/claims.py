@@ -31,11 +31,10 @@ from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
     Store,
-    averages,
     bounded,
     chosen_by_author,
     emptying,
-    fed_by_others,
+    given_to_keep,
     graph_in,
     owner_of,
     returns,
@@ -88,26 +87,21 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 if not _is_refuted(answers)
                 else None
             )
-            for at in _places(asked, store):
-                if at in told:
-                    continue
-                if state is not None:
-                    told.add(at)
+            at = _place(store)
+            if at not in told:
                 yield Held(code, at, store, owner, held, state, answers)
+            if state is not None:
+                told.add(at)
     for function in asked.file.functions:
-        for store in averages(asked.evaluator, function):
+        for store in given_to_keep(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                answers = until_refuted(_of_average(asked, store, held))
-                yield Held("GPU107", store.at, store, None, held, None, answers)
-        for store in fed_by_others(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and held:
-                answers = until_refuted(_of_fed(asked, function, store))
-                yield Held("GPU101", store.at, store, None, held, None, answers)
+                code = "GPU107" if asked.evaluator.names.is_part_of_modules(function.cls) else "GPU101"
+                answers = until_refuted(_of_given(asked, store, held, code == "GPU107"))
+                yield Held(code, store.at, store, None, held, None, answers)
         for store in returns(asked.evaluator, function):
             held = _held(asked, function, store)
-            if held is not None and not _made_of(held) & told and function not in told:
+            if held is not None and function not in told:
                 answers = until_refuted(_of_returned(asked, function, store, held))
                 yield Held("GPU101", _put_together(store), store, None, held, None, answers)
 
@@ -132,93 +126,6 @@ def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) 
     return "GPU101" if asked.is_here(store.frame) else "GPU104"
 
 
-def _places(asked: Asked, store: Store) -> list[Any]:
-    """Where a store is told: in the function that is asked about; of entries of a dict that another function of the file fills, where
-    they are put into it."""
-    at = store.at
-    for call, where in store.frame.chain():
-        given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
-        found = [one for value in given for one in _entries_of(asked, value, where)]
-        if found:
-            return found
-        known = call in where.flow.calls.get(last_name(call.func), ())
-        at = call if known else where.flow.statement_of(call)
-    return [at]
-
-
-def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
-    """The statements of another function of the file that put what has a graph into a dict."""
-    value = asked.evaluator.value_of(node, frame)
-    if value.kind != "dict":
-        return []
-    found = []
-    for made, where in value.origins:
-        if where is None or not asked.is_here(where) or where.function is frame.function:
-            continue
-        flow = where.flow
-        keys = {one.key for one in flow.given.get(made, ()) if not one.path}
-        found += [
-            store.statement
-            for store in flow.stores
-            if key_of(store.target.value) in keys
-            and graph_in(asked.evaluator, asked.evaluator.value_of(store.value, where))
-        ]
-        if isinstance(made, ast.Dict):
-            found += [
-                one for one in made.values if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))
-            ]
-    return found
-
-
-def _of_average(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
-    """On what it stands that a network's state takes in, at each call, what has a graph, and so its own of all calls before."""
-    if asked.evaluator.grad_is_off(store.at, store.frame):
-        yield refuted(Question.GRAD, "grad is off there")
-    by = grad_mode(asked.evaluator, store.at, store.frame)
-    if by.mode == "off":
-        yield refuted(Question.GRAD, "grad is off there", by.by)
-    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-    if owner.kind != "object":
-        yield refuted(Question.OUTLIVES, "no object keeps it")
-    gone = emptied(asked.evaluator, asked.multiplicity, owner)
-    if gone is not None and gone.when == "step":
-        yield refuted(Question.OUTLIVES, f"`{owner.key}` is given something else at each step", gone.by)
-    yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call, and takes itself in")
-    given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
-    if given and store.frame.function.name != "forward":  # a layer is given what other layers have made
-        yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
-    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
-        yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
-    yield from reached(asked.evaluator, store.frame.function)
-
-
-def _made_of(held: tuple[Value, ...]) -> set[Any]:
-    return {node for one in held for node, _ in one.origins}
-
-
-def _of_fed(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
-    """On what it stands that an object keeps what others give it, with its graph."""
-    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-    if owner.kind != "object":
-        yield refuted(Question.OUTLIVES, "no object keeps it")
-    made = [node for node, _ in asked.evaluator.value_of(store.value, store.frame).origins]
-    own = not all(
-        isinstance(one, ast.arg) for one in made
-    )  # by a network of its own, not what is handed over
-    if own and emptied(asked.evaluator, asked.multiplicity, owner) is not None:
-        yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants")
-    uses = consumers(asked.evaluator, store.value, store.frame, "graph")
-    if any(one.role in ("backward", "fed") for one in uses):
-        yield refuted(Question.BACKWARD, "who gets it may go backward through it")
-    if asked.evaluator.grad_is_off(store.value, store.frame):
-        yield refuted(Question.GRAD, "grad is off there")
-    if any(one.role == "returned" for one in uses):
-        yield left_open(Question.BACKWARD, "who gets it may go backward through it")
-    yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
-    yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call")
-    yield from reached(asked.evaluator, function)
-
-
 def _runs_in(function: Function, use: Use) -> bool:
     """Whether a use is one of a function, or of what it calls."""
     inside = any(where.function is function for _, where in ((use.node, use.frame), *use.frame.chain()))
@@ -230,6 +137,49 @@ def _in_loop(function: Function, use: Use) -> bool:
     places = [(use.node, use.frame), *use.frame.chain()]
     own = [at for at, (_, where) in enumerate(places) if where.function is function]
     return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
+
+
+def _place(store: Store) -> Any:
+    """Where a store is told: in the function that is asked about."""
+    at = store.at
+    for call, where in store.frame.chain():
+        at = call if call in where.flow.calls.get(last_name(call.func), ()) else where.flow.statement_of(call)
+    return at
+
+
+def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: bool) -> Iterator[Answer]:
+    """On what it stands that an object keeps what others give it, with its graph; `takes_in`: with its own of all calls before."""
+    by = grad_mode(asked.evaluator, store.at, store.frame)
+    if by.mode == "off" or asked.evaluator.grad_is_off(store.value, store.frame):
+        yield refuted(Question.GRAD, "grad is off there", by.by)
+    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+    if owner.kind != "object":
+        yield refuted(Question.OUTLIVES, "no object keeps it")
+    given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
+    gone = emptied(asked.evaluator, asked.multiplicity, owner)
+    if gone is not None and (gone.when == "step" if takes_in else not given):
+        yield refuted(
+            Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants", gone.by
+        )
+    roles = (
+        set()
+        if takes_in
+        else {one.role for one in consumers(asked.evaluator, store.value, store.frame, "graph")}
+    )
+    if roles & {"backward", "fed"}:
+        yield refuted(Question.BACKWARD, "who gets it may go backward through it")
+    if "returned" in roles:
+        yield left_open(Question.BACKWARD, "who gets it may go backward through it")
+    yield proven(
+        Question.OUTLIVES, f"`{owner.key}` outlives the call" + (", and takes itself in" if takes_in else "")
+    )
+    if not takes_in or (
+        given and store.frame.function.name != "forward"
+    ):  # a layer is given what others have made
+        yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
+    for one in min((value.assumptions for value in held), key=len):
+        yield left_open(Question.GRAPH, one.clause)
+    yield from reached(asked.evaluator, store.frame.function)
 
 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -423,7 +373,7 @@ def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
 
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
     rounds = [one for one in owner.rounds if store.counter is None or one.loop is store.counter]
-    many = [one for one in rounds if not _is_of_one_step(asked, _at(store, one), one)]
+    many = [one for one in rounds if not _is_of_one_step(asked, store, one)]
     fresh = [one for one in many if any(runs_within(node, frame, one) for node, frame in origins)]
     if not fresh:
         yield from _by_calls(asked, owner)
@@ -434,20 +384,12 @@ def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Ite
         yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the rounds that fill it", fresh[0].loop)
 
 
-def _at(store: Store, one: Round) -> Any:
-    """The node of the store in the function of a loop."""
-    return next(
-        (node for node, frame in ((store.at, store.frame), *store.frame.chain()) if frame is one.frame),
-        store.at,
-    )
-
-
-def _is_of_one_step(asked: Asked, at: Any, one: Round) -> bool:
+def _is_of_one_step(asked: Asked, store: Store, one: Round) -> bool:
     """Whether a loop has a few rounds, or runs through parts of a network."""
     few = asked.multiplicity.trips(one.loop, one.frame) is not None
     return (
         few
-        or asked.multiplicity.is_once(at, one.loop, one.frame)
+        or (one.frame is store.frame and asked.multiplicity.is_once(store.at, one.loop, one.frame))
         or asked.steps.is_over_parts(one.loop, one.frame)
     )
 
@@ -544,31 +486,9 @@ def _of_state(
         return
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
-    in_sight = store.way == "averaged" or any(_are_steps(asked, one, origins) for one in owner.rounds)
-    if owner.rounds and not in_sight and not _evaluates(asked, owner, origins):
-        yield left_open(Question.REPEATS, "whether its rounds are batches is not shown")
     if state.unseen and not _evaluates(asked, owner, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
-
-
-def _are_steps(asked: Asked, one: Round, origins: set[Any]) -> bool:
-    """Whether a loop's rounds are batches, or steps in time: what a network is given in one is what the one before has left."""
-    if asked.steps.is_over_data(one.loop, one.frame.function):
-        return True
-    flow, stack, seen = one.frame.flow, [], set()
-    stack += [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
-    while stack:
-        node = stack.pop()
-        for name in ast.walk(node):
-            for found in flow.reaching(name) if isinstance(name, ast.Name) and name in flow.parents else ():
-                if found in seen or found.kind != "assign" or one.loop not in flow.loops(found.statement):
-                    continue
-                if found.statement.lineno > node.lineno:
-                    return True
-                seen.add(found)
-                stack.append(found.value)
-    return False
 
 
 def _calls_of(held: tuple[Value, ...]) -> set[Any]:

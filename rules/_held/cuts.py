@@ -34,9 +34,6 @@ def cuts(asked: Asked, store: Store, at: Any) -> tuple[Cut, ...]:
         container = store.container if store.container is not store.value else None
         return tuple(_with_graph(asked, whole, frame, container))
     call, frame = list(store.frame.chain())[-1]
-    if at is not call and at is not frame.flow.statement_of(call):
-        whole, frame = _within(asked, store, at)  # what another function puts into what is handed over
-        return tuple(_with_graph(asked, whole, frame, None))
     given = [*call.args, *(one.value for one in call.keywords)]
     found = [cut for one in given for cut in _with_graph(asked, one, frame, None)]
     if call not in frame.flow.calls.get(last_name(call.func), ()):

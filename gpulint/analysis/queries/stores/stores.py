@@ -75,50 +75,34 @@ def _is_handed_on(function: Function) -> bool:
     return False
 
 
-def given_graphs(evaluator: Evaluator, function: Function) -> Frame:
-    """A frame of a method in which whatever it has to be given may have a graph."""
-    given = {
-        one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, evaluator.root(function))}))
-        for one in function.parameters[1:]
-        if default_of(function.node, one.arg) is None
-    }
-    return Frame(function, given)
-
-
-def averages(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a method of a network takes into its own state under an average, or adds to it."""
+def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a method that nobody is seen to call keeps in its object of what it is given, which may have a graph; of a network whatever its
+    state takes in, or has added to it."""
     cls = function.cls
-    if cls is None or function.parent is not None or not function.takes_self:
+    if cls is None or function.parent is not None or not function.takes_self or function.name == "__init__":
         return
-    if not evaluator.names.is_part_of_modules(cls) or function.name == "__init__":
+    of_network = evaluator.names.is_part_of_modules(cls)
+    frame = evaluator.root(function)
+    if (of_network and function.name == "forward") or not is_called(evaluator, function):
+        origins = {
+            one.arg: frozenset({(one, frame)})
+            for one in function.parameters[1:]
+            if default_of(function.node, one.arg) is None
+        }
+        frame = Frame(
+            function, {key: Value("unknown", Graph.MAY, origins=one) for key, one in origins.items()}
+        )
+    elif not of_network:
         return
-    seen = function.name != "forward" and is_called(evaluator, function)
-    frame = evaluator.root(function) if seen else given_graphs(evaluator, function)
     for store in own_stores(evaluator, frame):
         name, member = _root(store.container)
-        if (
-            store.way in ("averaged", "added")
-            and name is not None
-            and name.id == function.self_name
-            and member
-        ):
-            yield store
-
-
-def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """The stores of a method that nobody is seen to call, in a frame where what it is given may have a graph."""
-    cls = function.cls
-    if cls is None or function.parent is not None or not function.takes_self:
-        return
-    if is_called(evaluator, function):
-        return
-    if evaluator.names.is_module(cls) or function.name == "__init__":
-        return
-    frame = given_graphs(evaluator, function)
-    for store in own_stores(evaluator, frame):
-        value = evaluator.value_of(store.value, frame)
-        if store.way in ("put", "added") and value.kind == "tensor" and not value.assumptions:
-            yield store
+        if of_network and store.way in ("averaged", "added"):
+            if name is not None and name.id == function.self_name and member:
+                yield store
+        elif not of_network and store.way in ("put", "added"):
+            value = evaluator.value_of(store.value, frame)
+            if value.kind == "tensor" and not value.assumptions:
+                yield store
 
 
 def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store]:
