@@ -23,7 +23,6 @@ from gpulint.analysis.queries.stores.graph_state import (
     GraphState,
     backwards,
     goes_backward,
-    goes_through_itself,
     graph_state,
     runs_within,
 )
@@ -142,8 +141,8 @@ def _in_loop(function: Function, use: Use) -> bool:
 def _place(store: Store) -> Any:
     """Where a store is told: in the function that is asked about."""
     at = store.at
-    for call, where in store.frame.chain():
-        at = call if call in where.flow.calls.get(last_name(call.func), ()) else where.flow.statement_of(call)
+    for call, _ in store.frame.chain():
+        at = call
     return at
 
 
@@ -253,11 +252,7 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
     is_forward = function.cls is not None and function.name == "forward"
-    if (
-        function not in made_in
-        and not is_forward
-        and (made_in & callers or _is_given(asked, store, store.frame))
-    ):
+    if function not in made_in and not is_forward and made_in & callers:
         return None  # told where it comes from
     if store.frame.caller is not None and not any(
         _is_of_caller(frame, store.frame) for one in found for _, frame in one.origins
@@ -278,19 +273,6 @@ def _kind_of(asked: Asked, node: Any, frame: Frame) -> str:
         given = (one for one in frame.flow.definitions.get(node.arg, ()) if one.node is node)
         return next((asked.evaluator.definition(one, frame).kind for one in given), "unknown")
     return asked.evaluator.value_of(node, frame).kind
-
-
-def _is_given(asked: Asked, store: Store, frame: Frame) -> bool:
-    """Whether what is stored has the graph of what the function is given."""
-    flow = frame.flow
-    names = [one for one in ast.walk(store.value) if isinstance(one, ast.Name) and one in flow.parents]
-    return any(
-        graph_in(asked.evaluator, asked.evaluator.value_of(one, frame))
-        and found.kind == "parameter"
-        and found.key != frame.function.self_name
-        for one in names
-        for found in flow.reaching(one)
-    )
 
 
 def _outermost(frame: Frame) -> Function:
@@ -372,8 +354,7 @@ def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
 
 
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
-    rounds = [one for one in owner.rounds if store.counter is None or one.loop is store.counter]
-    many = [one for one in rounds if not _is_of_one_step(asked, store, one)]
+    many = [one for one in owner.rounds if not _is_of_one_step(asked, store, one)]
     fresh = [one for one in many if any(runs_within(node, frame, one) for node, frame in origins)]
     if not fresh:
         yield from _by_calls(asked, owner)
@@ -501,7 +482,7 @@ def _calls_of(held: tuple[Value, ...]) -> set[Any]:
 def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]) -> Iterator[Answer]:
     """Whether what is kept is the very loss that a backward goes through, of networks with so few layers that the nodes of its freed
     graph come to little."""
-    if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
+    if not all(one.size == "scalar" for one in held):
         return
     around = {store.frame, *(frame for _, frame in store.frame.chain())}
     if any(frame not in around for _, frame in origins):

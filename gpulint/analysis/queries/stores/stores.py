@@ -37,7 +37,6 @@ class Store:
     frame: Frame
     way: Way
     elements: bool = False  # of the value, not itself
-    counter: Any = None  # the loop that gives the index: its rounds alone store side by side
 
 
 def stores(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -111,31 +110,11 @@ def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
             yield store
     if not depth:
         return
-    for item in frame.flow.stores:
-        inner = _set_by_method(evaluator, item, frame)
-        if inner is not None and not evaluator.is_dead(item.statement, frame):
-            yield from _stores_in(evaluator, inner, depth - 1)
     for calls in frame.flow.calls.values():
         for call in calls:
             inner = _entered(evaluator, call, frame)
             if inner is not None and not evaluator.is_dead(call, frame):
                 yield from _stores_in(evaluator, inner, depth - 1)
-
-
-def _set_by_method(evaluator: Evaluator, item: Item, frame: Frame) -> Frame | None:
-    """The frame of the method of a class of the project that sets an item to what has a graph."""
-    base = evaluator.value_of(item.target.value, frame)
-    method = evaluator.method(base.ref, "__setitem__") if isinstance(base.ref, Class) else None
-    if method is None or item.path or not isinstance(item.statement, ast.Assign):
-        return None
-    call = ast.Call(ast.Attribute(item.target.value, "__setitem__"), [item.target.slice, item.value], [])
-    ast.copy_location(call, item.statement)
-    frame.flow.parents[call] = item.statement
-    return (
-        evaluator.enter(method, call, frame, base)
-        if graph_in(evaluator, evaluator.value_of(item.value, frame))
-        else None
-    )
 
 
 def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
@@ -302,8 +281,7 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
             way: Way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
             yield Store(store.value, store.target, store.statement, frame, way)
         elif _is_counted(store.target.slice, frame):
-            counter = _counter(store.target.slice, frame)
-            yield Store(store.value, store.target.value, store.statement, frame, "put", counter=counter)
+            yield Store(store.value, store.target.value, store.statement, frame, "put")
         else:
             yield Store(store.value, store.target.value, store.statement, frame, "slot")
 
@@ -357,20 +335,6 @@ def _is_counted(index: Any, frame: Frame) -> bool:
                 if name in ("range", "trange", "count") or (name == "enumerate" and found.path[:1] == (0,)):
                     return True
     return False
-
-
-def _counter(index: Any, frame: Frame) -> Any:
-    """The innermost loop around that an index is a counter of."""
-    flow = frame.flow
-    found = [
-        flow.order.get(one.statement, 0)
-        for node in ast.walk(index)
-        if node in flow.parents and key_of(node) is not None
-        for one in flow.reaching(node)
-        if one.kind == "loop"
-    ]
-    loops = [loop for loop in flow.loops(index) if flow.order.get(loop) in found]
-    return loops[-1] if loops else None
 
 
 def _totals(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -717,30 +681,6 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     return [], None
 
 
-def _alias_of(node: Any, flow: Any) -> str | None:
-    """The key of what a name runs through, or is another name of."""
-    found = [_alias(one) for one in flow.reaching(node)] if isinstance(node, ast.Name) else []
-    return next((key_of(one) for one in found if one is not None), None)
-
-
-def begins(statement: Any, key: str, frame: Frame) -> bool:
-    """Whether a statement only gives a key its first value: `if self.mean is None: self.mean = x`, or beside `if self.mean:`."""
-    for test, wanted in frame.flow.conditions(statement):
-        if (
-            isinstance(test, ast.Compare)
-            and key_of(test.left) == key
-            and isinstance(test.ops[0], (ast.Is, ast.IsNot))
-        ):
-            if wanted is isinstance(test.ops[0], ast.Is):
-                return True
-        asked = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-        if any(key_of(one) == key for one in asked) and not wanted:
-            return True
-        if isinstance(test, ast.UnaryOp) and key_of(test.operand) == key and wanted:
-            return True
-    return False
-
-
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     """The statements of a function that empty a container or give its key another one."""
     flow = frame.flow
@@ -750,14 +690,11 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
             if definition.kind == "delete" or (
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
-                at_start = begins(definition.statement, one, frame)
-                if not at_start and not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
+                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
                     yield definition.statement
     for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
-            if isinstance(call.func, ast.Attribute) and (
-                key_of(call.func.value) in keys or _alias_of(call.func.value, flow) in keys
-            ):
+            if isinstance(call.func, ast.Attribute) and (key_of(call.func.value) in keys):
                 yield flow.statement_of(call)
     for node in flow.blocks:
         if isinstance(node, ast.Delete):
