@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +57,14 @@ _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[Claimed]:
     """What one of the rules claims of a file."""
-    style = options.get("style", "auto")
+    style, cell = options.get("style", "auto"), asked.unread_cell
+    clause = f"cell {cell} does not parse, and speaks of gradients: what it does is not seen"
+    doubt = (left_open(Question.GRAD, clause),) if cell is not None else ()
     for one in _held_in(asked):
         if one.code == code:
-            written = partial(report, asked, one, style)
-            yield Claimed(one.at, ast.unparse(one.store.container), one.answers, written)
+            held = replace(one, answers=(*one.answers, *doubt))
+            written = partial(report, asked, held, style)
+            yield Claimed(one.at, ast.unparse(one.store.container), held.answers, written)
 
 
 def _held_in(asked: Asked) -> list[Held]:
@@ -438,7 +442,7 @@ def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer
         if all(one.device == "host" and one.how == "moved" for one in places):
             yield refuted(Question.DEVICE, "it is computed on the host")
     for one in modes if state.state == "live" else ():  # a backward shows that grad is on
-        if one.mode in ("mixed", "open"):
+        if one.mode == "open":
             yield left_open(Question.GRAD, "whether grad is on where it is made is not shown")
             return
 

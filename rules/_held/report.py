@@ -239,7 +239,8 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
         return f"{begin} its autograd graph with saved tensors", reason, _RETAINED, Severity.ERROR
     if state == "freed":
         reason = "graph freed: backward has released what it saved; its nodes, in host memory, stay as long as the value is held"
-        scalar = all(one.size == "scalar" for one in told.values)
+        kept = [shown(asked.evaluator, one.node, one.frame) for one in found]
+        scalar = all(one.size == "scalar" for one in told.values) or {*kept} == {Shown.SCALAR}
         cost = _FREED if scalar else _FREED_SUM if told.is_added else _FREED_TENSOR
         # of a scalar a few bytes and nodes stay: it holds, and nothing shows that it matters
         severity = Severity.INFO if scalar else Severity.WARNING
