@@ -25,12 +25,9 @@ if TYPE_CHECKING:
 _OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
 
 
-def is_wanted(asked: Asked, cut: Cut, store: Store) -> bool:
+def is_wanted(asked: Asked, cut: Cut) -> bool:
     """Whether a backward goes through what is cut."""
-    collected = store.way == "returned" and not isinstance(store.at, ast.Return)
-    given = {one.value for one in store.frame.flow.returns} if collected else set()
-    # of what a step gives to a framework, the entries beside the loss
-    return any(one.node not in given for one in backwards(asked.evaluator, cut.node, cut.frame))
+    return bool(backwards(asked.evaluator, cut.node, cut.frame))
 
 
 def against(

@@ -50,10 +50,6 @@ _RETAINED = Cost(
     "the tensors that its graph still saves, for each iteration",
     "925 MiB a step for a 4-layer language model; H200, torch 2.11",
 )
-_ONE = Cost(
-    "the graph of one call, alive beside the next",
-    "925 MiB for a 4-layer language model, where no backward frees it; H200, torch 2.11",
-)
 _WEIGHTS = Cost(
     "host memory that grows with every update",
     "47.8 KiB a step, and hardly any time, for the weights of an 8-layer MLP; H200, torch 2.11",
@@ -148,10 +144,7 @@ def _named(told: Held, found: tuple[Cut, ...]) -> Any:
 
 
 def _subject(told: Held) -> str:
-    if told.store.way != "returned":
-        return told.holder
-    name = told.store.frame.function.name
-    return name if isinstance(told.store.at, ast.Return) else f"what `{name}` returns"
+    return told.store.frame.function.name if told.store.way == "returned" else told.holder
 
 
 def _related(asked: Asked, told: Held) -> tuple[RelatedNode, ...]:
@@ -196,37 +189,14 @@ def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple
     severity = Severity.INFO if len(doubts_of(told.answers)) > 1 else Severity.WARNING
     if told.store.way == "returned":
         return (*_of_returned(told, what), severity)
-    if told.store.way == "slot":
-        reason = "`.cpu()`, `.mean()` and `.to()` keep the graph; the entries beside it are detached or made numbers"
-        return (
-            f"`{what}` goes into {where} with its autograd graph, unlike the entries beside it",
-            reason,
-            _EITHER,
-            severity,
-        )
-    if told.store.way == "kept":
-        return (
-            f"{where} keeps `{what}` with its autograd graph until the next call",
-            _UNDER_GRAD,
-            _ONE,
-            severity,
-        )
     verb = "adds up" if told.is_added else "keeps"
     return f"{where} {verb} `{what}` together with its autograd graph", _UNDER_GRAD, _EITHER, severity
 
 
 def _of_returned(told: Held, what: str) -> tuple[str, str, Cost]:
-    if isinstance(told.store.at, ast.Return):
-        reason = "backward has gone through it: the graph's nodes stay as long as the value is held"
-        message = (
-            f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
-        )
-        return message, reason, _FREED
-    return (
-        f"{_subject(told)} keeps the autograd graph of `{what}` until the epoch's end",
-        _UNDER_GRAD,
-        _EITHER,
-    )
+    reason = "backward has gone through it: the graph's nodes stay as long as the value is held"
+    message = f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
+    return message, reason, _FREED
 
 
 def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple[str, str, Cost, Severity]:
@@ -306,7 +276,7 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
     of_weights = all(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
     if told.code == "GPU107" or (told.store.way == "averaged" and of_weights):
         return _of_average(asked, told, found)
-    if any(is_wanted(asked, one, told.store) for one in found):
+    if any(is_wanted(asked, one) for one in found):
         return None
     what = [shown(asked.evaluator, one.node, one.frame) for one in found]
     sums = all(is_summand(one, told.store) for one in found)
