@@ -115,14 +115,15 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 110,
     f"{ANALYSIS}.evaluate": 3_350,
     f"{ANALYSIS}.models": 80,
-    f"{ANALYSIS}.queries": 4_745,
+    f"{ANALYSIS}.queries": 4_575,
 }
 MOVED = tuple(  # the rules that ask the engine
     f"gpu{code}"
     for code in "101 103 104 106 107 108 201 203 204 301 302 304 403 404 405 406 407 408 501 502 503 504 601 602 603 604 605".split()
 )
-MOST_OF_MOVED = 3_490
-OLD_ENGINE = 25_818  # lines of code of the rooms that the engine takes the place of
+MOST_OF_MOVED = 3_605
+MOST_OF_HELD = 1_165  # what GPU101, GPU104 and GPU107 share
+OLD_ENGINE = 22_324  # lines of code of the rooms that the engine takes the place of
 
 
 @cache
@@ -259,6 +260,11 @@ def test_a_room_keeps_within_its_budget(room: str) -> None:
 def test_the_rules_that_ask_keep_within_their_budget() -> None:
     paths = [path for module, path in modules().items() if path.name.startswith(MOVED)]
     assert sum(map(lines_of_code, paths)) <= MOST_OF_MOVED
+
+
+def test_what_the_rules_of_held_graphs_share_keeps_within_its_budget() -> None:
+    paths = [path for module, path in modules().items() if module.startswith(f"{RULES}._held.")]
+    assert sum(map(lines_of_code, paths)) <= MOST_OF_HELD
 
 
 def test_what_is_replaced_only_goes_down() -> None:
