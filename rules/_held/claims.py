@@ -12,7 +12,7 @@ from gpulint.rules._held.report import Held, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
-from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
+from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
@@ -24,6 +24,7 @@ from gpulint.analysis.queries.stores.graph_state import (
     GraphState,
     backwards,
     goes_backward,
+    goes_through_itself,
     graph_state,
     runs_within,
 )
@@ -453,7 +454,7 @@ def _of_state(
     origins = _calls_of(held)
     if state.by is not None and state.state in ("consumed", "together", "fed"):
         gotten_to = state.by.frame.function in _outwards(asked, store.frame.function)
-        if (not gotten_to or state.state == "fed") and _evaluates(asked, owner, origins):
+        if (not gotten_to or state.state == "fed") and _evaluates(asked, origins):
             state = GraphState("live")  # in eval mode it is made for no backward
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
@@ -471,7 +472,7 @@ def _of_state(
         return
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
-    if state.unseen and not _evaluates(asked, owner, origins):
+    if state.unseen and not _evaluates(asked, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
 
@@ -486,7 +487,7 @@ def _calls_of(held: tuple[Value, ...]) -> set[Any]:
 def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]) -> Iterator[Answer]:
     """Whether what is kept is the very loss that a backward goes through, of networks with so few layers that the nodes of its freed
     graph come to little."""
-    if not all(one.size == "scalar" for one in held):
+    if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
         return
     around = {store.frame, *(frame for _, frame in store.frame.chain())}
     if any(frame not in around for _, frame in origins):
@@ -581,9 +582,8 @@ def _rare(asked: Asked, store: Store, loop: Any) -> list[Any]:
     ]
 
 
-def _evaluates(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
-    """Whether a network behind a value is put into eval mode for it: in the function that asks it, or, where that runs through data, when
-    its class was given it. What a function makes for itself is in eval mode on its own account."""
+def _evaluates(asked: Asked, origins: set[Any]) -> bool:
+    """Whether a network behind a value is put into eval mode for it: in the function that asks it. What a function makes for itself is in eval mode on its own account."""
     for node, frame in origins:
         run = forward_of(asked.evaluator, node, frame)
         if run is None or all(
@@ -593,16 +593,6 @@ def _evaluates(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
         places = [place_of(asked.evaluator, run.expression, run.frame)]
         places += [Place("", run.network, call, where) for call, where in frame.chain()]
         last = next((one for place in places for one in effects_before(asked.evaluator, place, _MODES)), None)
-        over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
         if last is not None and last.row.does == "evaluates":
             return True
-        if last is None and over_data and any(_is_given_in_eval(asked, one) for one in run.network.origins):
-            return True
     return False
-
-
-def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
-    node, where = origin
-    made = isinstance(node, ast.Call) and where is not None and where.function.name == "__init__"
-    found = since_made(asked.evaluator, origin, _MODES) if made or isinstance(node, ast.arg) else []
-    return bool(found) and all(one.row is not None and one.row.does == "evaluates" for one in found)
