@@ -20,9 +20,8 @@ class HeldGraph(Rule):
     Finds values with an autograd graph that outlive their iteration: a loss added to a running total, appended to
     a list, put into a dict, or handed to a meter that keeps it.
 
-    With doubts, each in words, it also tells of a step that returns its loss after the backward through it, a metric or
-    reporter that adds up what its callers hand over, one entry of a dict of figures that still has its graph beside
-    entries that are numbers, what a training step returns besides its loss, and attributes that keep a result for later.
+    With doubts, each in words, it also tells of a step that returns its loss after the backward through it, and of a metric or
+    reporter that adds up what its callers hand over.
 
     ## Why is this bad
     A tensor keeps the graph that made it. Held across iterations, so is everything the graph saved. Where no
@@ -97,8 +96,7 @@ class HeldGraph(Rule):
     number's. Elsewhere `.detach()`, which keeps the type, is offered: as safe where the value is proven to be a tensor and
     no backward can go through what is cut, else as unsafe, with the reason: the sum is returned to a caller that may train
     on it, a layer keeps a term for the loss, `retain_graph=True` keeps the graph for another backward, a callee is not
-    seen. Whole outputs get `.detach().cpu()`, as unsafe, where all that reads them ends on the host, and are left on the device
-    where it computes with them. Nothing is offered for what may be a tuple or a dict.
+    seen. Nothing is offered for what may be a tuple or a dict.
 
     ## Options
     `style`: `"auto"` (default) as above, or `"detach"` to never insert `.item()`, which waits for the GPU.

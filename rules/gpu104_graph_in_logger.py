@@ -21,8 +21,6 @@ class GraphInLogger(Rule):
     keeps them. The message shows the line that does. Where the keeping line stands in the same file, the rule is
     GPU101.
 
-    Told with a doubt where the value is made of one of a network's several outputs, which may be the one without a graph.
-
     ## Why is this bad
     At the call nothing shows that the value is kept: `meter.update(loss)` looks like a read. The meter adds up
     tensors, so its sum carries the graph of every step since it was reset.

@@ -20,8 +20,8 @@ class UpdateUnderGrad(Rule):
     Finds running averages that are updated with grad enabled from something that has a graph: moving averages of
     weights, target networks, running statistics of activations, baselines.
 
-    With doubts, each in words, it also tells of buffers and attributes that take in what may have a graph: what a layer
-    is given, or one of several losses beside that which goes backward.
+    With doubts, each in words, it also tells of buffers and attributes that take in what they are given,
+    which may have a graph.
 
     ## Why is this bad
     The average then has a graph of its own, and each update puts one more link into it: the chain reaches back to the

@@ -43,7 +43,7 @@ SUBJECTS = {
     "GPU104": ["meter.sum"],
     "GPU105": ["activations"],
     "GPU106": ["FEATURES"],
-    "GPU107": ["self.shadow[name]"],
+    "GPU107": ["self.shadow"],
     "GPU108": ["Trainer"],
     "GPU201": ["model"],
     "GPU202": ["teacher"],

@@ -14,7 +14,6 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, graph_in
-from gpulint.analysis.syntax.nodes import key_of
 from gpulint.answers import Answer, confidence_of, doubts_of
 from gpulint.findings import weight
 
@@ -22,17 +21,13 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.syntax.flow import Flow
 
 _OUT_OF_SIGHT: Final = frozenset({"given", "too much", "called", "optimized", "copied"})
 
 
-def is_wanted(asked: Asked, cut: Cut, store: Store) -> bool:
+def is_wanted(asked: Asked, cut: Cut) -> bool:
     """Whether a backward goes through what is cut."""
-    collected = store.way == "returned" and not isinstance(store.at, ast.Return)
-    given = {one.value for one in store.frame.flow.returns} if collected else set()
-    # of what a step gives to a framework, the entries beside the loss
-    return any(one.node not in given for one in backwards(asked.evaluator, cut.node, cut.frame))
+    return bool(backwards(asked.evaluator, cut.node, cut.frame))
 
 
 def against(
@@ -180,22 +175,17 @@ def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
 
 
 def is_read_after(asked: Asked, store: Store) -> str:
-    """Who may go backward through what is computed from an average, in one clause: in whatever method reads it, but for phases that
-    do not train."""
-    name = (_attribute(store.container) or "").rpartition(".")[2]
+    """Who may go backward through what is computed from an average, in one clause: in whatever function reads it."""
+    name = attribute_of(store.container)
     own = store.frame.flow.statement_of(store.at)
     path = (ANY,) if isinstance(store.container, ast.Subscript) else ()
-    for function in asked.file.functions if name else ():
-        flow = function.flow
-        several = (
-            (uses for key, uses in flow.uses.items() if key.endswith(f".{name}"))
-            if name in function.words
-            else ()
-        )
-        for use in (one for uses in several for one in uses):
-            if flow.statement_of(use) is own or (flow is store.frame.flow and _is_apart(flow, use, store.at)):
-                continue
-            if _is_of_others(asked, use, function, store) or _is_updated(flow, use):
+    for function in (one for one in asked.file.functions if name and name in one.words):
+        of_others = f"{function.self_name}.{name}" if function.cls is not store.frame.function.cls else ""
+        keys = [one for one in function.flow.uses if one.endswith(f".{name}") and one != of_others]
+        for use in (use for key in keys for use in function.flow.uses[key]):
+            tests = _conditions(use, asked.root(function)) if function is store.frame.function else set()
+            phases = {(test, not wanted) for test, wanted in tests if test.endswith(".training")}
+            if function.flow.statement_of(use) is own or phases & _conditions(store.at, store.frame):
                 continue
             for one in consumers(asked.evaluator, use, asked.root(function), "graph", path):
                 if one.role in ("backward", "returned", "fed") or one.role in _OUT_OF_SIGHT:
@@ -203,54 +193,11 @@ def is_read_after(asked: Asked, store: Store) -> str:
     return ""
 
 
-def _is_of_others(asked: Asked, use: Any, function: Function, store: Store) -> bool:
-    """Whether an attribute of the same name is one of an object of another class."""
-    mine, base = store.frame.function.cls, getattr(use, "value", None)
-    own = isinstance(base, ast.Name) and base.id == function.self_name
-    cls = (
-        function.cls
-        if own
-        else asked.evaluator.value_of(base, asked.root(function)).ref
-        if base is not None
-        else None
-    )
-    if not isinstance(cls, Class) or mine is None:
-        return False
-    return cls not in asked.program.lineage(mine) and mine not in asked.program.lineage(cls)
-
-
-def _is_updated(flow: Flow, use: Any) -> bool:
-    """Whether an attribute is read for no more than its own next value, or is a method that is called."""
-    above, statement = flow.parents.get(use), flow.statement_of(use)
-    if isinstance(above, ast.Call) and above.func is use:
-        return True
-    if isinstance(above, ast.Attribute) and above.attr[-1:] == "_":
-        return isinstance(statement, ast.Expr)  # in place
-    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
-    return any(key_of(one) == key_of(use) for one in targets if one is not None)
-
-
-def _attribute(node: Any) -> str | None:
+def attribute_of(node: Any) -> str:
     """The attribute that a container is, or is in."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    return key_of(node) if isinstance(node, ast.Attribute) else None
-
-
-def _is_apart(flow: Flow, node: Any, other: Any) -> bool:
-    """Whether one of two places runs while a network trains, and the other while it does not."""
-    first, second = (
-        {(ast.unparse(test), wanted) for test, wanted in map(_plain, flow.conditions(one))}
-        for one in (node, other)
-    )
-    return any((test, not wanted) in second for test, wanted in first if test.endswith(".training"))
-
-
-def _plain(condition: tuple[Any, bool]) -> tuple[Any, bool]:
-    test, wanted = condition
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, wanted = test.operand, not wanted
-    return test, wanted
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 # -- what another rule mends

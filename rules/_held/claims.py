@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._held.report import Held, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
-from gpulint.analysis.evaluate.names import goes_backward as flows_backward
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
-from gpulint.analysis.queries.effects import Place, effects_before, place_of, since_made
+from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
@@ -27,21 +26,16 @@ from gpulint.analysis.queries.stores.graph_state import (
     goes_backward,
     goes_through_itself,
     graph_state,
-    made_backward,
     runs_within,
 )
 from gpulint.analysis.queries.stores.stores import (
     Owner,
     Round,
     Store,
-    attributes,
-    averages,
     bounded,
     chosen_by_author,
-    collected,
     emptying,
-    entries,
-    fed_by_others,
+    given_to_keep,
     graph_in,
     owner_of,
     returns,
@@ -57,40 +51,32 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.rule import Report
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
-_WANTING = frozenset({"backward", "fed", "returned", "given", "too much"})
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
 def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[Claimed]:
     """What one of the rules claims of a file."""
-    yield from (one.styled(options) for one in _claims(asked) if one.code == code)
+    style, cell = options.get("style", "auto"), asked.unread_cell
+    clause = f"cell {cell} does not parse, and speaks of gradients: what it does is not seen"
+    doubt = (left_open(Question.GRAD, clause),) if cell is not None else ()
+    for one in _held_in(asked):
+        if one.code == code:
+            held = replace(one, answers=(*one.answers, *doubt))
+            written = partial(report, asked, held, style)
+            yield Claimed(one.at, ast.unparse(one.store.container), held.answers, written)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A claim, the rule that makes it, and what is reported of it in a style of fix."""
-
-    code: str
-    claim: Claimed
-    written: Callable[[str], Report]
-
-    def styled(self, options: Mapping[str, Any]) -> Claimed:
-        """The claim, with its fix in the style that the options ask for."""
-        return replace(self.claim, report=partial(self.written, options.get("style", "auto")))
-
-
-def _claims(asked: Asked) -> list[_Told]:
+def _held_in(asked: Asked) -> list[Held]:
     """What the rules claim together of a file, worked out once."""
     memo = asked.root(asked.file.body).memo
-    if _Told not in memo:
-        memo[_Told] = list(_all_claims(asked))
-    return memo[_Told]  # type: ignore[no-any-return]
+    if Held not in memo:
+        memo[Held] = list(_all_held(asked))
+    return memo[Held]  # type: ignore[no-any-return]
 
 
-def _all_claims(asked: Asked) -> Iterator[_Told]:
+def _all_held(asked: Asked) -> Iterator[Held]:
     told: set[Any] = set()
     for function in (asked.file.body, *asked.file.functions):
         for store in stores(asked.evaluator, function):
@@ -100,69 +86,32 @@ def _all_claims(asked: Asked) -> Iterator[_Told]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
-            for at in _places(asked, store):
-                if at in told:
-                    continue
-                if answers and answers[-1].verdict.value != "refuted":
-                    told.add(at)
-                yield _told(asked, code, at, store, held, answers, owner)
+            state = (
+                graph_state(asked.evaluator, store, owner, _calls_of(held))
+                if not _is_refuted(answers)
+                else None
+            )
+            at = _place(store)
+            if at not in told:
+                yield Held(code, at, store, owner, held, state, answers)
+            if state is not None:
+                told.add(at)
     for function in asked.file.functions:
-        for store in averages(asked.evaluator, function):
+        for store in given_to_keep(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                yield _told(
-                    asked, "GPU107", store.at, store, held, until_refuted(_of_average(asked, store, held))
-                )
-        for store in attributes(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and held:
-                yield _told(
-                    asked, "GPU101", store.at, store, held, until_refuted(_of_attribute(asked, store, held))
-                )
-        for store in fed_by_others(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and held:
-                yield _told(
-                    asked, "GPU101", store.at, store, held, until_refuted(_of_fed(asked, function, store))
-                )
-        for store in collected(asked.evaluator, function):
-            found = _held(asked, function, store)
-            if found is not None:
-                told.add(store.at)
-                yield _told(
-                    asked,
-                    "GPU101",
-                    store.at,
-                    store,
-                    found,
-                    until_refuted(_of_collected(asked, function, found)),
-                )
-        for store in entries(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and (held or _is_made_backward(asked, store)):
-                answers = until_refuted(_of_entry(asked, function, store))
-                if answers and answers[-1].verdict is not Verdict.REFUTED:
-                    told.update((store.frame.flow.statement_of(store.at), function))
-                yield _told(asked, "GPU101", store.at, store, held, answers)
+                code = "GPU107" if asked.evaluator.names.is_part_of_modules(function.cls) else "GPU101"
+                answers = until_refuted(_of_given(asked, store, held, code == "GPU107"))
+                yield Held(code, store.at, store, None, held, None, answers)
         for store in returns(asked.evaluator, function):
-            found = _held(asked, function, store)
-            if found is not None and not _made_of(found) & told and function not in told:
-                answers = until_refuted(_of_returned(asked, function, store, found))
-                yield _told(asked, "GPU101", _put_together(store), store, found, answers)
+            held = _held(asked, function, store)
+            if held is not None and function not in told:
+                answers = until_refuted(_of_returned(asked, function, store, held))
+                yield Held("GPU101", _put_together(store), store, None, held, None, answers)
 
 
-def _told(
-    asked: Asked,
-    code: str,
-    at: Any,
-    store: Store,
-    held: tuple[Value, ...],
-    answers: tuple[Answer, ...],
-    owner: Owner | None = None,
-) -> _Told:
-    subject = ast.unparse(store.container)
-    written = partial(_report, asked, code, at, store, held, answers, owner)
-    return _Told(code, Claimed(at, subject, answers, None), written)
+def _is_refuted(answers: tuple[Answer, ...]) -> bool:
+    return bool(answers) and answers[-1].verdict is Verdict.REFUTED
 
 
 def _put_together(store: Store) -> Any:
@@ -181,194 +130,6 @@ def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) 
     return "GPU101" if asked.is_here(store.frame) else "GPU104"
 
 
-def _places(asked: Asked, store: Store) -> list[Any]:
-    """Where a store is told: in the function that is asked about; of entries of a dict that another function of the file fills, where
-    they are put into it."""
-    at = store.at
-    for call, where in store.frame.chain():
-        given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
-        found = [one for value in given for one in _entries_of(asked, value, where)]
-        if found:
-            return found
-        known = call in where.flow.calls.get(last_name(call.func), ())
-        at = call if known else where.flow.statement_of(call)
-    return [at]
-
-
-def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
-    """The statements of another function of the file that put what has a graph into a dict."""
-    value = asked.evaluator.value_of(node, frame)
-    if value.kind != "dict":
-        return []
-    found = []
-    for made, where in value.origins:
-        if where is None or not asked.is_here(where) or where.function is frame.function:
-            continue
-        flow = where.flow
-        keys = {one.key for one in flow.given.get(made, ()) if not one.path}
-        found += [
-            store.statement
-            for store in flow.stores
-            if key_of(store.target.value) in keys
-            and graph_in(asked.evaluator, asked.evaluator.value_of(store.value, where))
-        ]
-        if isinstance(made, ast.Dict):
-            found += [
-                one for one in made.values if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))
-            ]
-    return found
-
-
-def _of_average(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
-    """On what it stands that a network's state takes in, at each call, what has a graph, and so its own of all calls before."""
-    if asked.evaluator.grad_is_off(store.at, store.frame):
-        yield refuted(Question.GRAD, "grad is off there")
-    by = grad_mode(asked.evaluator, store.at, store.frame)
-    if by.mode == "off":
-        yield refuted(Question.GRAD, "grad is off there", by.by)
-    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-    if owner.kind != "object":
-        yield refuted(Question.OUTLIVES, "no object keeps it")
-    gone = emptied(asked.evaluator, asked.multiplicity, owner)
-    if gone is not None and gone.when == "step":
-        yield refuted(Question.OUTLIVES, f"`{owner.key}` is given something else at each step", gone.by)
-    yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call, and takes itself in")
-    given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
-    if given and store.frame.function.name != "forward":  # a layer is given what other layers have made
-        yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
-    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
-        yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
-    yield from reached(asked.evaluator, store.frame.function)
-
-
-def _of_attribute(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
-    """On what it stands that an attribute keeps what one call has computed, with its graph, until the next."""
-    evaluator, function = asked.evaluator, store.frame.function
-    if not any(
-        isinstance(node, ast.Call) and frame is not None for one in held for node, frame in one.origins
-    ):
-        yield refuted(Question.GRAPH, "it has what graph it is given")
-    by = grad_mode(evaluator, store.at, store.frame)
-    if by.mode == "off":
-        yield refuted(Question.GRAD, "grad is off there", by.by)
-    uses = consumers(evaluator, store.value, store.frame, "graph")
-    wanted = [one for one in uses if one.role in _WANTING]
-    if wanted:
-        yield refuted(Question.BACKWARD, "a backward may go through it", wanted[0].node)
-    if not any(one.role in ("reads", "cuts") and one.frame.function is not function for one in uses):
-        yield refuted(Question.READS, "nobody is seen to read a number of it")
-    for value in min(([one] for one in held), key=lambda one: len(one[0].assumptions)):
-        yield from (left_open(Question.GRAPH, one.clause) for one in value.assumptions)
-    clause = (
-        f"the next call overwrites `{ast.unparse(store.container)}`: it is the graph of one call that stays"
-    )
-    yield left_open(Question.OUTLIVES, clause)
-    yield left_open(Question.BACKWARD, "where a backward follows each call, little is left of that graph")
-    yield from reached(evaluator, function)
-
-
-def _made_of(held: tuple[Value, ...]) -> set[Any]:
-    return {node for one in held for node, _ in one.origins}
-
-
-def _of_fed(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
-    """On what it stands that an object keeps what others give it, with its graph."""
-    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
-    if owner.kind != "object":
-        yield refuted(Question.OUTLIVES, "no object keeps it")
-    made = [node for node, _ in asked.evaluator.value_of(store.value, store.frame).origins]
-    own = not all(
-        isinstance(one, ast.arg) for one in made
-    )  # by a network of its own, not what is handed over
-    if own and emptied(asked.evaluator, asked.multiplicity, owner) is not None:
-        yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants")
-    uses = consumers(asked.evaluator, store.value, store.frame, "graph")
-    if any(one.role in ("backward", "fed") for one in uses):
-        yield refuted(Question.BACKWARD, "who gets it may go backward through it")
-    if asked.evaluator.grad_is_off(store.value, store.frame):
-        yield refuted(Question.GRAD, "grad is off there")
-    if any(one.role == "returned" for one in uses):
-        yield left_open(Question.BACKWARD, "who gets it may go backward through it")
-    yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
-    yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call")
-    yield from reached(asked.evaluator, function)
-
-
-def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
-    """On what it stands that a dict of figures takes one along with its graph, which whoever gets it may keep."""
-    uses = consumers(asked.evaluator, store.value, store.frame, "graph")
-    if any(one.role in ("backward", "fed") for one in uses):
-        yield refuted(Question.BACKWARD, "a backward goes through the entry")
-    puts = [
-        one for one in uses if _is_put_by(one) and one.frame.function is not function and _stays(asked, one)
-    ]
-    if any(asked.is_here(one.frame) for one in puts):
-        yield refuted(Question.OUTLIVES, "whoever gets it is in sight: what it is put into is told there")
-    away = puts or [
-        one
-        for one in uses
-        if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
-        or (one.role == "given" and (one.path or _is_dropped(one)))
-        or (
-            one.role == "stored"
-            and one.frame.function is not function
-            and isinstance(one.node, ast.Attribute)
-        )
-    ]
-    if not away:
-        yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
-    made = [frame for one in _values(asked, store) for _, frame in one.origins if frame is not None]
-    if made and asked.evaluator.callers(function) and all(_is_of_caller(one, store.frame) for one in made):
-        yield refuted(Question.REACHED, "it is told where it is made")
-    freed = made_backward(asked.evaluator, store)
-    beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
-    if not freed and not beside:
-        yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
-    yield proven(Question.GRAPH, "the entries beside it are cut, or are numbers")
-    if not puts:
-        clause = "whoever gets the dict may read it at once and drop it"
-        yield left_open(Question.OUTLIVES, clause, away[0].node if asked.is_here(away[0].frame) else None)
-    yield from reached(asked.evaluator, function)
-
-
-def _is_made_backward(asked: Asked, store: Store) -> bool:
-    """Whether a backward goes through what is no number, however it was made."""
-    value = asked.evaluator.value_of(store.value, store.frame)
-    return value.kind in ("tensor", "unknown") and bool(made_backward(asked.evaluator, store))
-
-
-def _values(asked: Asked, store: Store) -> tuple[Value, ...]:
-    return graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-
-
-def _is_put_by(use: Use) -> bool:
-    """Whether a use puts a value into a container, and not under a name of an object."""
-    return use.role == "stored" and isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST)
-
-
-def _stays(asked: Asked, use: Use) -> bool:
-    """Whether what a use puts a value into outlives the call that does."""
-    owner = owner_of(asked.evaluator, use.owner[0], use.frame, use.node)
-    return owner.kind != "local" or bool(owner.rounds and owner.frame is not use.frame)
-
-
-def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
-    """On what it stands that the framework keeps a value of each step until the epoch's end, with its graph."""
-    origins = {one for value in held for one in value.origins if isinstance(one[0], ast.Call)}
-    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
-    if all(one.mode == "off" for one in modes):
-        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
-    yield proven(Question.OUTLIVES, f"what `{function.name}` returns is kept until the epoch's end")
-    if function.name.startswith("training"):
-        yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
-    yield from reached(asked.evaluator, function)
-
-
-def _is_dropped(use: Use) -> bool:
-    """Whether nobody takes what a call gives: it keeps what it is given, or does something with it."""
-    return isinstance(use.node, ast.Call) and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
-
-
 def _runs_in(function: Function, use: Use) -> bool:
     """Whether a use is one of a function, or of what it calls."""
     inside = any(where.function is function for _, where in ((use.node, use.frame), *use.frame.chain()))
@@ -380,6 +141,49 @@ def _in_loop(function: Function, use: Use) -> bool:
     places = [(use.node, use.frame), *use.frame.chain()]
     own = [at for at, (_, where) in enumerate(places) if where.function is function]
     return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
+
+
+def _place(store: Store) -> Any:
+    """Where a store is told: in the function that is asked about."""
+    at = store.at
+    for call, _ in store.frame.chain():
+        at = call
+    return at
+
+
+def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: bool) -> Iterator[Answer]:
+    """On what it stands that an object keeps what others give it, with its graph; `takes_in`: with its own of all calls before."""
+    by = grad_mode(asked.evaluator, store.at, store.frame)
+    if by.mode == "off" or asked.evaluator.grad_is_off(store.value, store.frame):
+        yield refuted(Question.GRAD, "grad is off there", by.by)
+    owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
+    if owner.kind != "object":
+        yield refuted(Question.OUTLIVES, "no object keeps it")
+    given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
+    gone = emptied(asked.evaluator, asked.multiplicity, owner)
+    if gone is not None and (gone.when == "step" if takes_in else not given):
+        yield refuted(
+            Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants", gone.by
+        )
+    roles = (
+        set()
+        if takes_in
+        else {one.role for one in consumers(asked.evaluator, store.value, store.frame, "graph")}
+    )
+    if roles & {"backward", "fed"}:
+        yield refuted(Question.BACKWARD, "who gets it may go backward through it")
+    if "returned" in roles:
+        yield left_open(Question.BACKWARD, "who gets it may go backward through it")
+    yield proven(
+        Question.OUTLIVES, f"`{owner.key}` outlives the call" + (", and takes itself in" if takes_in else "")
+    )
+    if not takes_in or (
+        given and store.frame.function.name != "forward"
+    ):  # a layer is given what others have made
+        yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
+    for one in min((value.assumptions for value in held), key=len):
+        yield left_open(Question.GRAPH, one.clause)
+    yield from reached(asked.evaluator, store.frame.function)
 
 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -453,11 +257,7 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
     callers = {site.frame.function for site in asked.evaluator.callers(function)}
     is_forward = function.cls is not None and function.name == "forward"
-    if (
-        function not in made_in
-        and not is_forward
-        and (made_in & callers or _is_given(asked, store, store.frame))
-    ):
+    if function not in made_in and not is_forward and made_in & callers:
         return None  # told where it comes from
     if store.frame.caller is not None and not any(
         _is_of_caller(frame, store.frame) for one in found for _, frame in one.origins
@@ -478,19 +278,6 @@ def _kind_of(asked: Asked, node: Any, frame: Frame) -> str:
         given = (one for one in frame.flow.definitions.get(node.arg, ()) if one.node is node)
         return next((asked.evaluator.definition(one, frame).kind for one in given), "unknown")
     return asked.evaluator.value_of(node, frame).kind
-
-
-def _is_given(asked: Asked, store: Store, frame: Frame) -> bool:
-    """Whether what is stored has the graph of what the function is given."""
-    flow = frame.flow
-    names = [one for one in ast.walk(store.value) if isinstance(one, ast.Name) and one in flow.parents]
-    return any(
-        graph_in(asked.evaluator, asked.evaluator.value_of(one, frame))
-        and found.kind == "parameter"
-        and found.key != frame.function.self_name
-        for one in names
-        for found in flow.reaching(one)
-    )
 
 
 def _outermost(frame: Frame) -> Function:
@@ -535,7 +322,7 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
         if state.state in ("freed", "retained"):
             if one.at is None or _is_gone_through(asked, one.at, store, value):
                 continue
-        if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at):
+        if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at, store.frame.function):
             continue
         if one.at is not None and not entry and state.state not in ("freed", "retained"):
             yield refuted(Question.GRAPH, one.clause)
@@ -560,18 +347,19 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
     return False
 
 
-def _makes_losses(asked: Asked, call: ast.Call) -> bool:
+def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
     """Whether a backward goes through what the same function gives elsewhere in the file."""
     key, name = key_of(call.func), last_name(call.func)
     return any(
-        key_of(other.func) == key and other is not call and flows_backward(function.flow, other)
+        key_of(other.func) == key
+        and other is not call
+        and goes_backward(asked.evaluator, other, asked.root(function))
         for function, other in asked.file.calls_named(name)
     )
 
 
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
-    rounds = [one for one in owner.rounds if store.counter is None or one.loop is store.counter]
-    many = [one for one in rounds if not _is_of_one_step(asked, _at(store, one), one)]
+    many = [one for one in owner.rounds if not _is_of_one_step(asked, store, one)]
     fresh = [one for one in many if any(runs_within(node, frame, one) for node, frame in origins)]
     if not fresh:
         yield from _by_calls(asked, owner)
@@ -582,20 +370,12 @@ def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Ite
         yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the rounds that fill it", fresh[0].loop)
 
 
-def _at(store: Store, one: Round) -> Any:
-    """The node of the store in the function of a loop."""
-    return next(
-        (node for node, frame in ((store.at, store.frame), *store.frame.chain()) if frame is one.frame),
-        store.at,
-    )
-
-
-def _is_of_one_step(asked: Asked, at: Any, one: Round) -> bool:
+def _is_of_one_step(asked: Asked, store: Store, one: Round) -> bool:
     """Whether a loop has a few rounds, or runs through parts of a network."""
     few = asked.multiplicity.trips(one.loop, one.frame) is not None
     return (
         few
-        or asked.multiplicity.is_once(at, one.loop, one.frame)
+        or (one.frame is store.frame and asked.multiplicity.is_once(store.at, one.loop, one.frame))
         or asked.steps.is_over_parts(one.loop, one.frame)
     )
 
@@ -663,7 +443,7 @@ def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer
         if all(one.device == "host" and one.how == "moved" for one in places):
             yield refuted(Question.DEVICE, "it is computed on the host")
     for one in modes if state.state == "live" else ():  # a backward shows that grad is on
-        if one.mode in ("mixed", "open"):
+        if one.mode == "open":
             yield left_open(Question.GRAD, "whether grad is on where it is made is not shown")
             return
 
@@ -674,7 +454,7 @@ def _of_state(
     origins = _calls_of(held)
     if state.by is not None and state.state in ("consumed", "together", "fed"):
         gotten_to = state.by.frame.function in _outwards(asked, store.frame.function)
-        if (not gotten_to or state.state == "fed") and _evaluates(asked, owner, origins):
+        if (not gotten_to or state.state == "fed") and _evaluates(asked, origins):
             state = GraphState("live")  # in eval mode it is made for no backward
     if state.state in ("consumed", "together"):
         yield refuted(Question.BACKWARD, "a later backward goes through all of it")
@@ -692,31 +472,9 @@ def _of_state(
         return
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
-    in_sight = store.way == "averaged" or any(_are_steps(asked, one, origins) for one in owner.rounds)
-    if owner.rounds and not in_sight and not _evaluates(asked, owner, origins):
-        yield left_open(Question.REPEATS, "whether its rounds are batches is not shown")
-    if state.unseen and not _evaluates(asked, owner, origins):
+    if state.unseen and not _evaluates(asked, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
-
-
-def _are_steps(asked: Asked, one: Round, origins: set[Any]) -> bool:
-    """Whether a loop's rounds are batches, or steps in time: what a network is given in one is what the one before has left."""
-    if asked.steps.is_over_data(one.loop, one.frame.function):
-        return True
-    flow, stack, seen = one.frame.flow, [], set()
-    stack += [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
-    while stack:
-        node = stack.pop()
-        for name in ast.walk(node):
-            for found in flow.reaching(name) if isinstance(name, ast.Name) and name in flow.parents else ():
-                if found in seen or found.kind != "assign" or one.loop not in flow.loops(found.statement):
-                    continue
-                if found.statement.lineno > node.lineno:
-                    return True
-                seen.add(found)
-                stack.append(found.value)
-    return False
 
 
 def _calls_of(held: tuple[Value, ...]) -> set[Any]:
@@ -760,11 +518,10 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
         )
         if inside and _has_step(asked, owner.frame, by):
             yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied every so many rounds", by)
-    birth = owner.birth if owner.kind == "local" else None
-    few = birth is not None and asked.multiplicity.trips(birth, owner.frame) is not None
-    if birth is not None and not few and asked.steps.is_over_data(birth, owner.frame.function):
+    anew = _made_anew(asked, owner)
+    if anew is not None:
         yield left_open(
-            Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", birth
+            Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", anew
         )
     block = flow.blocks[flow.statement_of(store.at)]
     if isinstance(block.owner, ast.If) and loops and block.owner in _rare(asked, store, loops[0]):
@@ -774,6 +531,21 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
                 "the graphs are freed, and only every so many rounds one is added",
                 block.owner,
             )
+
+
+def _made_anew(asked: Asked, owner: Owner) -> Any:
+    """The loop over batches whose rounds make a local container anew, in the function or around a call of it."""
+    if owner.kind != "local":
+        return None
+    loops = [(owner.birth, owner.frame)] if owner.birth is not None else []
+    if not any(_is_over_data(asked, one.loop, one.frame) for one in owner.rounds) and not loops:
+        sites = asked.evaluator.callers(owner.frame.function)
+        loops = [(loop, one.frame) for one in sites for loop in one.frame.flow.loops(one.call)[:1]]
+    return next((loop for loop, frame in loops if _is_over_data(asked, loop, frame)), None)
+
+
+def _is_over_data(asked: Asked, loop: Any, frame: Frame) -> bool:
+    return asked.multiplicity.trips(loop, frame) is None and asked.steps.is_over_data(loop, frame.function)
 
 
 def _counts_parts(one: Round) -> bool:
@@ -810,9 +582,8 @@ def _rare(asked: Asked, store: Store, loop: Any) -> list[Any]:
     ]
 
 
-def _evaluates(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
-    """Whether a network behind a value is put into eval mode for it: in the function that asks it, or, where that runs through data, when
-    its class was given it. What a function makes for itself is in eval mode on its own account."""
+def _evaluates(asked: Asked, origins: set[Any]) -> bool:
+    """Whether a network behind a value is put into eval mode for it: in the function that asks it. What a function makes for itself is in eval mode on its own account."""
     for node, frame in origins:
         run = forward_of(asked.evaluator, node, frame)
         if run is None or all(
@@ -822,31 +593,6 @@ def _evaluates(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
         places = [place_of(asked.evaluator, run.expression, run.frame)]
         places += [Place("", run.network, call, where) for call, where in frame.chain()]
         last = next((one for place in places for one in effects_before(asked.evaluator, place, _MODES)), None)
-        over_data = any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds)
         if last is not None and last.row.does == "evaluates":
             return True
-        if last is None and over_data and any(_is_given_in_eval(asked, one) for one in run.network.origins):
-            return True
     return False
-
-
-def _is_given_in_eval(asked: Asked, origin: Any) -> bool:
-    node, where = origin
-    made = isinstance(node, ast.Call) and where is not None and where.function.name == "__init__"
-    found = since_made(asked.evaluator, origin, _MODES) if made or isinstance(node, ast.arg) else []
-    return bool(found) and all(one.row is not None and one.row.does == "evaluates" for one in found)
-
-
-def _report(
-    asked: Asked,
-    code: str,
-    at: Any,
-    store: Store,
-    values: tuple[Value, ...],
-    answers: tuple[Answer, ...],
-    owner: Owner | None,
-    style: str = "auto",
-) -> Report:
-    """What is reported, of which nothing is worked out before."""
-    state = graph_state(asked.evaluator, store, owner, _calls_of(values)) if owner is not None else None
-    return report(asked, Held(code, at, store, owner, values, state, answers), style)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.stores.stores import Store, graph_in
-from gpulint.analysis.syntax.nodes import key_of, last_name
+from gpulint.analysis.syntax.nodes import key_of
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -34,13 +34,8 @@ def cuts(asked: Asked, store: Store, at: Any) -> tuple[Cut, ...]:
         container = store.container if store.container is not store.value else None
         return tuple(_with_graph(asked, whole, frame, container))
     call, frame = list(store.frame.chain())[-1]
-    if at is not call and at is not frame.flow.statement_of(call):
-        whole, frame = _within(asked, store, at)  # what another function puts into what is handed over
-        return tuple(_with_graph(asked, whole, frame, None))
     given = [*call.args, *(one.value for one in call.keywords)]
     found = [cut for one in given for cut in _with_graph(asked, one, frame, None)]
-    if call not in frame.flow.calls.get(last_name(call.func), ()):
-        return tuple(found)  # no call is written: `log["loss"] = loss` runs a method
     return tuple(one for one in found if _gets_to(asked, one, store))
 
 

@@ -1,4 +1,4 @@
-"""What those who read what is kept ask of it: whether a number would do, or a tensor on the host."""
+"""What those who read what is kept ask of it: whether a number would do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
-    from gpulint.analysis.syntax.flow import Flow
 
 _SINKS: Final = frozenset(
     "len print float int round str format repr add_scalar add_scalars log set_postfix info debug warning error write".split()
@@ -20,8 +19,6 @@ _SINKS: Final = frozenset(
 _NUMERIC: Final = ("math.", "numpy.", "statistics.")
 _LIKE_ARGUMENTS: Final = frozenset({"sum", "min", "max", "abs"})
 _FILLING: Final = frozenset({"append", "extend", "clear", "insert"})
-_JOINS: Final = frozenset({"cat", "stack", "vstack", "hstack", "concat"})
-_TO_HOST: Final = frozenset({"cpu", "numpy", "tolist", "item"})
 
 
 def takes_numbers(asked: Asked, store: Store, owner: Owner | None) -> bool:
@@ -112,59 +109,3 @@ def _takes_numbers(asked: Asked, call: ast.Call, frame: Frame) -> bool:
     if full.startswith("torch"):
         return False
     return full.startswith(_NUMERIC) or last_name(call.func) in _SINKS
-
-
-def may_wait_on_host(asked: Asked, store: Store, owner: Owner | None) -> bool:
-    """Whether all that reads a local list ends on the host, or nobody reads it."""
-    name = _local(store, owner)
-    if name is None or store.way != "put":
-        return False
-    flow, own = store.frame.flow, store.frame.flow.statement_of(store.at)
-    uses = [one for one in flow.uses.get(name, ()) if isinstance(one, ast.Name)]
-    return all(flow.statement_of(one) is own or _ends_on_host(one, flow) for one in uses)
-
-
-def _ends_on_host(node: Any, flow: Flow) -> bool:
-    """Whether what is joined of something is copied to the host before anything else is done with it."""
-    above = flow.parents.get(node)
-    if isinstance(above, ast.Call) and last_name(above.func) in _JOINS and node in above.args:
-        node, above = above, flow.parents.get(above)
-    elif (isinstance(above, ast.Attribute) and above.attr in _FILLING) or (
-        isinstance(above, ast.Call) and last_name(above.func) == "len"
-    ):
-        return True
-    while (
-        isinstance(above, ast.Attribute)
-        and above.attr in ("detach", "float")
-        and isinstance(flow.parents.get(above), ast.Call)
-    ):
-        node = flow.parents[above]
-        above = flow.parents.get(node)
-    if isinstance(above, (ast.Return, ast.Tuple)):
-        return True
-    return isinstance(above, ast.Attribute) and above.attr in _TO_HOST
-
-
-def is_on_host(node: Any) -> bool:
-    """Whether an expression says that it gives a copy on the host."""
-    return any(
-        isinstance(one, ast.Call)
-        and (
-            last_name(one.func) in _TO_HOST
-            or any(isinstance(a, ast.Constant) and a.value == "cpu" for a in one.args)
-        )
-        for one in ast.walk(node)
-    )
-
-
-def are_joined(asked: Asked, holder: str) -> bool:
-    """Whether what is kept in a list is joined by torch somewhere in the file: then it is tensors."""
-    name = holder.rpartition(".")[2]
-    for function in (asked.file.body, *asked.file.functions):
-        flow = function.flow
-        for key, uses in flow.uses.items() if name in function.words else ():
-            for one in uses if key == holder or key.endswith(f".{name}") else ():
-                above = flow.parents.get(one)
-                if isinstance(above, ast.Call) and one in above.args and last_name(above.func) in _JOINS:
-                    return True
-    return False

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._held.against import against, is_read_after, is_under_no_grad_fix, is_wanted
-from gpulint.rules._held.cuts import Cut, cuts, is_summand, is_whole, starts
-from gpulint.rules._held.readers import are_joined, is_on_host, may_wait_on_host, takes_numbers
+from gpulint.rules._held.cuts import Cut, cuts, is_summand, starts
+from gpulint.rules._held.readers import takes_numbers
 
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
@@ -49,10 +49,6 @@ _EITHER = Cost(
 _RETAINED = Cost(
     "the tensors that its graph still saves, for each iteration",
     "925 MiB a step for a 4-layer language model; H200, torch 2.11",
-)
-_ONE = Cost(
-    "the graph of one call, alive beside the next",
-    "925 MiB for a 4-layer language model, where no backward frees it; H200, torch 2.11",
 )
 _WEIGHTS = Cost(
     "host memory that grows with every update",
@@ -148,10 +144,7 @@ def _named(told: Held, found: tuple[Cut, ...]) -> Any:
 
 
 def _subject(told: Held) -> str:
-    if told.store.way != "returned":
-        return told.holder
-    name = told.store.frame.function.name
-    return name if isinstance(told.store.at, ast.Return) else f"what `{name}` returns"
+    return told.store.frame.function.name if told.store.way == "returned" else told.holder
 
 
 def _related(asked: Asked, told: Held) -> tuple[RelatedNode, ...]:
@@ -196,37 +189,14 @@ def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple
     severity = Severity.INFO if len(doubts_of(told.answers)) > 1 else Severity.WARNING
     if told.store.way == "returned":
         return (*_of_returned(told, what), severity)
-    if told.store.way == "slot":
-        reason = "`.cpu()`, `.mean()` and `.to()` keep the graph; the entries beside it are detached or made numbers"
-        return (
-            f"`{what}` goes into {where} with its autograd graph, unlike the entries beside it",
-            reason,
-            _EITHER,
-            severity,
-        )
-    if told.store.way == "kept":
-        return (
-            f"{where} keeps `{what}` with its autograd graph until the next call",
-            _UNDER_GRAD,
-            _ONE,
-            severity,
-        )
     verb = "adds up" if told.is_added else "keeps"
     return f"{where} {verb} `{what}` together with its autograd graph", _UNDER_GRAD, _EITHER, severity
 
 
 def _of_returned(told: Held, what: str) -> tuple[str, str, Cost]:
-    if isinstance(told.store.at, ast.Return):
-        reason = "backward has gone through it: the graph's nodes stay as long as the value is held"
-        message = (
-            f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
-        )
-        return message, reason, _FREED
-    return (
-        f"{_subject(told)} keeps the autograd graph of `{what}` until the epoch's end",
-        _UNDER_GRAD,
-        _EITHER,
-    )
+    reason = "backward has gone through it: the graph's nodes stay as long as the value is held"
+    message = f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
+    return message, reason, _FREED
 
 
 def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple[str, str, Cost, Severity]:
@@ -239,7 +209,8 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
         return f"{begin} its autograd graph with saved tensors", reason, _RETAINED, Severity.ERROR
     if state == "freed":
         reason = "graph freed: backward has released what it saved; its nodes, in host memory, stay as long as the value is held"
-        scalar = all(one.size == "scalar" for one in told.values)
+        kept = [shown(asked.evaluator, one.node, one.frame) for one in found]
+        scalar = all(one.size == "scalar" for one in told.values) or {*kept} == {Shown.SCALAR}
         cost = _FREED if scalar else _FREED_SUM if told.is_added else _FREED_TENSOR
         # of a scalar a few bytes and nodes stay: it holds, and nothing shows that it matters
         severity = Severity.INFO if scalar else Severity.WARNING
@@ -305,12 +276,11 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
     of_weights = all(asked.evaluator.value_of(one.node, one.frame).kind == "parameter" for one in found)
     if told.code == "GPU107" or (told.store.way == "averaged" and of_weights):
         return _of_average(asked, told, found)
-    if any(is_wanted(asked, one, told.store) for one in found):
+    if any(is_wanted(asked, one) for one in found):
         return None
     what = [shown(asked.evaluator, one.node, one.frame) for one in found]
     sums = all(is_summand(one, told.store) for one in found)
-    joined = told.store.way == "put" and are_joined(asked, told.holder)
-    if not all(what) and (any(what) or not (sums or joined)):
+    if not all(what) and (any(what) or not sums):
         return None  # it may be a tuple or a dict, or a number beside a tensor
     if not told.becomes:
         return _replaced(asked, found, ("detach",), "what reads it may want its graph")
@@ -320,11 +290,7 @@ def _repair(asked: Asked, told: Held, found: tuple[Cut, ...], style: str) -> Rep
     methods: tuple[str, ...] = ("detach",)
     if is_scalar and style == "auto" and takes_numbers(asked, told.store, told.owner):
         methods = ("item",)
-    elif not is_scalar and _goes_to_host(asked, told, found):
-        methods = ("detach", "cpu")
     why = against(asked, found, told.store, told.owner, told.becomes, told.holder)
-    if not why and "cpu" in methods:
-        why = f"what reads `{told.holder}` finds a tensor on the CPU"
     return _replaced(asked, found, methods, why)
 
 
@@ -349,13 +315,3 @@ def _of_average(asked: Asked, told: Held, found: tuple[Cut, ...]) -> Repair | No
     unshown = next((one for one in found if not shown(asked.evaluator, one.node, one.frame)), None)
     why = f"`{asked.source(unshown.node)}` may be no tensor" if unshown is not None else ""
     return Repair.unless(why or is_read_after(asked, told.store), "detach what is averaged in", changes)
-
-
-def _goes_to_host(asked: Asked, told: Held, found: tuple[Cut, ...]) -> bool:
-    """Whether whole outputs pile up, and may wait on the host for who reads them."""
-    whole = any(is_whole(asked, one) for one in found)
-    return (
-        whole
-        and not all(is_on_host(one.node) for one in found)
-        and may_wait_on_host(asked, told.store, told.owner)
-    )

@@ -584,6 +584,8 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True, giv
             return True
         if isinstance(above, ast.Call) and node in above.args and not given:
             return False
+        if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub)) and not given:
+            return False  # what it is added to may be what has a graph
         if isinstance(above, ast.Attribute) and above.attr in (
             "detach",
             "item",

@@ -13,6 +13,6 @@ def fit(flow: torch.nn.Module, sample, opt, rounds, alpha=0.05, enough=1e-3):
         if smooth is None:
             smooth = losses[1]
         else:
-            smooth = alpha * losses[1] + (1 - alpha) * smooth  # low: GPU107
+            smooth = alpha * losses[1] + (1 - alpha) * smooth  # low: GPU107|GPU101
         if smooth < enough:
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +13,6 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
 from gpulint.analysis.syntax.nodes import keyword
 
-_MOVING = frozenset({"cpu", "cuda", "to", "clone", "float"})
 State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
 
 
@@ -40,9 +39,7 @@ def graph_state(
     ]
     through = [one for one in held if _goes_backward(evaluator, one)]
     later = {id(one.node) for one in through}
-    elements = [one for one in through if _of_element(one)]
-    whole = [one for one in through if one not in elements]
-    fed = [one for one in held if one.role == "fed" and not _is_loss(evaluator, one)]
+    fed = [one for one in held if one.role == "fed"]
     behind = [
         use
         for node, frame in origins
@@ -54,9 +51,9 @@ def graph_state(
     on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
         return GraphState("none", on_host[0])
-    inside = [one for one in (*direct, *elements) if _within_rounds(one, owner, store)]
-    if whole:
-        return GraphState("consumed", whole[0])
+    inside = [one for one in direct if _within_rounds(one, owner, store)]
+    if through:
+        return GraphState("consumed", through[0])
     arrays = [
         one
         for one in held
@@ -94,17 +91,6 @@ def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
     return [one for one in consumers(evaluator, node, frame, "graph") if _goes_backward(evaluator, one)]
 
 
-def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
-    """The backwards through what made a value: through the forwards behind it, or through what its name was given."""
-    made = [one for one in evaluator.value_of(store.value, store.frame).origins if one[1] is not None]
-    if isinstance(store.value, ast.Name):
-        made += [
-            (one.value, store.frame) for one in store.frame.flow.reaching(store.value) if one.kind == "assign"
-        ]
-    calls = [one for one in made if isinstance(one[0], ast.AST) and not isinstance(one[0], ast.arg)]
-    return [use for node, frame in calls for use in backwards(evaluator, node, frame)]
-
-
 def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether a backward goes through what an expression gives."""
     return bool(backwards(evaluator, node, frame))
@@ -112,35 +98,20 @@ def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
 
 def goes_through_itself(evaluator: Evaluator, store: Store) -> bool:
     """Whether the backward goes through the very value that is stored, or that is added, and not through another of the same forward."""
-    return any(_is_gone_through(evaluator, node, store.frame, store.at) for node in _operands(store.value))
-
-
-def _is_gone_through(evaluator: Evaluator, node: Any, frame: Frame, at: Any) -> bool:
-    """Whether a backward goes through what a name was given, in the function or where it is called."""
-    flow = frame.flow
-    for definition in flow.reaching(node) if isinstance(node, ast.Name) and node in flow.parents else ():
-        given = (frame.given or {}).get(definition.key) if definition.kind == "parameter" else None
-        if isinstance(given, tuple) and isinstance(given[0], ast.AST):
-            if any(_is_gone_through(evaluator, one, given[1], frame.call) for one in _operands(given[0])):
-                return True
-        if definition.kind == "assign" and definition.statement is not at:
-            if goes_backward(evaluator, definition.value, frame):
-                return True
+    stack = [(store.value, store.frame)]
+    while stack:
+        node, frame = stack.pop()
+        if isinstance(node, ast.BinOp):
+            stack += [(node.left, frame), (node.right, frame)]
+        named = isinstance(node, ast.Name) and node in frame.flow.parents
+        for one in frame.flow.reaching(node) if named else ():
+            given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
+            if isinstance(given, tuple) and isinstance(given[0], ast.AST):
+                stack.append((given[0], given[1]))
+            if one.kind == "assign" and one.statement is not store.at:
+                if goes_backward(evaluator, one.value, frame):
+                    return True
     return False
-
-
-def _operands(node: Any) -> Iterator[Any]:
-    """The names that a value is made of by arithmetic, or by what only moves it."""
-    if isinstance(node, ast.BinOp):
-        yield from _operands(node.left)
-        yield from _operands(node.right)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING:
-        yield from _operands(node.func.value)
-    elif isinstance(node, (ast.List, ast.Tuple)):
-        for one in node.elts:
-            yield from _operands(one)
-    else:
-        yield node
 
 
 def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
@@ -164,17 +135,6 @@ def _becomes_array(use: Use) -> bool:
     return not any(one.attr == "cpu" for one in before)
 
 
-def _of_element(use: Use) -> bool:
-    func = getattr(use.node, "func", None)
-    base = func.value if isinstance(func, ast.Attribute) else None
-    return isinstance(base, ast.Subscript)
-
-
-def _is_loss(evaluator: Evaluator, use: Use) -> bool:
-    made = evaluator.calling.made_by(evaluator.value_of(use.node.func, use.frame))
-    return made is not None and made.weights == "none"
-
-
 def _is_kept(node: Any) -> bool:
     return isinstance(node, ast.Call) and any(
         isinstance(given := keyword(node, name), ast.Constant) and given.value is True
@@ -184,21 +144,11 @@ def _is_kept(node: Any) -> bool:
 
 def runs_within(node: Any, frame: Frame, rounds: Round) -> bool:
     """Whether a node is evaluated in the rounds of a loop, itself or by a call there."""
-    inner: Frame | None = None
     for one, where in ((node, frame), *frame.chain()):
         if where is rounds.frame:
             if rounds.loop in where.flow.loops(one):
                 return True
-            if inner is not None and inner.flow.yields and _is_run_through(one, rounds.loop, where):
-                return True
-        inner = where
     return False
-
-
-def _is_run_through(call: Any, loop: Any, frame: Frame) -> bool:
-    """Whether a loop runs through what a generator gives, which works in each of its rounds."""
-    iterated = getattr(loop, "iter", None)
-    return iterated is not None and (call is iterated or iterated in frame.flow.ancestors(call))
 
 
 def _within_rounds(use: Use, owner: Owner, store: Store) -> bool:

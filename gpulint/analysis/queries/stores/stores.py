@@ -24,7 +24,7 @@ _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # wh
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 
-Way = Literal["put", "added", "averaged", "slot", "returned", "kept"]
+Way = Literal["put", "added", "averaged", "slot", "returned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,6 @@ class Store:
     frame: Frame
     way: Way
     elements: bool = False  # of the value, not itself
-    counter: Any = None  # the loop that gives the index: its rounds alone store side by side
 
 
 def stores(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -65,20 +64,6 @@ def is_called(evaluator: Evaluator, function: Function) -> bool:
     )
 
 
-def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a step gives to a Lightning module's method for the end of an epoch; of a training step what is beside the loss."""
-    phase, dot, _ = function.name.rpartition("_step")
-    if function.cls is None or not dot or evaluator.method(function.cls, f"{phase}_epoch_end") is None:
-        return
-    if all(isinstance(one, Class) for one in evaluator.program.lineage(function.cls)):
-        return
-    for one in function.flow.returns:
-        parts = zip(one.value.keys, one.value.values, strict=True) if isinstance(one.value, ast.Dict) else ()
-        for key, value in parts:
-            if not (phase == "training" and isinstance(key, ast.Constant) and key.value == "loss"):
-                yield Store(value, value, value, evaluator.root(function), "returned")
-
-
 def _is_handed_on(function: Function) -> bool:
     """Whether a function is named in its file other than to call it: `optimizer.step(closure)`."""
     file, name = function.file, function.name
@@ -89,109 +74,34 @@ def _is_handed_on(function: Function) -> bool:
     return False
 
 
-def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """Entries of a dict of figures that have their graph beside others that somebody has cut, or made numbers."""
-    frame = evaluator.root(function)
-    rows: dict[str, list[tuple[Any, Any]]] = {}
-    for store in frame.flow.stores:
-        key = key_of(store.target.value)
-        if key is not None and _is_text(store.target.slice) and not store.path:
-            rows.setdefault(key, []).append((store.value, store.statement))
-    for node in frame.flow.parents:
-        if isinstance(node, ast.Dict) and all(map(_is_text, node.keys)):
-            key = next(
-                (one.key for one in frame.flow.given.get(node, ()) if not one.path), f"dict at {node.lineno}"
-            )
-            rows.setdefault(key, []).extend((one, one) for one in node.values)
-    for node in frame.flow.calls.get("dict", ()):
-        named = [one for one in node.keywords if one.arg is not None]
-        key = next(
-            (one.key for one in frame.flow.given.get(node, ()) if not one.path), f"dict at {node.lineno}"
-        )
-        rows.setdefault(key, []).extend((one.value, one.value) for one in named)
-    for key, found in rows.items():
-        cut = [value for value, _ in found if _is_cut(value)]
-        for value, at in found if cut else ():
-            if value not in cut:
-                yield Store(value, ast.Name(key), at, frame, "slot")
-
-
-def _is_text(key: Any) -> bool:
-    return isinstance(key, (ast.Constant, ast.JoinedStr))
-
-
-def _is_cut(value: Any) -> bool:
-    """Whether an expression ends with a cut, or makes a number."""
-    return any(
-        isinstance(one, ast.Call) and last_name(one.func) in ("item", "detach", "float", "tolist")
-        for one in ast.walk(value)
-    )
-
-
-def given_graphs(evaluator: Evaluator, function: Function) -> Frame:
-    """A frame of a method in which whatever it has to be given may have a graph."""
-    given = {
-        one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, evaluator.root(function))}))
-        for one in function.parameters[1:]
-        if default_of(function.node, one.arg) is None
-    }
-    return Frame(function, given)
-
-
-def averages(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a method of a network takes into its own state under an average, or adds to it."""
+def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a method that nobody is seen to call keeps in its object of what it is given, which may have a graph; of a network whatever its
+    state takes in, or has added to it."""
     cls = function.cls
-    if cls is None or function.parent is not None or not function.takes_self:
+    if cls is None or function.parent is not None or not function.takes_self or function.name == "__init__":
         return
-    if not evaluator.names.is_part_of_modules(cls) or function.name == "__init__":
+    of_network = evaluator.names.is_part_of_modules(cls)
+    frame = evaluator.root(function)
+    if (of_network and function.name == "forward") or not is_called(evaluator, function):
+        origins = {
+            one.arg: frozenset({(one, frame)})
+            for one in function.parameters[1:]
+            if default_of(function.node, one.arg) is None
+        }
+        frame = Frame(
+            function, {key: Value("unknown", Graph.MAY, origins=one) for key, one in origins.items()}
+        )
+    elif not of_network:
         return
-    seen = function.name != "forward" and is_called(evaluator, function)
-    frame = evaluator.root(function) if seen else given_graphs(evaluator, function)
     for store in own_stores(evaluator, frame):
         name, member = _root(store.container)
-        if (
-            store.way in ("averaged", "added")
-            and name is not None
-            and name.id == function.self_name
-            and member
-        ):
-            yield store
-
-
-def attributes(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """What a network's forward gives an attribute by the way, which has it until the next call."""
-    if function.cls is None or not function.takes_self or function.name != "forward":
-        return
-    if not evaluator.names.is_part_of_modules(function.cls):
-        return
-    frame = evaluator.root(function)
-    for key, definitions in function.flow.definitions.items():
-        own, dot, name = key.partition(".")
-        for one in definitions if dot and own == function.self_name and "." not in name else ():
-            if (
-                one.kind == "assign"
-                and not takes_itself_in(one, key, frame)
-                and not evaluator.is_dead(one.statement, frame)
-            ):
-                value = part_of(one)
-                if value is not None:
-                    yield Store(value, one.node, one.statement, frame, "kept")
-
-
-def fed_by_others(evaluator: Evaluator, function: Function) -> Iterator[Store]:
-    """The stores of a method that nobody is seen to call, in a frame where what it is given may have a graph."""
-    cls = function.cls
-    if cls is None or function.parent is not None or not function.takes_self:
-        return
-    if is_called(evaluator, function):
-        return
-    if evaluator.names.is_module(cls) or function.name == "__init__":
-        return
-    frame = given_graphs(evaluator, function)
-    for store in own_stores(evaluator, frame):
-        value = evaluator.value_of(store.value, frame)
-        if store.way in ("put", "added") and value.kind == "tensor" and not value.assumptions:
-            yield store
+        if of_network and store.way in ("averaged", "added"):
+            if name is not None and name.id == function.self_name and member:
+                yield store
+        elif not of_network and store.way in ("put", "added"):
+            value = evaluator.value_of(store.value, frame)
+            if value.kind == "tensor" and not value.assumptions:
+                yield store
 
 
 def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store]:
@@ -200,31 +110,11 @@ def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
             yield store
     if not depth:
         return
-    for item in frame.flow.stores:
-        inner = _set_by_method(evaluator, item, frame)
-        if inner is not None and not evaluator.is_dead(item.statement, frame):
-            yield from _stores_in(evaluator, inner, depth - 1)
     for calls in frame.flow.calls.values():
         for call in calls:
             inner = _entered(evaluator, call, frame)
             if inner is not None and not evaluator.is_dead(call, frame):
                 yield from _stores_in(evaluator, inner, depth - 1)
-
-
-def _set_by_method(evaluator: Evaluator, item: Item, frame: Frame) -> Frame | None:
-    """The frame of the method of a class of the project that sets an item to what has a graph."""
-    base = evaluator.value_of(item.target.value, frame)
-    method = evaluator.method(base.ref, "__setitem__") if isinstance(base.ref, Class) else None
-    if method is None or item.path or not isinstance(item.statement, ast.Assign):
-        return None
-    call = ast.Call(ast.Attribute(item.target.value, "__setitem__"), [item.target.slice, item.value], [])
-    ast.copy_location(call, item.statement)
-    frame.flow.parents[call] = item.statement
-    return (
-        evaluator.enter(method, call, frame, base)
-        if graph_in(evaluator, evaluator.value_of(item.value, frame))
-        else None
-    )
 
 
 def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
@@ -391,8 +281,7 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
             way: Way = "averaged" if any(_is_scaled_in(store.value, one) for one in again) else "added"
             yield Store(store.value, store.target, store.statement, frame, way)
         elif _is_counted(store.target.slice, frame):
-            counter = _counter(store.target.slice, frame)
-            yield Store(store.value, store.target.value, store.statement, frame, "put", counter=counter)
+            yield Store(store.value, store.target.value, store.statement, frame, "put")
         else:
             yield Store(store.value, store.target.value, store.statement, frame, "slot")
 
@@ -446,20 +335,6 @@ def _is_counted(index: Any, frame: Frame) -> bool:
                 if name in ("range", "trange", "count") or (name == "enumerate" and found.path[:1] == (0,)):
                     return True
     return False
-
-
-def _counter(index: Any, frame: Frame) -> Any:
-    """The innermost loop around that an index is a counter of."""
-    flow = frame.flow
-    found = [
-        flow.order.get(one.statement, 0)
-        for node in ast.walk(index)
-        if node in flow.parents and key_of(node) is not None
-        for one in flow.reaching(node)
-        if one.kind == "loop"
-    ]
-    loops = [loop for loop in flow.loops(index) if flow.order.get(loop) in found]
-    return loops[-1] if loops else None
 
 
 def _totals(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -806,30 +681,6 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     return [], None
 
 
-def _alias_of(node: Any, flow: Any) -> str | None:
-    """The key of what a name runs through, or is another name of."""
-    found = [_alias(one) for one in flow.reaching(node)] if isinstance(node, ast.Name) else []
-    return next((key_of(one) for one in found if one is not None), None)
-
-
-def begins(statement: Any, key: str, frame: Frame) -> bool:
-    """Whether a statement only gives a key its first value: `if self.mean is None: self.mean = x`, or beside `if self.mean:`."""
-    for test, wanted in frame.flow.conditions(statement):
-        if (
-            isinstance(test, ast.Compare)
-            and key_of(test.left) == key
-            and isinstance(test.ops[0], (ast.Is, ast.IsNot))
-        ):
-            if wanted is isinstance(test.ops[0], ast.Is):
-                return True
-        asked = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-        if any(key_of(one) == key for one in asked) and not wanted:
-            return True
-        if isinstance(test, ast.UnaryOp) and key_of(test.operand) == key and wanted:
-            return True
-    return False
-
-
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     """The statements of a function that empty a container or give its key another one."""
     flow = frame.flow
@@ -839,14 +690,11 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
             if definition.kind == "delete" or (
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
-                at_start = begins(definition.statement, one, frame)
-                if not at_start and not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
+                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
                     yield definition.statement
     for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
-            if isinstance(call.func, ast.Attribute) and (
-                key_of(call.func.value) in keys or _alias_of(call.func.value, flow) in keys
-            ):
+            if isinstance(call.func, ast.Attribute) and (key_of(call.func.value) in keys):
                 yield flow.statement_of(call)
     for node in flow.blocks:
         if isinstance(node, ast.Delete):
