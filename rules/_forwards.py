@@ -32,9 +32,11 @@ GRAD_MODES: Final = {
 def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
     """What says that a run, where grad is in this mode, builds a graph, or that it builds none."""
     evaluator = asked.evaluator
-    if grad.mode not in ("on", "mixed"):
+    if grad.mode == "open":
+        yield left_open(Question.GRAD, GRAD_MODES["open"], grad.by if asked.is_here(run.where) else None)
+    elif grad.mode == "off":
         clause = GRAD_MODES[grad.mode]
-        if grad.mode == "off" and evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
+        if evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
             clause = "whoever is seen to call it switches grad off"
         yield refuted(Question.GRAD, clause, grad.by if asked.is_here(run.where) else None)
     if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":

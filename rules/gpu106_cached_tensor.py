@@ -133,13 +133,9 @@ class _Kept:
 def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     """What an expression gives a cache, where that has a graph, or is a network's output on the device; None else."""
     evaluator, value = asked.evaluator, asked.evaluator.value_of(node, frame)
-<<<<<<< HEAD
     if value.kind == "parameter":  # weights are meant to stay, and have no graph of their own
         return None
-    runs = list(_runs(asked, node, frame, set()))
-=======
     runs = behind(evaluator, node, frame)
->>>>>>> w-c
     made = [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
     modes = {mode for one in made if (mode := grad_mode(evaluator, *one).mode) != "off"}
     if runs and all(frozen(evaluator, one.network) is not None for one in runs):

@@ -11,13 +11,8 @@ from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
 from gpulint.analysis.queries.cover import cover
-<<<<<<< HEAD
 from gpulint.analysis.queries.doing import done_within, run_by
-from gpulint.analysis.queries.effects import place_of
-from gpulint.analysis.queries.grad_mode import GradMode, grad_mode
-=======
 from gpulint.analysis.queries.grad_mode import grad_mode
->>>>>>> w-b
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
@@ -157,58 +152,9 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
     )
 
 
-<<<<<<< HEAD
 _DEEPEST = 4  # calls within a run
-_SHAPE = frozenset("shape size dim ndim dtype device".split())
-_GRAD = {
-    "off": "grad is off",
-    "open": "something around it may switch grad off",
-    "mixed": "some of those who call it switch grad off",
-}
 
 
-def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
-    """What freezes the network that an expression gives: a part is frozen where the whole is."""
-    place = place_of(evaluator, node, frame)
-    found = frozen(evaluator, place.value, place) if place.value.kind == "module" else None
-    if found is None and isinstance(node, ast.Attribute):
-        return _frozen_at(evaluator, node.value, frame)
-    return found
-
-
-def _builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
-    """What says that a run, where grad is in this mode, builds a graph, or that it builds none."""
-    evaluator = asked.evaluator
-    if grad.mode == "open":
-        yield left_open(Question.GRAD, _GRAD["open"], grad.by if asked.is_here(run.where) else None)
-    elif grad.mode == "off":
-        clause = _GRAD[grad.mode]
-        if evaluator.modes.own(run.inner, run.where)[0] is None and grad.called:
-            clause = "whoever is seen to call it switches grad off"
-        yield refuted(Question.GRAD, clause, grad.by if asked.is_here(run.where) else None)
-    if isinstance(grad.by, ast.Call) and last_name(grad.by.func) == "enable_grad":
-        yield refuted(Question.MEANT, "grad is switched on for it")
-    if grad.mode == "on":
-        begins = "" if grad.by is not None else f" where `{run.frame.function.name}` begins"
-        yield proven(Question.GRAD, f"grad is on{begins}")
-    if evaluator.is_dead(run.call, run.frame):
-        yield refuted(Question.REACHED, "what is asked before it never holds")
-    value = evaluator.value_of(run.inner, run.where)
-    within = modes_within(evaluator, run)
-    if within == {"off"}:
-        yield refuted(Question.GRAD, "the network switches grad off itself")
-    seen = value.kind in ("tensor", "array", "number", "text", "none") and value.graph is Graph.NONE
-    if seen and "on" not in within:
-        yield refuted(Question.GRAPH, "it makes no graph")
-    by = _frozen_at(evaluator, run.named, run.where)
-    if by is not None:
-        yield refuted(Question.GRAPH, "the network is frozen")
-    if of_unseen_package(evaluator, run.network) and not _is_given_tensors(evaluator, run):
-        yield refuted(Question.TENSOR, "it is given no tensor")
-
-
-=======
->>>>>>> w-b
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     """On what the claim stands that a forward needs no grad."""
     evaluator = asked.evaluator
