@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -58,14 +57,10 @@ _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[Claimed]:
     """What one of the rules claims of a file."""
-    style, cell = options.get("style", "auto"), asked.unread_cell
-    clause = f"cell {cell} does not parse, and speaks of gradients: what it does is not seen"
-    doubt = (left_open(Question.GRAD, clause),) if cell is not None else ()
     for one in _held_in(asked):
         if one.code == code:
-            held = replace(one, answers=(*one.answers, *doubt))
-            written = partial(report, asked, held, style)
-            yield Claimed(one.at, ast.unparse(one.store.container), held.answers, written)
+            written = partial(report, asked, one, options.get("style", "auto"))
+            yield Claimed(one.at, ast.unparse(one.store.container), one.answers, written)
 
 
 def _held_in(asked: Asked) -> list[Held]:
@@ -100,7 +95,8 @@ def _all_held(asked: Asked) -> Iterator[Held]:
         for store in given_to_keep(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-                code = "GPU107" if asked.evaluator.names.is_part_of_modules(function.cls) else "GPU101"
+                of_modules = function.cls and asked.evaluator.names.is_part_of_modules(function.cls)
+                code = "GPU107" if of_modules else "GPU101"
                 answers = until_refuted(_of_given(asked, store, held, code == "GPU107"))
                 yield Held(code, store.at, store, None, held, None, answers)
         for store in returns(asked.evaluator, function):
