@@ -97,7 +97,6 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 680,
     f"{ANALYSIS}.domain": 110,
-<<<<<<< HEAD
     f"{ANALYSIS}.evaluate": 3_360,
     f"{ANALYSIS}.models": 240,
     f"{ANALYSIS}.queries": 4_760,
@@ -105,18 +104,6 @@ BUDGETS = {
 }
 MOST_OF_READING = 16_000  # all of them together
 MOST_MODULES = 120  # of theirs
-=======
-    f"{ANALYSIS}.evaluate": 3_367,
-    f"{ANALYSIS}.models": 80,
-    f"{ANALYSIS}.queries": 4_830,
-}
-MOVED = tuple(  # the rules that ask the engine
-    f"gpu{code}"
-    for code in "103 106 108 201 202 203 204 301 302 304 403 404 405 406 407 408 501 502 503 504 601 602 603 604 605".split()
-)
-MOST_OF_MOVED = 3_661
-OLD_ENGINE = 24_483  # lines of code of the rooms that the engine takes the place of
->>>>>>> w-b
 
 
 @cache
