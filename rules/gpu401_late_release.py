@@ -62,10 +62,12 @@ class LateReleaseRule(Rule):
     import torch
     import torch.nn.functional as F
 
-    def train(model: torch.nn.Module, loader, optimizer, vocabulary):
+    VOCABULARY = 50_257
+
+    def train(model: torch.nn.Module, loader, optimizer):
         for tokens, targets in loader:
             logits = model(tokens)
-            loss = F.cross_entropy(logits.view(-1, vocabulary), targets.view(-1))
+            loss = F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -76,10 +78,12 @@ class LateReleaseRule(Rule):
     import torch
     import torch.nn.functional as F
 
-    def train(model: torch.nn.Module, loader, optimizer, vocabulary):
+    VOCABULARY = 50_257
+
+    def train(model: torch.nn.Module, loader, optimizer):
         for tokens, targets in loader:
             logits = model(tokens)
-            loss = F.cross_entropy(logits.view(-1, vocabulary), targets.view(-1))
+            loss = F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
             del logits
             optimizer.zero_grad()
             loss.backward()
