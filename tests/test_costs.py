@@ -171,8 +171,9 @@ def rule_texts() -> list[Text]:
         prose = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
         found.append(Text(f"{path.name}, page", code, prose, codes))
         found += [Text(f"{path.name}:{node.lineno}", code, str(node.value), codes) for node in strings(tree)]
-    for node in strings(ast.parse((ROOT / "rules/_held.py").read_text())):
-        found.append(Text(f"_held.py:{node.lineno}", "GPU101", str(node.value), frozenset({"GPU101"})))
+    for name, code in (("report", "GPU101"), ("averages", "GPU107")):
+        for node in strings(ast.parse((ROOT / f"rules/_held/{name}.py").read_text())):
+            found.append(Text(f"_held/{name}.py:{node.lineno}", code, str(node.value), frozenset({code})))
     return found
 
 

@@ -133,8 +133,19 @@ def test_a_forward_for_nothing_is_found_by_running_alone(tmp_path: Path) -> None
 
 
 def test_findings_from_a_file(folder: Path) -> None:
-    check = [sys.executable, "-m", "gpulint", "--output-format", "json", "--no-cache", "train.py"]
-    given = subprocess.run(check, cwd=folder, capture_output=True, text=True, check=False).stdout
+    check = [
+        sys.executable,
+        "-m",
+        "gpulint",
+        "--confidence",
+        "medium",
+        "--output-format",
+        "json",
+        "--no-cache",
+    ]
+    given = subprocess.run(
+        [*check, "train.py"], cwd=folder, capture_output=True, text=True, check=False
+    ).stdout
     (folder / "findings.json").write_text(given, encoding="utf-8")
     done = verify(folder, "--steps", "10", "-q", "--findings", "findings.json", "train.py")
     assert "confirmed GPU101" in done.stdout

@@ -15,7 +15,7 @@ class Agent:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        return loss  # expect: GPU101
+        return loss  # maybe: GPU101
 
 
 # file: main.py
@@ -30,4 +30,4 @@ def main(batches):
         if len(losses) % 100 == 0:
             loss = loss.item()
             print(loss)
-        losses.append(loss)
+        losses.append(loss)  # expect: GPU101
