@@ -95,16 +95,10 @@ def _all_held(asked: Asked) -> Iterator[Held]:
         for store in given_to_keep(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
             if store.at not in told and held:
-<<<<<<< HEAD
-                of_modules = function.cls and asked.evaluator.names.is_part_of_modules(function.cls)
-                code = "GPU107" if of_modules else "GPU101"
-                answers = until_refuted(_of_given(asked, store, held, code == "GPU107"))
-=======
                 cls = function.cls
                 of_network = cls is not None and asked.evaluator.names.is_part_of_modules(cls)
                 code = "GPU107" if of_network else "GPU101"
                 answers = until_refuted(_of_given(asked, store, held, of_network))
->>>>>>> w-a
                 yield Held(code, store.at, store, None, held, None, answers)
         for store in returns(asked.evaluator, function):
             held = _held(asked, function, store)
