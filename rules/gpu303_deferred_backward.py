@@ -99,7 +99,7 @@ class DeferredBackwardRule(Rule):
     name = "deferred-backward"
     severity = Severity.WARNING
     runtime_claim = Claim("deferred")
-    triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ ", b"add_("))
+    triggers = ((b"backward",), (b"for ", b"while "), (b"+=", b"append", b"+ ", b"add_(", b"] ="))
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:

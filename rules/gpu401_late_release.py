@@ -249,7 +249,7 @@ def _loss(asked: Asked, use: Use) -> str:
         row = evaluator.calling.made_by(evaluator.value_of(call.func, use.frame))
     else:
         row = use.row
-    return row.does.removeprefix("saves ") if row is not None and row.size == "loss" else ""
+    return row.saves if row is not None else ""
 
 
 def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Iterator[int | None]:

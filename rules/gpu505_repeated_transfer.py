@@ -24,7 +24,7 @@ _NEVER: Final = 1000  # no argument stands there: it is given by name
 _MANY: Final = 1 << 18  # numbers: 1 MiB of float32
 # What is said of the tensor that is moved, and not of its copy.
 _OF_THE_FIRST: Final = frozenset({"requires_grad", "pin_memory", "out", None})
-_ALIKE: Final = "makes up"  # the same numbers on every device
+_ALIKE: Final = "alike"  # the same numbers on every device
 
 
 class RepeatedTransfer(Rule):
@@ -170,7 +170,7 @@ class _Move:
         flow, evaluator = self.frame.flow, self.asked.evaluator
         changed = {key_of(one.target.value) for one in flow.stores if self.is_of_round(one.statement)}
         for name, row in evaluator.table.knows("list").items():
-            calls = (one for one in flow.calls.get(name, ()) if row.does and self.is_of_round(one))
+            calls = (one for one in flow.calls.get(name, ()) if row.fills and self.is_of_round(one))
             changed |= {key_of(getattr(one.func, "value", one.func)) for one in calls}
         for one in ast.walk(self.moved):
             if isinstance(one, ast.Call) and one is not self.moved:
@@ -221,9 +221,9 @@ class _Move:
         yield from reached(asked.evaluator, self.frame.function, self.call)
 
     def of_made(self, row: Row) -> Iterator[Answer]:
-        if row.does.startswith("draws"):
+        if row.fills.startswith("draws"):
             yield refuted(Question.MEANT, "its random numbers are new in every step, and are the host's")
-        if not row.does and not self.is_same:
+        if not row.fills and not self.is_same:
             yield refuted(Question.READS, "its numbers are new in every step, and have to be brought there")
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":
             yield refuted(Question.DEVICE, "it is not shown to be made on the host")
@@ -252,7 +252,7 @@ class _Move:
         evaluator, reaching = self.asked.evaluator, self.frame.flow.reaching(self.moved)
         made = self.moved if self.made is not None else reaching[0].value
         row = evaluator.row_of(made, self.frame) if isinstance(made, ast.Call) and made.args else None
-        if row is None or not row.does or len(reaching) > 1:
+        if row is None or not row.fills or len(reaching) > 1:
             return 0
         first = made.args[0]
         sizes = first.elts if isinstance(first, (ast.List, ast.Tuple)) else made.args
@@ -284,13 +284,13 @@ def _repair(move: _Move) -> Repair | None:
     from gpulint.fix.nodes import with_argument
 
     row, call, asked = move.made, move.call, move.asked
-    if row is None or not row.does or {one.arg for one in move.moved.keywords} & _OF_THE_FIRST:
+    if row is None or not row.fills or {one.arg for one in move.moved.keywords} & _OF_THE_FIRST:
         return None
     given = [*call.args, *(one.value for one in call.keywords)]
     if len(given) != (last_name(call.func) != "cuda"):
         return None
     text = asked.source(given[0], 200) if given else asked.quoted("cuda")
-    why = "" if row.does == _ALIKE else "the last digit of what the GPU makes may be another"
+    why = "" if row.fills == _ALIKE else "the last digit of what the GPU makes may be another"
     if not why and move.device != "cuda" and not move.names_device:
         why = f"`{text}` may be a type or a tensor, and no device"
     new = with_argument(asked.node(move.moved), "device", text, position=_NEVER)

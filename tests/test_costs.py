@@ -260,7 +260,7 @@ def test_a_changed_figure_is_noticed() -> None:
     assert len(figures) > 80
     tried = [(codes, figure, figure.changed(by)) for codes, figure in figures for by in (1, -1)]
     missed = [f"{figure} as {other}" for codes, figure, other in tried if is_borne(other, codes)]
-    assert len(missed) < 0.06 * len(tried), missed
+    assert len(missed) < 0.07 * len(tried), missed
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ Columns: `graph`: `keeps` it (a result that gradients flow through), `cuts` it, 
 result, `receiver` where it is the same object, `argument` where it is the first argument; `view`: the result shares its storage;
 `reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result; `does`: the event that it is, `takes form` where the argument
 gives no more than its shape or type, `encodes` of a constructor where the methods of what it makes give arrays without a graph;
-`weights` of a constructor: whether what it makes is `none`, `small` or `large`; `mode` of a context: what it does to grad, and of a
+`saves` of a loss: what it keeps for its backward; `fills` of what makes a tensor: with numbers that are `alike` on every device, or
+that it `draws`; `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `mode` of a context: what it does to grad, and of a
 method of `hooks.CLASS`, which a framework calls: what grad is by then; `starts`: what runs from then on, `cuda`, its `driver` alone, or
 other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `why`: a word for people who read the table.
 """
@@ -53,6 +54,8 @@ class Row:
     device: str = "same"
     size: str = "same"
     does: str = ""
+    saves: str = ""
+    fills: str = ""
     weights: str = ""
     mode: str = ""
     starts: str = ""

@@ -166,7 +166,7 @@ def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bo
         made = evaluator.value_of(node.func, frame)
         if made.kind == "library" and isinstance(made.ref, str):
             row = evaluator.table.function(made.ref)
-            return row is not None and row.does in ("makes up", "draws evenly")
+            return row is not None and row.fills in ("alike", "draws evenly")
         return (
             isinstance(node.func, ast.Attribute)
             and node.func.attr in _KEEPS
