@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from gpulint.atomic import write_atomic
+from gpulint.memory.accounts import CONTEXT, NotMeasured, measured_context
 from gpulint.memory.accounts.driver import read_card
 from gpulint.memory.accounts.records import Account, Entry, How
-from gpulint.memory.accounts.taking import CONTEXT, NotMeasured, measured_context
 from gpulint.operator import agent, gpu
 from gpulint.operator.gpu import Card, NoDriver, driver
 from gpulint.runtime.record.records import Record

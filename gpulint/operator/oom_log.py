@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from gpulint.memory.oom.diagnosis import BEGIN, END, Diagnosis, diagnose, is_again, parse_report, raised_at
+from gpulint.memory.oom import BEGIN, END, Diagnosis, diagnose, is_again, parse_report, raised_at
 from gpulint.memory.oom.messages import START, OomMessage, parse_message
 from gpulint.units import format_bytes
 

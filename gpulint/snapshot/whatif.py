@@ -204,9 +204,8 @@ class _Player:
         except OutOfMemory as error:
             failed = error.requested
         except (KeyError, AssertionError) as error:
-            raise ValueError(
-                "the trace cannot be played: its segments and blocks contradict one another"
-            ) from error
+            contradiction = "its segments and blocks contradict one another"
+            raise ValueError(f"the trace cannot be played: {contradiction}") from error
         return Outcome(text, model.peak_allocated, model.peak_reserved, model.reserved, model.retries, failed)
 
     def _begin(self, model: Allocator) -> dict[int, int]:

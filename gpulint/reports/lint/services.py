@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from gpulint.findings import Finding, Severity
 from gpulint.reports import Report, details, full, in_cell, in_checkout, place, plural, shown_path
 from gpulint.reports.layout import printable
-from gpulint.reports.lint.text import is_mended
+from gpulint.reports.lint import is_mended
 from gpulint.source.sources import Sources
 
 
