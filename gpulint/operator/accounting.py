@@ -68,13 +68,8 @@ class Told(Record):
             total = "" if card.total is None else f" of {format_bytes(card.total)}"
             yield f"  GPU {card.index} ({card.name}): {has}{total}, by the driver's list of processes"
         if not self.cards and not self.driver:
-            opens = gpu.opens_gpu(self.pid)
-            lists = "the driver lists it on no card"
-            yield (
-                f"  {lists}, though it has one open: a container's numbers are others"
-                if opens
-                else f"  {lists}"
-            )
+            but = ", though it has one open: a container's numbers are others"
+            yield f"  the driver lists it on no card{but if gpu.opens_gpu(self.pid) else ''}"
 
 
 def told(pid: int, timeout: float = 10.0, measure_context: bool = False) -> Told:
