@@ -292,9 +292,9 @@ def _chart(usage: Usage) -> Iterator[doc.Chart]:
         return
     last, timed = len(points) - 1, points[-1].after > 0
     allocated, reserved = [one.allocated for one in points], [one.reserved for one in points]
-    most = ", ".join(figures(usage.peak_allocated, usage.peak_reserved, " at most"))
+    most = ", ".join(_amounts(usage.peak_allocated, usage.peak_reserved, " at most"))
     told = [
-        (f"after {one.after:.2f} s, event {one.event:,}", *figures(one.allocated, one.reserved))
+        (f"after {one.after:.2f} s, event {one.event:,}", *_amounts(one.allocated, one.reserved))
         for one in points
     ]
     yield doc.Chart(
@@ -313,7 +313,7 @@ def _chart(usage: Usage) -> Iterator[doc.Chart]:
     )
 
 
-def figures(allocated: int, reserved: int, how: str = ":") -> tuple[str, str]:
+def _amounts(allocated: int, reserved: int, how: str = ":") -> tuple[str, str]:
     return f"allocated{how} {format_bytes(allocated)}", f"reserved{how} {format_bytes(reserved)}"
 
 
