@@ -54,13 +54,7 @@ def _of_device(index: int, measure_context: bool) -> Account:
     card = _card(index, uuid)
     process, source, notes, card = _own_share(uuid, card, reserved)
     outside = [Entry(name, size, How.BOOKED) for name, size in _booked_on(uuid or "")]
-    if measure_context and not any(entry.name == CONTEXT for entry in outside):
-        try:
-            size = measured_context(index, lambda: _card(index, uuid))
-            outside.insert(0, Entry(CONTEXT, size, How.MEASURED, "of a fresh process on this card"))
-        except NotMeasured as problem:
-            notes.append(f"the CUDA context was not measured: {problem}")
-    return Account(
+    known = Account(
         pid=os.getpid(),
         device=index,
         name=torch.cuda.get_device_name(index),
@@ -73,6 +67,21 @@ def _of_device(index: int, measure_context: bool) -> Account:
         pinned=_pinned(),
         notes=(*notes, *_unbooked(outside)),
     )
+    if not measure_context:
+        return known
+    return with_context(known, lambda: measured_context(index, lambda: _card(index, uuid)))
+
+
+def with_context(account: Account, measure: Callable[[], int]) -> Account:
+    """With the size of the CUDA context, unless that was booked; with why it is not known where `measure` raises NotMeasured or
+    NoDriver."""
+    if account.missing or any(entry.name == CONTEXT for entry in account.outside):
+        return account
+    try:
+        entry = Entry(CONTEXT, measure(), How.MEASURED, "of a fresh process on this card")
+    except (NotMeasured, NoDriver) as problem:
+        return replace(account, notes=(*account.notes, f"the CUDA context was not measured: {problem}"))
+    return replace(account, outside=(entry, *account.outside))
 
 
 def _card(index: int, uuid: str | None) -> Card:
