@@ -84,7 +84,7 @@ def allocated() -> int:
 
     if torch.cuda.is_initialized():
         return int(torch.cuda.memory_allocated())
-    from gpulint.memory.notebook.holding import storages
+    from gpulint.memory.notebook import storages
 
     return sum(one.bytes for one in storages(torch.device("cpu")).values())
 

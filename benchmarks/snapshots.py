@@ -71,7 +71,7 @@ print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_m
 READ = """
 import json, resource, sys, time
 from gpulint.snapshot.reading import read
-from gpulint.snapshot.summary import Asked, summary_of
+from gpulint.snapshot import Asked, summary_of
 began = time.perf_counter()
 recording = read(sys.argv[1])
 middle = time.perf_counter()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpulint.reports.page import page as written
-from gpulint.reports.verify.report import document
+from gpulint.reports.verify import document
 from gpulint.runtime.parent.verdict import Verification
 
 ROOT: Final = Path(__file__).parent.parent

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
 from gpulint.findings import Confidence, Finding
-from gpulint.gate.baselines import TOLERANCE
+from gpulint.gate import TOLERANCE
 from gpulint.gate.running import check, run_limited, subject_of
 from gpulint.lint.checking import Checker
 from gpulint.lint.engine import Options, run

@@ -174,7 +174,7 @@ def test_the_summary_of_the_job(runner: Runner) -> None:
     assert done.returncode == 1, done.stderr
     lines = (runner.temp / "summary.md").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "### gpulint: 2 findings, 2 fixable with `--fix`"
-    assert lines[2:4] == ["| rule | severity | findings | where |", "|---|---|---:|---|"]
+    assert lines[2:4] == ["| rule | severity | findings | where |", "| --- | --- | ---: | --- |"]
     (row,) = lines[4:-1]
     blob = f"https://github.example/someone/project/blob/{'f' * 40}"
     assert row == (

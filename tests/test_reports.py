@@ -17,8 +17,8 @@ from gpulint.claims import Claim
 from gpulint.findings import Edit, Finding, Fix, Position, Related, Severity
 from gpulint.reports import FORMATS, Report, writer
 from gpulint.reports.layout import printable, width
+from gpulint.reports.lint import changed_lines, finding_lines
 from gpulint.reports.lint.services import fingerprints, job_summary
-from gpulint.reports.lint.text import changed_lines, finding_lines
 from gpulint.reports.terminal import diff_lines
 from gpulint.source.sources import Sources
 

@@ -285,7 +285,7 @@ def fragmented_oom() -> dict[str, Any]:
     import torch
 
     from gpulint import memory
-    from gpulint.memory.oom.diagnosis import diagnose
+    from gpulint.memory.oom import diagnose
     from gpulint.memory.oom.messages import parse_message
 
     memory.clear()

@@ -128,7 +128,7 @@ def _write_report(request: Request, report: Report, out: TextIO) -> None:
     if not request.statistics:
         writer(request.output_format or "text")(report, out)
         return
-    from gpulint.reports.lint.text import statistics, summary, table
+    from gpulint.reports.lint import statistics, summary, table
 
     counted = statistics(report)
     if request.output_format == "json":

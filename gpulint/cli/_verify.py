@@ -23,13 +23,13 @@ from gpulint.cli._job import summarize
 from gpulint.cli._options import Given, print_last_words, say_what_went_to, taken, tell, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
-from gpulint.gate.baselines import BadBaseline
+from gpulint.gate import BadBaseline
 from gpulint.gate.running import check, run_limited, subject_of
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
 from gpulint.reports import trial as of_trial
 from gpulint.reports.markdown import markdown
+from gpulint.reports.verify import as_json, document
 from gpulint.reports.verify.gate import of_gate
-from gpulint.reports.verify.report import as_json, document
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verifying import OnProgress, verification_of

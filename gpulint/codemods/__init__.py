@@ -6,18 +6,30 @@ the second time.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from gpulint.atomic import write_atomic
+from gpulint.config import ConfigResolver
+from gpulint.source.discovery import discover
+from gpulint.source.edits import unified_diff
+from gpulint.source.files import FileError, read_source
 from gpulint.source.syntax import flaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import libcst as cst
 
-# Each is the `apply` of a module here.
-NAMES: Final = ("monitor", "oom-guard", "phase-cleanup", "alloc-conf")
+# The module of each, in which it is a function of its name; libcst is imported with them.
+_MODULES: Final = {
+    "monitor": "loops",
+    "oom-guard": "loops",
+    "phase-cleanup": "loops",
+    "alloc-conf": "alloc_conf",
+}
+NAMES: Final = tuple(_MODULES)
 INSTALL: Final = (
     "functions of other files are not followed. "
     '`memory.Monitor.install("memory.jsonl", every=100)` before the training finds the steps by itself'
@@ -37,11 +49,19 @@ def transform(name: str, text: str) -> str:
     if wrong is not None and wrong.too_deep:
         raise RecursionError(f"line {wrong.line}: {wrong.message}")
     module = cst.parse_module(text)
-    made = _function(name)(module)
+    made = _codemod(name)(module)
     if made is module:  # libcst leaves out the blanks of a file without statements
         return text
     lost = text.endswith("\r") and not made.code.endswith("\r")  # which libcst takes for no end of a line
     return made.code + "\r" if lost else made.code
+
+
+def _codemod(name: str) -> Callable[[cst.Module], cst.Module]:
+    if name not in NAMES:
+        raise ValueError(f"there is no codemod {name!r}; there are {', '.join(NAMES)}")
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    found: Callable[[cst.Module], cst.Module] = getattr(module, name.replace("-", "_"))
+    return found
 
 
 def left_out(name: str, text: str) -> str:
@@ -50,13 +70,55 @@ def left_out(name: str, text: str) -> str:
         return ""
     import libcst as cst
 
-    from gpulint.codemods.monitor import steps_elsewhere
+    from gpulint.codemods.loops import steps_elsewhere
 
     return _ELSEWHERE if steps_elsewhere(cst.parse_module(text)) else ""
 
 
-def _function(name: str) -> Callable[[cst.Module], cst.Module]:
-    if name not in NAMES:
-        raise ValueError(f"there is no codemod {name!r}; there are {', '.join(NAMES)}")
-    found: Callable[[cst.Module], cst.Module] = import_module(f"{__name__}.{name.replace('-', '_')}").apply
-    return found
+# -- files: found as the linter finds them, written atomically ---------------------------------------------------
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Paths that changed (or would), their diffs where those were asked for, what was not done, and what went wrong."""
+
+    seen: int = 0
+    changed: list[str] = field(default_factory=list)
+    diffs: list[str] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+
+def change_files(name: str, paths: Sequence[str], diff: bool) -> Outcome:
+    """Apply codemod `name` to the Python files behind `paths`; with `diff` nothing is written."""
+    import libcst as cst
+
+    outcome = Outcome()
+    found = discover(paths, ConfigResolver())
+    told = (problem for problem in found.problems if problem.named or not problem.harmless)
+    outcome.problems += [(problem.path, problem.error.message) for problem in told]
+    for path in (target.path for target in found.targets if target.path.endswith(".py")):
+        outcome.seen += 1
+        try:
+            _change(name, path, diff, outcome)
+        except FileError as error:
+            outcome.problems.append((path, error.message))
+        except cst.ParserSyntaxError as error:
+            outcome.problems.append((path, f"not valid Python, line {error.raw_line}: {error.message}"))
+        except (OSError, RecursionError) as error:
+            outcome.problems.append((path, getattr(error, "strerror", None) or str(error)))
+    return outcome
+
+
+def _change(name: str, path: str, diff: bool, outcome: Outcome) -> None:
+    source = read_source(path)
+    text = transform(name, source.text)
+    if text == source.text:
+        if reason := left_out(name, text):
+            outcome.left_out.append((path, reason))
+        return
+    outcome.changed.append(path)
+    if diff:
+        outcome.diffs.append(unified_diff(source.text, text, os.path.relpath(path)))
+    else:
+        write_atomic(path, source.encode(text))

@@ -13,6 +13,7 @@ from gpulint.codemods.editing import (
     import_of,
     kit_name,
     statement,
+    trainer_calls,
     with_import,
 )
 from gpulint.codemods.shape import (
@@ -25,14 +26,13 @@ from gpulint.codemods.shape import (
     read_shape,
     walk,
 )
-from gpulint.codemods.trainers import trainer_calls
-from gpulint.memory import alloc_conf
+from gpulint.memory.alloc_conf import KEYS, NEW, OLD, parse
 from gpulint.source.positions import nodes_below
 
 _TARGETS = ("os.environ", "environ")
 
 
-def apply(module: cst.Module) -> cst.Module:
+def alloc_conf(module: cst.Module) -> cst.Module:
     """Call `memory.configure(expandable_segments=True)` at the start of a program that trains: in its main guard, or
     after the imports of a file that trains at module level, perhaps in functions that it calls there.
 
@@ -72,10 +72,8 @@ def apply(module: cst.Module) -> cst.Module:
 def _training(module: cst.Module, shape: Shape) -> set[int]:
     """The identities of the nodes that only a program which trains has: step loops, and calls that make an optimizer or
     a trainer."""
-    trainers = (call for call, _ in trainer_calls(module))
-    return {
-        id(node) for node in (*(place.loop for place in shape.steps), *optimizers_made(module), *trainers)
-    }
+    loops, trainers = (place.loop for place in shape.steps), (call for call, _ in trainer_calls(module))
+    return set(map(id, (*loops, *optimizers_made(module), *trainers)))
 
 
 def _in_place(
@@ -112,22 +110,18 @@ def _value(small: cst.BaseSmallStatement) -> cst.BaseExpression | None:
     """What a statement sets the variable to: an assignment to os.environ, `setdefault`, or `putenv`."""
     if isinstance(small, cst.Assign) and len(small.targets) == 1:
         target = small.targets[0].target
-        if (
-            isinstance(target, cst.Subscript)
-            and dotted(target.value) in _TARGETS
-            and _names_it(target.slice[0].slice)
-        ):
-            return small.value
+        if isinstance(target, cst.Subscript) and dotted(target.value) in _TARGETS:
+            return small.value if _names_it(target.slice[0].slice) else None
     if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
         call = small.value
         setter = dotted(call.func) in ("os.environ.setdefault", "environ.setdefault", "os.putenv")
-        if setter and len(call.args) == 2 and _text(call.args[0].value) in (alloc_conf.OLD, alloc_conf.NEW):
+        if setter and len(call.args) == 2 and _text(call.args[0].value) in (OLD, NEW):
             return call.args[1].value
     return None
 
 
 def _names_it(index: cst.BaseSlice) -> bool:
-    return isinstance(index, cst.Index) and _text(index.value) in (alloc_conf.OLD, alloc_conf.NEW)
+    return isinstance(index, cst.Index) and _text(index.value) in (OLD, NEW)
 
 
 def _text(node: cst.BaseExpression) -> str | None:
@@ -143,10 +137,10 @@ def _settings(line: cst.SimpleStatementLine) -> dict[str, str] | None:
     if text is None:
         return None
     try:
-        settings = alloc_conf.parse(text)
+        settings = parse(text)
     except ValueError:
         return None
-    if not set(settings) <= alloc_conf.KEYS:
+    if not set(settings) <= KEYS:
         return None
     settings.pop("max_split_size_mb", None)
     if settings.get("backend", "native") == "native":

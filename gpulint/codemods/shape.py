@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
+from libcst import matchers
 
 from gpulint.source.positions import child_nodes, nodes_below
 
@@ -261,7 +262,7 @@ def _reads_gradients(statement: Statement) -> bool:
 
 
 def _steps_in(node: cst.CSTNode, stepping: set[str], shape: Shape) -> bool:
-    return _has_step(node) or any(shape.calls(call, stepping) for call in calls_in(node))
+    return _has_step(node) or _calls_one(node, stepping, shape)
 
 
 def body_of(block: Loop | cst.If | cst.Else) -> list[Statement]:
@@ -285,12 +286,11 @@ def validations(body: list[Statement], shape: Shape) -> list[bool]:
 
 
 def _loops_without_grad(statement: Statement) -> bool:
+    if not isinstance(statement, (cst.With, cst.For)) or _has(statement, "backward"):
+        return False
     nodes = [statement, *walk(statement)]
     guarded = any(isinstance(n, cst.With) and any(_is_no_grad(i.item) for i in n.items) for n in nodes)
-    loops = any(isinstance(node, cst.For) for node in nodes)
-    return (
-        isinstance(statement, (cst.With, cst.For)) and guarded and loops and not _has(statement, "backward")
-    )
+    return guarded and any(isinstance(node, cst.For) for node in nodes)
 
 
 def _calls_validation(statement: Statement, shape: Shape) -> bool:
@@ -316,15 +316,11 @@ def _is_validation_call(call: cst.Call, shape: Shape) -> bool:
 def _evaluates(function: cst.FunctionDef, shape: Shape) -> bool:
     nodes = [node for part in shape.running(function.body) for node in walk(part)]
     called = {call_name(node) for node in nodes if isinstance(node, cst.Call)}
-    decorated = any(_under_no_grad(decorator.decorator) for decorator in function.decorators)
+    decorators = (one.decorator for one in function.decorators)
+    called_ones = (one.func if isinstance(one, cst.Call) else one for one in decorators)
+    decorated = any(dotted(one).rpartition(".")[2] in _NO_GRAD for one in called_ones)
     loops = any(isinstance(node, (cst.For, cst.While)) for node in nodes)
     return loops and not called & {"backward", "step"} and (decorated or bool(called & {*_NO_GRAD, "eval"}))
-
-
-def _under_no_grad(decorator: cst.BaseExpression) -> bool:
-    return (
-        call_name(decorator) if isinstance(decorator, cst.Call) else dotted(decorator).split(".")[-1]
-    ) in _NO_GRAD
 
 
 def saves_checkpoint(statement: Statement, shape: Shape) -> bool:
@@ -333,16 +329,11 @@ def saves_checkpoint(statement: Statement, shape: Shape) -> bool:
     if not isinstance(statement, (cst.SimpleStatementLine, cst.If, cst.With)):
         return False
     calls = [call for node in shape.running(statement) for call in calls_in(node)]
-    return any(dotted(c.func) == "torch.save" or call_name(c) in _SAVING for c in calls) and not any(
-        call_name(call) == "backward" for call in calls
-    )
+    saves = any(dotted(call.func) == "torch.save" or call_name(call) in _SAVING for call in calls)
+    return saves and not any(call_name(call) == "backward" for call in calls)
 
 
 def main_guard(module: cst.Module) -> cst.If | None:
     """The `if __name__ == "__main__":` of a module."""
-    for statement in module.body:
-        if isinstance(statement, cst.If) and any(
-            isinstance(n, cst.Name) and n.value == "__name__" for n in walk(statement.test)
-        ):
-            return statement
-    return None
+    branches = (one for one in module.body if isinstance(one, cst.If))
+    return next((one for one in branches if matchers.findall(one.test, matchers.Name("__name__"))), None)

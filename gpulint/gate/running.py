@@ -8,10 +8,9 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from gpulint.gate import baselines
-from gpulint.gate.baselines import BadBaseline, Baselines, Key
+from gpulint import gate as baselines
+from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.operator import gpu
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.standing import host_text, idle_text
@@ -126,9 +125,8 @@ def _held_against(measured: Sequence[PeakOfRank], run: RunResult, limit: int) ->
     who = _who(worst, measured)
     lines: tuple[LineAtPeak, ...] = ()
     if worst.run <= limit:
-        text = (
-            f"the peak{who} is {format_bytes(worst.run)}, {format_bytes(limit - worst.run)} below the limit"
-        )
+        below = format_bytes(limit - worst.run)
+        text = f"the peak{who} is {format_bytes(worst.run)}, {below} below the limit"
     else:
         text = (
             f"{format_bytes(worst.run)} were allocated at the peak of {STRETCHES[highest.stretch]}{who}: "
@@ -149,19 +147,14 @@ def _who(peak: PeakOfRank, measured: Sequence[PeakOfRank]) -> str:
 
 
 def _written(gate: Gate, keys: Mapping[int, Key]) -> Gate:
-    # What comes after the sampled steps depends on how fast the machine is: how far a run gets until it is ended.
-    peaks = {
-        keys[peak.rank]: replace(
-            peak, others=_without_later(peak.others), other_lines=_without_later(peak.other_lines)
-        )
-        for peak in gate.ranks
-    }
+    peaks: dict[Key, Peak] = {}
+    for peak in gate.ranks:
+        # What comes after the sampled steps depends on how fast the machine is: how far a run gets until it is ended.
+        others = {name: size for name, size in peak.others.items() if name != "later"}
+        lines = {name: listed for name, listed in peak.other_lines.items() if name != "later"}
+        peaks[keys[peak.rank]] = replace(peak, others=others, other_lines=lines)
     baselines.add(gate.limits.baseline, peaks)
     return replace(gate, written=len(peaks))
-
-
-def _without_later(by_stretch: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in by_stretch.items() if name != "later"}
 
 
 def _compared(gate: Gate, keys: Mapping[int, Key], command: str) -> Gate:
@@ -220,11 +213,11 @@ def _against(peak: PeakOfRank, before: Peak, limits: Limits, who: str) -> list[C
 
 def _not_compared(peak: PeakOfRank, before: Peak, who: str) -> list[str]:
     """Stretches that only one of the two runs came to."""
-    said = []
-    for name in sorted((peak.others.keys() ^ before.others.keys()) - {"later"}):
-        why = "the baseline has none" if name in peak.others else "this run did not come to it"
-        said.append(f"{STRETCHES.get(name, name)}{who} was not compared: {why}")
-    return said
+    return [
+        f"{STRETCHES.get(name, name)}{who} was not compared: "
+        + ("the baseline has none" if name in peak.others else "this run did not come to it")
+        for name in sorted((peak.others.keys() ^ before.others.keys()) - {"later"})
+    ]
 
 
 def _grown(peak: PeakOfRank, before: Peak, stretch: str) -> tuple[LineAtPeak, ...]:

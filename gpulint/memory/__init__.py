@@ -13,17 +13,15 @@ a machine without CUDA, where it does what is possible and says what is not.
 
 from __future__ import annotations
 
+from gpulint.memory.accounts import account, book
 from gpulint.memory.accounts.records import Account
-from gpulint.memory.accounts.taking import account, book
 from gpulint.memory.alloc_conf import AllocatorSettingsError, AllocatorSettingsWarning, Configured, configure
-from gpulint.memory.cleaning import Cleared, clear
-from gpulint.memory.figures import MemoryStats, stats
+from gpulint.memory.figures import MemoryStats, Window, limit, monitor, reset_peak, stats
 from gpulint.memory.guard import OomGuard, oom_guard
 from gpulint.memory.live import Lingering, lingering
 from gpulint.memory.milestones import Milestone, Monitor
-from gpulint.memory.oom.diagnosis import Diagnosis
-from gpulint.memory.peaks import Window, limit, monitor, reset_peak
-from gpulint.memory.releasing import Released, release, restore
+from gpulint.memory.oom import Diagnosis
+from gpulint.memory.releasing import Cleared, Released, clear, release, restore
 from gpulint.memory.transfer import Saved, save_checkpoint, to_cpu
 from gpulint.units import format_bytes
 

@@ -54,6 +54,17 @@ def parse(text: str) -> dict[str, str]:
     return dict(options(written))
 
 
+def in_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings in the environment; of the two names the new one wins, as in torch. Raises ValueError for what torch cannot read."""
+    found: dict[str, str] = {}
+    for name in (OLD, NEW):
+        try:
+            found |= parse(environment.get(name, ""))
+        except ValueError as error:
+            raise ValueError(f"{name} is set to something that torch cannot read: {error}") from error
+    return found
+
+
 def refusal(text: str) -> str | None:
     """The first thing in these settings that torch refuses, in a sentence; None where it takes them all."""
     for problem in bad_options(text):
@@ -167,7 +178,10 @@ def configure(
             )
         value = os.environ.get(variable) or render(wanted)
         return Configured(variable, value, True, notes=("CUDA is in use, with these settings already",))
-    merged = {**_present(), **wanted}
+    try:
+        merged = {**in_environment(os.environ), **wanted}
+    except ValueError as error:
+        raise AllocatorSettingsError(str(error)) from error
     value = render(merged)
     # One of the two, or half of the settings could come from either.
     os.environ.pop(OLD if variable == NEW else NEW, None)
@@ -213,18 +227,6 @@ def _torch_version() -> str | None:
         return version("torch")
     except PackageNotFoundError:
         return None
-
-
-def _present() -> dict[str, str]:
-    """Settings in the environment; of the two names the new one wins, as in torch."""
-    found: dict[str, str] = {}
-    for name in (OLD, NEW):
-        try:
-            found.update(parse(os.environ.get(name, "")))
-        except ValueError as error:
-            said = f"{name} is set to something that torch cannot read: {error}"
-            raise AllocatorSettingsError(said) from error
-    return found
 
 
 def read_back() -> dict[str, Any] | None:

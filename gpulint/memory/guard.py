@@ -19,17 +19,18 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, Literal, TypeVar, cast
 
-from gpulint.memory.cleaning import Cleared, clear
 from gpulint.memory.device import cuda_started, logger, torch_module
 from gpulint.memory.errors import empty_frames
 from gpulint.memory.figures import MemoryStats, stats
-from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
+from gpulint.memory.oom import Diagnosis, diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
+from gpulint.memory.releasing import Cleared, clear
 from gpulint.units import format_bytes
 
 F = TypeVar("F", bound=Callable[..., Any])
 Retry = Literal["halve"] | int | None
 _TOLD: Final = "_gpulint_told"
+_RECOVERED: Final = ("allocated", "reserved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,9 @@ class OomEvent:
     def lines(self) -> list[str]:
         shown = [f"out of memory in {self.where}", *self.diagnosis.lines()]
         if not self.cleared.missing:
-            shown.append(
-                f"recovered: allocated {format_bytes(self.before.allocated)} -> {format_bytes(self.cleared.allocated)},"
-                f" reserved {format_bytes(self.before.reserved)} -> {format_bytes(self.cleared.reserved)}"
-            )
+            moved = ((name, getattr(self.before, name), getattr(self.cleared, name)) for name in _RECOVERED)
+            told = (f"{name} {format_bytes(old)} -> {format_bytes(new)}" for name, old, new in moved)
+            shown.append(f"recovered: {', '.join(told)}")
         if self.snapshot:
             shown.append(f"snapshot: {self.snapshot} (open it at https://pytorch.org/memory_viz)")
         return shown

@@ -111,9 +111,8 @@ def _base(*modules: str, attribute: str, project: str) -> Any:
             if error.name not in (name, name.partition(".")[0]):
                 raise  # it is installed, and lacks something
             missing = error
-    raise ImportError(
-        f"{project} is not installed, so there is no trainer to attach this callback to"
-    ) from missing
+    lacking = f"{project} is not installed, so there is no trainer to attach this callback to"
+    raise ImportError(lacking) from missing
 
 
 @dataclass(frozen=True, slots=True)

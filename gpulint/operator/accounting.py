@@ -10,15 +10,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gpulint.atomic import write_atomic
+from gpulint.memory.accounts import NotMeasured, measured_context, with_context
 from gpulint.memory.accounts.driver import read_card
-from gpulint.memory.accounts.records import Account, Entry, How
-from gpulint.memory.accounts.taking import CONTEXT, NotMeasured, measured_context
+from gpulint.memory.accounts.records import Account
 from gpulint.operator import agent, gpu
-from gpulint.operator.gpu import Card, NoDriver, driver
+from gpulint.operator.gpu import Card, driver
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 
@@ -68,13 +69,8 @@ class Told(Record):
             total = "" if card.total is None else f" of {format_bytes(card.total)}"
             yield f"  GPU {card.index} ({card.name}): {has}{total}, by the driver's list of processes"
         if not self.cards and not self.driver:
-            opens = gpu.opens_gpu(self.pid)
-            lists = "the driver lists it on no card"
-            yield (
-                f"  {lists}, though it has one open: a container's numbers are others"
-                if opens
-                else f"  {lists}"
-            )
+            but = ", though it has one open: a container's numbers are others"
+            yield f"  the driver lists it on no card{but if gpu.opens_gpu(self.pid) else ''}"
 
 
 def told(pid: int, timeout: float = 10.0, measure_context: bool = False) -> Told:
@@ -85,7 +81,7 @@ def told(pid: int, timeout: float = 10.0, measure_context: bool = False) -> Told
     executable, accounts, why = _asked(process, timeout)
     accounts = [_completed(account, cards) for account in accounts]
     if measure_context:
-        accounts = [_with_context(account, executable) for account in accounts]
+        accounts = [with_context(one, partial(_measured, one, executable)) for one in accounts]
     return Told(pid, process.command, tuple(accounts), tuple(why), tuple(cards), problem)
 
 
@@ -179,17 +175,6 @@ def _completed(account: Account, cards: list[Card]) -> Account:
     if account.process is not None or size is None:
         return account
     return replace(account, process=size, source="the driver's list of processes", notes=())
-
-
-def _with_context(account: Account, executable: str) -> Account:
-    if account.missing or any(entry.name == CONTEXT for entry in account.outside):
-        return account
-    try:
-        size = _measured(account, executable)
-    except (NotMeasured, NoDriver) as problem:
-        return replace(account, notes=(*account.notes, f"the CUDA context was not measured: {problem}"))
-    entry = Entry(CONTEXT, size, How.MEASURED, "of a fresh process on this card")
-    return replace(account, outside=(entry, *account.outside))
 
 
 def _measured(account: Account, executable: str) -> int:

@@ -61,7 +61,9 @@ class Recorder:
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         flushed = sampled = time.time()
         while not self.stopping.wait(min(self.interval, 1.0)):
-            try:
+            with contextlib.suppress(
+                Exception
+            ):  # a program that is shutting down, a torch that is half imported
                 self.answer()
                 if time.time() - sampled < self.pause():
                     continue
@@ -70,8 +72,6 @@ class Recorder:
                 if sampled - flushed > 1.0:
                     self.flush()
                     flushed = sampled
-            except Exception:  # a program that is shutting down, a torch that is half imported
-                continue
 
     def seconds(self) -> float:
         return round(time.time() - self.began, 3)
@@ -86,7 +86,7 @@ class Recorder:
             return
         self.introduce(version)
         found = {"kind": "sample", "seconds": self.seconds(), "rss": resident()}
-        self.note({**found, **(self.cuda_figures() or {})})
+        self.note(**found, **(self.cuda_figures() or {}))
 
     def answer(self) -> None:
         """Somebody asks (`gpulint gpu account`, `gpulint gpu snapshot`): gpulint itself answers, from where it was started."""
@@ -135,23 +135,19 @@ class Recorder:
         with contextlib.suppress(Exception):
             settings = binding._cuda_memorySnapshot(None).get("allocator_settings")
         self.note(
-            {
-                "kind": "cuda",
-                "name": cuda.get_device_name(cuda.current_device()),
-                "version": getattr(sys.modules.get("torch.version"), "cuda", None),
-                "settings": None if settings is None else {str(k): str(v) for k, v in settings.items()},
-            }
+            kind="cuda",
+            name=cuda.get_device_name(cuda.current_device()),
+            version=getattr(sys.modules.get("torch.version"), "cuda", None),
+            settings=None if settings is None else {str(k): str(v) for k, v in settings.items()},
         )
         attach = getattr(binding, "_cuda_attach_out_of_memory_observer", None)
         if attach is not None:
             attach(self.on_oom)
 
     def on_oom(self, device: int, alloc: int, device_alloc: int, device_free: int) -> None:
-        try:
-            self.note({"kind": "oom", "seconds": self.seconds(), "device": device, "size": alloc})
+        with contextlib.suppress(Exception):
+            self.note(kind="oom", seconds=self.seconds(), device=device, size=alloc)
             self.flush()
-        except Exception:
-            pass
 
     # -- errors ----------------------------------------------------------------------------------------------
 
@@ -172,23 +168,13 @@ class Recorder:
         threading.excepthook = thread_excepthook
 
     def on_error(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            text = "".join(traceback.format_exception(kind, error, trace))
+        with contextlib.suppress(Exception):
+            text = "".join(traceback.format_exception(kind, error, trace))[-40000:]
             self.sample()
-            if not self.introduced:
-                return
-            self.note(
-                {
-                    "kind": "error",
-                    "seconds": self.seconds(),
-                    "type": kind.__name__,
-                    "message": str(error)[:20000],
-                    "traceback": text[-40000:],
-                }
-            )
-            self.flush()
-        except Exception:
-            pass
+            if self.introduced:
+                said = {"type": kind.__name__, "message": str(error)[:20000], "traceback": text}
+                self.note(kind="error", seconds=self.seconds(), **said)
+                self.flush()
 
     # -- the file --------------------------------------------------------------------------------------------
 
@@ -197,18 +183,16 @@ class Recorder:
             return
         self.introduced = True
         self.note(
-            {
-                "kind": "process",
-                "began": self.began,
-                "executable": sys.executable,
-                "python": ".".join(str(part) for part in sys.version_info[:3]),
-                "torch": str(version),
-                "rank": os.environ.get("RANK"),
-                "world": os.environ.get("WORLD_SIZE"),
-            }
+            kind="process",
+            began=self.began,
+            executable=sys.executable,
+            python=".".join(map(str, sys.version_info[:3])),
+            torch=str(version),
+            rank=os.environ.get("RANK"),
+            world=os.environ.get("WORLD_SIZE"),
         )
 
-    def note(self, record: dict[str, Any]) -> None:
+    def note(self, **record: Any) -> None:
         if self.alive:
             self.lines.append(json.dumps(record))
 
@@ -225,20 +209,16 @@ class Recorder:
         if not self.alive:
             return
         self.stopping.set()
-        try:
+        with contextlib.suppress(Exception):
             self.sample()
             self.flush()
-        except Exception:
-            pass
 
 
 def resident() -> int | None:
     """Resident bytes of this process, None where the system does not tell."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except Exception:
-        return None
+    with contextlib.suppress(Exception), open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return None
 
 
 def run_the_real_one(folder: str) -> None:

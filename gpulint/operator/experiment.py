@@ -192,28 +192,20 @@ def run_all(
     scenarios: Iterable[Scenario], settings: Sequence[str], gpu: bool, interpreter: str = sys.executable
 ) -> list[Outcome]:
     """Every scenario under every setting."""
-    return [
-        on_gpu(scenario, setting, interpreter) if gpu else in_model(scenario, setting)
-        for scenario in scenarios
-        for setting in settings
-    ]
+    run = partial(on_gpu, interpreter=interpreter) if gpu else in_model
+    return [run(scenario, setting) for scenario in scenarios for setting in settings]
 
 
 def render(scenarios: Sequence[Scenario], outcomes: Sequence[Outcome]) -> list[str]:
     """The outcomes as text, a table a scenario."""
-    source = {o.source for o in outcomes}
-    lines = [
-        "on the GPU, a fresh process each" if source == {"gpu"} else "in the model of the allocator (no GPU)",
-        "",
-    ]
+    on_card = {o.source for o in outcomes} == {"gpu"}
+    lines = ["on the GPU, a fresh process each" if on_card else "in the model of the allocator (no GPU)", ""]
     for scenario in scenarios:
-        lines += [f"{scenario.name}: {scenario.what}"]
+        lines.append(f"{scenario.name}: {scenario.what}")
         if scenario.limit is not None:
             lines.append(f"the process may have {format_bytes(scenario.limit)}")
         lines.append(f"  {'setting':<48} {'outcome':<9} {'allocated':>11} {'reserved':>11} {'retries':>8}")
-        for o in outcomes:
-            if o.scenario == scenario.name:
-                lines.append(_line(o))
+        lines += [_line(o) for o in outcomes if o.scenario == scenario.name]
         lines.append("")
     return [*lines, *conclusion(outcomes)]
 
@@ -224,19 +216,13 @@ _ALIKE = 1.02  # times: what is reserved within it is called the same
 def conclusion(outcomes: Sequence[Outcome]) -> list[str]:
     """What the outcomes say about each setting against the default, and which setting they speak for; nothing where the
     default is not among them or nothing else is."""
-    judged = {
-        one: text
-        for one in dict.fromkeys(o.setting for o in outcomes)
-        if one and (text := _against(one, outcomes))
-    }
+    every = dict.fromkeys(o.setting for o in outcomes if o.setting)
+    judged = {one: text for one in every if (text := _against(one, outcomes))}
     if not judged:
         return []
     wide = max(map(len, judged))
-    lines = [
-        "against the default:",
-        *(f"  {setting:<{wide}}  {'; '.join(text)}" for setting, text in judged.items()),
-    ]
-    return [*lines, "", _verdict(judged, outcomes)]
+    lines = (f"  {setting:<{wide}}  {'; '.join(text)}" for setting, text in judged.items())
+    return ["against the default:", *lines, "", _verdict(judged, outcomes)]
 
 
 def _against(setting: str, outcomes: Sequence[Outcome]) -> list[str]:
@@ -249,10 +235,8 @@ def _against(setting: str, outcomes: Sequence[Outcome]) -> list[str]:
         elif other.succeeded and default.peak_reserved and other.peak_reserved:
             ratio = other.peak_reserved / default.peak_reserved
             if not 1 / _ALIKE < ratio < _ALIKE:
-                figures = (
-                    f"{format_bytes(other.peak_reserved)} instead of {format_bytes(default.peak_reserved)}"
-                )
-                found.append(f"reserves {figures} in {other.scenario}")
+                now, before = map(format_bytes, (other.peak_reserved, default.peak_reserved))
+                found.append(f"reserves {now} instead of {before} in {other.scenario}")
     return found or (["no difference"] if pairs else [])
 
 
@@ -268,28 +252,21 @@ def _pairs(setting: str, outcomes: Sequence[Outcome]) -> list[tuple[Outcome, Out
 
 def _verdict(judged: Iterable[str], outcomes: Sequence[Outcome]) -> str:
     """The setting that reserves least over what it and the default both ran through, with what it loses elsewhere."""
-    gains = {
-        setting: sum(
-            default.peak_reserved - other.peak_reserved
-            for default, other in _pairs(setting, outcomes)
-            if default.succeeded and other.succeeded
-        )
-        for setting in judged
-    }
-    best = max(gains, key=lambda setting: gains[setting])
-    saved = gains[best]
+
+    def gain(setting: str) -> int:
+        pairs = _pairs(setting, outcomes)
+        both = (pair for pair in pairs if pair[0].succeeded and pair[1].succeeded)
+        return sum(default.peak_reserved - other.peak_reserved for default, other in both)
+
+    best = max(judged, key=gain)
+    saved = gain(best)
     total = sum(o.peak_reserved for o in outcomes if not o.setting and o.succeeded)
     if saved <= 0 or saved < (1 - 1 / _ALIKE) * total:
         return "these programs speak for no setting: the default reserves as little as any"
-    lost = [
-        other.scenario
-        for default, other in _pairs(best, outcomes)
-        if default.succeeded and not other.succeeded
-    ]
-    told = f"these programs speak for {best}, which reserves {format_bytes(saved)} less"
-    return (
-        f"{told}; it runs out of memory, where the default does not, in {', '.join(lost)}" if lost else told
-    )
+    pairs = _pairs(best, outcomes)
+    lost = [other.scenario for default, other in pairs if default.succeeded and not other.succeeded]
+    but = f"; it runs out of memory, where the default does not, in {', '.join(lost)}" if lost else ""
+    return f"these programs speak for {best}, which reserves {format_bytes(saved)} less{but}"
 
 
 def _line(o: Outcome) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -78,12 +79,10 @@ def opens_gpu(pid: int) -> bool | None:
     except OSError:
         return None
     for handle in handles:
-        try:
+        with contextlib.suppress(OSError):
             target = os.readlink(handle)
-        except OSError:
-            continue
-        if target.startswith(_DEVICES) and target != "/dev/nvidiactl":
-            return True
+            if target.startswith(_DEVICES) and target != "/dev/nvidiactl":
+                return True
     return False
 
 
@@ -169,46 +168,40 @@ class Card(Record):
 
 
 def read_cards(nvml: Any) -> list[Card]:
-    """All cards with their"""
-    return [_card_or_problem(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
-
-
-def _card_or_problem(nvml: Any, index: int) -> Card:
-    try:
-        return _card(nvml, index)
-    except nvml.NVMLError as error:
-        return Card(index, problem=str(error))
+    """All cards with the processes on them."""
+    cards = []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            cards.append(_card(nvml, index))
+        except nvml.NVMLError as error:
+            cards.append(Card(index, problem=str(error)))
+    return cards
 
 
 def _card(nvml: Any, index: int) -> Card:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    # Under MIG it takes rights to ask the whole card.
-    memory = _or_none(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
-    load = _or_none(nvml, lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
-    power = _or_none(nvml, lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
+
+    def told(question: str, *more: Any) -> Any:
+        """None of a card that does not support the question: under MIG it takes rights to ask the whole card."""
+        try:
+            return getattr(nvml, f"nvmlDeviceGet{question}")(handle, *more)
+        except nvml.NVMLError:
+            return None
+
+    memory, rates, power = told("MemoryInfo"), told("UtilizationRates"), told("PowerUsage")
+    sizes = sorted(sizes_on(nvml, handle).items(), key=lambda one: -(one[1] or 0))
     return Card(
-        index=index,
-        name=text_of(nvml.nvmlDeviceGetName(handle)),
-        uuid=text_of(nvml.nvmlDeviceGetUUID(handle)),
+        index,
+        text_of(nvml.nvmlDeviceGetName(handle)),
+        text_of(nvml.nvmlDeviceGetUUID(handle)),
         total=None if memory is None else int(memory.total),
         used=None if memory is None else int(memory.used),
         free=None if memory is None else int(memory.free),
-        temperature=_or_none(nvml, lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
-        load=load,
-        power=power,
-        tenants=tuple(
-            _tenant(pid, size)
-            for pid, size in sorted(sizes_on(nvml, handle).items(), key=lambda one: -(one[1] or 0))
-        ),
+        temperature=told("Temperature", nvml.NVML_TEMPERATURE_GPU),
+        load=None if rates is None else rates.gpu,
+        power=None if power is None else power / 1000,
+        tenants=tuple(_tenant(pid, size) for pid, size in sizes),
     )
-
-
-def _or_none(nvml: Any, read: Any) -> Any:
-    """Many cards do not support every question."""
-    try:
-        return read()
-    except nvml.NVMLError:
-        return None
 
 
 def _tenant(pid: int, size: int | None) -> Tenant:
@@ -240,11 +233,10 @@ def others(cards: list[Card], environment: Mapping[str, str], when: Any = "befor
     takes memory and is listed nowhere has the number 0."""
     found: list[Neighbour] = []
     for card in visible(cards, environment.get("CUDA_VISIBLE_DEVICES")):
-        name = f"GPU {card.index} ({card.name})"
-        for one in card.tenants:
+        unseen = [Tenant(0, card.unexplained)] if card.unexplained > UNSEEN else []
+        for one in (*card.tenants, *unseen):
+            name = f"GPU {card.index} ({card.name})"
             found.append(Neighbour(name, card.uuid, one.pid, one.bytes, one.command, when))
-        if card.unexplained > UNSEEN:
-            found.append(Neighbour(name, card.uuid, 0, card.unexplained, "", when))
     return tuple(found)
 
 
@@ -286,30 +278,24 @@ def table(cards: list[Card]) -> Any:
             continue
         parts.append(rows if card.tenants else Text("  no process", style="dim"))
         if card.unexplained > 512 * 1024**2:
-            parts.append(
-                Text(
-                    f"  {format_bytes(card.unexplained)} more are in use, by processes not visible from here"
-                )
-            )
+            more = f"{format_bytes(card.unexplained)} more are in use"
+            parts.append(Text(f"  {more}, by processes not visible from here"))
         parts.append(Text(""))
     return Group(*parts)
 
 
 def _state(card: Card) -> str:
-    words = []
+    memory = "" if card.problem else "memory not told"
     if card.used is not None and card.total is not None and card.free is not None:
-        words.append(
-            f"{format_bytes(card.used)} of {format_bytes(card.total)} used, {format_bytes(card.free)} free"
-        )
-    elif not card.problem:
-        words.append("memory not told")
-    if card.load is not None:
-        words.append(f"{card.load} % busy")
-    if card.temperature is not None:
-        words.append(f"{card.temperature} °C")
-    if card.power is not None:
-        words.append(f"{card.power:.0f} W")
-    return "  ".join(words)
+        used, total, free = map(format_bytes, (card.used, card.total, card.free))
+        memory = f"{used} of {total} used, {free} free"
+    words = (
+        memory,
+        "" if card.load is None else f"{card.load} % busy",
+        "" if card.temperature is None else f"{card.temperature} °C",
+        "" if card.power is None else f"{card.power:.0f} W",
+    )
+    return "  ".join(filter(None, words))
 
 
 CLEAR = """\

@@ -106,21 +106,19 @@ def allocator_environment(
     variable = alloc_conf.variable_for(version)
     if wanted != "auto":
         return variable, alloc_conf.render(alloc_conf.parse(wanted))
-    merged = alloc_conf.automatic(version, sys.platform)
-    for name in (alloc_conf.OLD, alloc_conf.NEW):
-        merged |= alloc_conf.parse(environment.get(name, ""))
+    merged = alloc_conf.automatic(version, sys.platform) | alloc_conf.in_environment(environment)
     return (variable, alloc_conf.render(merged)) if merged else None
 
 
-def against(settings: str) -> tuple[str, ...]:
-    """What is to be said against settings before a program starts with them."""
-    return alloc_conf.warnings_for(alloc_conf.parse(settings))
-
-
-def no_cards(environment: Mapping[str, str]) -> list[str]:
-    """What is to be said where `CUDA_VISIBLE_DEVICES` is no list of cards, as a fraction is none."""
+def doubts(environment: Mapping[str, str], allocator: tuple[str, str] | None) -> Iterator[str]:
+    """What is to be said before a program starts: against its allocator settings, and where `CUDA_VISIBLE_DEVICES` is no list of
+    cards, as a fraction is none."""
+    if allocator is not None:
+        against = alloc_conf.warnings_for(alloc_conf.parse(allocator[1]))
+        yield from (f"--alloc-conf: {text}" for text in against)
     visible = environment.get("CUDA_VISIBLE_DEVICES")
-    return [] if visible is None or alloc_conf.lists_cards(visible) else [alloc_conf.not_a_limit(visible)]
+    if visible is not None and not alloc_conf.lists_cards(visible):
+        yield alloc_conf.not_a_limit(visible)
 
 
 def child_environment(

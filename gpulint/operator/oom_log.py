@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from gpulint.memory.oom.diagnosis import BEGIN, END, Diagnosis, diagnose, is_again, parse_report, raised_at
+from gpulint.memory.oom import BEGIN, END, Diagnosis, diagnose, is_again, parse_report, raised_at
 from gpulint.memory.oom.messages import START, OomMessage, parse_message
 from gpulint.units import format_bytes
 
@@ -151,9 +151,8 @@ def read_log(file: IO[str] | Iterable[str]) -> LogReport:
         if stream.pending and _is_over(stream):
             _finish(report, found, stream, rank)
         _note_frame(stream, line)
-        unfinished = (
-            sum(bool(each.pending) for each in streams.values()) if unfinished or stream.pending else 0
-        )
+        if unfinished or stream.pending:
+            unfinished = sum(bool(each.pending) for each in streams.values())
     for rank, stream in streams.items():
         _finish(report, found, stream, rank)
     report.occurrences.sort(key=lambda each: each.line)
@@ -248,15 +247,14 @@ def _finish(report: LogReport, found: dict[_Key, Occurrence], stream: _Stream, r
         return
     if told is None and stream.explained is not None and _is_same(stream.explained, message):
         return  # the error that a guard has explained, raised again
-    where = raised_at(text) or stream.where
-    known = found.get((rank, message, raised_at(text)))
+    diagnosis = diagnose(message, report.retries, stream.passed)
+    key, where = (rank, message, raised_at(text)), raised_at(text) or stream.where
+    known = found.get(key)
     if known is None:
-        known = found[rank, message, raised_at(text)] = Occurrence(
-            diagnose(message, report.retries, stream.passed), began, rank, where, 0
-        )
+        known = found[key] = Occurrence(diagnosis, began, rank, where, 0)
         report.occurrences.append(known)
     elif known.where is None:  # a log may have the message first, and then the traceback
-        known.where, known.diagnosis = where, diagnose(message, report.retries, stream.passed)
+        known.where, known.diagnosis = where, diagnosis
     known.times += 1
     known.frames = known.frames or tuple(dict.fromkeys(stream.frames))
     stream.explained = known if told is not None else None

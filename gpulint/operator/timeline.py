@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulint.atomic import write_atomic
-from gpulint.memory.oom.diagnosis import Diagnosis, diagnose
+from gpulint.memory.oom import Diagnosis, diagnose
 from gpulint.memory.oom.messages import parse_message
 from gpulint.operator.launcher import Ended
 from gpulint.operator.oom_log import read_log
@@ -21,7 +21,7 @@ from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.units import format_bytes
 
-_PAGE, _REPORT = "gpulint.reports.page", "gpulint.reports.verify.report"
+_PAGE, _REPORT = "gpulint.reports.page", "gpulint.reports.verify"
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ def _remarks(notes: ProcessNotes, ended: Ended) -> Iterable[str]:
     for oom in notes.ooms:
         size = format_bytes(oom["size"])
         yield f"out of memory after {oom['seconds']:.1f} s on GPU {oom['device']}: {size} requested"
-    if notes.error is not None and (found := _diagnosis(notes)) is not None:
+    if (found := _diagnosis(notes)) is not None:
         yield from found.lines()
 
 
@@ -175,22 +175,16 @@ def _end(ended: Ended, error: dict[str, Any] | None) -> End:
 
 
 def _signal_name(number: int) -> str:
-    try:
-        return signals.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    known = {one.value: one.name for one in signals.Signals}
+    return known.get(number, f"signal {number}")
 
 
 # -- in words ----------------------------------------------------------------------------------------------------
 
 
 def _diagnosis(notes: ProcessNotes) -> Diagnosis | None:
-    if notes.error is None:
-        return None
-    message = parse_message(notes.error["message"])
-    if message is None:
-        return None
-    return diagnose(message, notes.most("retries") or None)
+    message = parse_message(notes.error["message"]) if notes.error is not None else None
+    return None if message is None else diagnose(message, notes.most("retries") or None)
 
 
 def summary(ended: Ended, processes: Sequence[ProcessNotes], report: Path | None) -> list[str]:
@@ -222,10 +216,10 @@ def _peaks(notes: ProcessNotes) -> str:
     text = f"{notes.who}{seconds:.1f} s, "
     if not notes.used_cuda:
         return f"{text}no CUDA in use; host memory up to {format_bytes(notes.most('rss'))}"
+    peak, reserved = format_bytes(notes.most("peak")), format_bytes(notes.most("reserved"))
     text += (
-        f"peak allocated {format_bytes(notes.most('peak'))}, reserved {format_bytes(notes.most('reserved'))}"
+        f"peak allocated {peak}, reserved {reserved}, {notes.most('retries')} retries, {len(notes.ooms)} OOMs"
     )
-    text += f", {notes.most('retries')} retries, {len(notes.ooms)} OOMs"
     settings = notes.cuda.get("settings") or {}
     if settings.get("expandable_segments") is not None:
         text += f"; expandable_segments read back as {settings['expandable_segments']}"

@@ -43,8 +43,8 @@ class Report:
 
 def writer(name: str) -> Callable[[Report, TextIO], None]:
     """The function that writes the format called `name`."""
-    module = "text" if name in _FOR_PEOPLE else "sarif" if name == "sarif" else "services"
-    found = getattr(import_module(f"gpulint.reports.lint.{module}"), f"write_{name.replace('-', '_')}")
+    module = "" if name in _FOR_PEOPLE else ".sarif" if name == "sarif" else ".services"
+    found = getattr(import_module(f"gpulint.reports.lint{module}"), f"write_{name.replace('-', '_')}")
     write: Callable[[Report, TextIO], None] = found
     return write
 

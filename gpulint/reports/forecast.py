@@ -112,9 +112,8 @@ def _peak(forecast: Forecast) -> Iterator[Section]:
     kinds = Table(("Kind", "Size"), [*forecast.kinds.items()], whole=whole)
     yield Section("What makes the peak", (Say(f"It is reached {moment(forecast.peak_at)}."), kinds))
     yield Section("The peak by line", (Table(("Line", "Size", "Kinds"), lines, _MOST, "other line", whole),))
-    yield Section(
-        "The peak by module", (Table(("Module", "Size", ""), modules, _MOST, "other module", whole),)
-    )
+    by_module = Table(("Module", "Size", ""), modules, _MOST, "other module", whole)
+    yield Section("The peak by module", (by_module,))
 
 
 def _search(forecast: Forecast) -> Iterator[Section]:
@@ -138,9 +137,8 @@ def _changes(forecast: Forecast) -> Iterator[Section]:
 
 
 def _doubts(forecast: Forecast) -> Iterator[Section]:
-    listed = [
-        (Cell(place(one.file, one.line) if one.file else "", "mono"), one.text) for one in forecast.doubts
-    ]
+    places = (place(one.file, one.line) if one.file else "" for one in forecast.doubts)
+    listed = [(Cell(where, "mono"), one.text) for where, one in zip(places, forecast.doubts, strict=True)]
     yield Section("Doubts", (Table(("Line", "What is not known"), listed),))
 
 

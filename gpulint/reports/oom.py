@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpulint.memory.oom.diagnosis import TO_TRY
+from gpulint.memory.oom import TO_TRY
 from gpulint.operator.oom_log import LogReport, Occurrence, growth
 from gpulint.reports import plural
 from gpulint.reports.document import Document, Facts, Say, Section, Trace, sentence
@@ -61,9 +61,7 @@ def _group(group: Sequence[Occurrence], advised: set[tuple[str, ...]]) -> Sectio
     ]
     cause = f"raised {diagnosis.cause.what}" if diagnosis.cause is not None else ""
     said = filter(None, (*diagnosis.arithmetic, diagnosis.retried, cause))
-    others = (
-        f"line {one.line}{f' (rank {one.rank})' if one.rank else ''}" for one in group if one is not first
-    )
+    others = (f"line {o.line}{f' (rank {o.rank})' if o.rank else ''}" for o in group if o is not first)
     advice = tuple(f"{number}. {each}" for number, each in enumerate(map(str, diagnosis.advice), 1))
     facts = [("figures", "", *said), ("the same here", ", ".join(others))]
     facts += [(TO_TRY, "", *advice)] if advice not in advised else []

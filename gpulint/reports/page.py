@@ -241,9 +241,8 @@ def _diff(diff: doc.Diff) -> str:
     """Without its head, which names the file twice."""
     styles = {"+": "added", "-": "removed", "@": "n"}
     lines = unified_diff(diff.before, diff.after, diff.path).splitlines()[2:]
-    rows = "".join(
-        f'<span class="{styles.get(line[:1], "")}">{escape(line[:_LONGEST]) or " "}</span>' for line in lines
-    )
+    shown = ((styles.get(line[:1], ""), escape(line[:_LONGEST]) or " ") for line in lines)
+    rows = "".join(f'<span class="{style}">{text}</span>' for style, text in shown)
     return f'<pre class="source"><code>{rows}</code></pre>' if rows else ""
 
 

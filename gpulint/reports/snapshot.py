@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from gpulint.reports import document as doc
 from gpulint.reports import plural, shown_path
+from gpulint.snapshot import DeviceSummary, Difference, Fragmentation, Growth, Summary
 from gpulint.snapshot.recording import Frame, Line
-from gpulint.snapshot.summary import DeviceSummary, Difference, Fragmentation, Growth, Summary
 from gpulint.snapshot.usage import Share, Usage
 from gpulint.snapshot.whatif import Outcome, WhatIf
 from gpulint.units import format_bytes
@@ -154,9 +154,8 @@ def unsure(one: Outcome, tried: WhatIf) -> int:
 
 def outcome(one: Outcome, tried: WhatIf) -> tuple[doc.Value, ...]:
     """Setting, reserved at most with the model's error, against what was recorded, and whether it fits."""
-    name = doc.Cell(
-        (one.setting or "default") + (" (recorded)" if one.setting == tried.recorded else ""), "mono"
-    )
+    recorded = " (recorded)" if one.setting == tried.recorded else ""
+    name = doc.Cell((one.setting or "default") + recorded, "mono")
     if not one.fits:
         return name, f"no room for {format_bytes(one.failed or 0)}", "", "out of memory"
     against = (one.peak_reserved - tried.recorded_reserved) / max(1, tried.recorded_reserved)
@@ -268,17 +267,20 @@ def _device(device: DeviceSummary, paths: Paths, most: int, of: str) -> Iterator
     title = f"Out of memory, {plural(len(usage.ooms), 'time')}{of}"
     yield doc.Section(title, (doc.Table(head, ooms, 5, "other time"),))
     yield doc.Section(f"Doubts{of}", tuple(doc.Say(doc.sentence(said)) for said in doubts(usage)))
-    pools = ["" if one.pool == (0, 0) else f"{one.pool[0]}.{one.pool[1]}" for one in found.parts]
     parts = [
-        (str(one.stream), pool, one.allocated, one.reserved, str(one.segments))
-        for one, pool in zip(found.parts, pools, strict=True)
+        (
+            str(p.stream),
+            ".".join(map(str, p.pool)) if any(p.pool) else "",
+            p.allocated,
+            p.reserved,
+            str(p.segments),
+        )
+        for p in found.parts
     ]
     head = ("Stream", "Private pool", "Allocated", "Reserved", "Segments")
     yield doc.Section(f"Streams and memory pools{of}", (doc.Table(head, parts if len(parts) > 1 else ()),))
-    held = [
-        (one.free, one.size, str(one.blocks), one.largest_free, paths.cell(*one.lines)) for one in found.held
-    ]
     head = ("Free", "Size", "Blocks", "Largest free", "Lines")
+    held = [(h.free, h.size, str(h.blocks), h.largest_free, paths.cell(*h.lines)) for h in found.held]
     yield doc.Section(f"Segments with the most free bytes{of}", (doc.Table(head, held),), folded=True)
 
 
@@ -290,13 +292,9 @@ def _chart(usage: Usage) -> Iterator[doc.Chart]:
         return
     last, timed = len(points) - 1, points[-1].after > 0
     allocated, reserved = [one.allocated for one in points], [one.reserved for one in points]
-    most = f"allocated at most {format_bytes(usage.peak_allocated)}, reserved at most {format_bytes(usage.peak_reserved)}"
+    most = ", ".join(_amounts(usage.peak_allocated, usage.peak_reserved, " at most"))
     told = [
-        (
-            f"after {one.after:.2f} s, event {one.event:,}",
-            f"allocated: {format_bytes(one.allocated)}",
-            f"reserved: {format_bytes(one.reserved)}",
-        )
+        (f"after {one.after:.2f} s, event {one.event:,}", *_amounts(one.allocated, one.reserved))
         for one in points
     ]
     yield doc.Chart(
@@ -313,6 +311,10 @@ def _chart(usage: Usage) -> Iterator[doc.Chart]:
         tips=tuple(doc.Tip(n / last, allocated[n], lines) for n, lines in enumerate(told)),
         plots=(doc.Plot(allocated, reserved),),
     )
+
+
+def _amounts(allocated: int, reserved: int, how: str = ":") -> tuple[str, str]:
+    return f"allocated{how} {format_bytes(allocated)}", f"reserved{how} {format_bytes(reserved)}"
 
 
 def _shares(shares: Sequence[Share], paths: Paths, most: int, traced: bool) -> doc.Table:
@@ -339,9 +341,8 @@ def _what_if(tried: WhatIf) -> Iterator[doc.Block]:
 
 def _difference(difference: Difference, paths: Paths, most: int) -> doc.Section:
     title = f"From {shown_path(difference.before)} to {shown_path(difference.after)}"
-    return doc.Section(
-        title, tuple(block for one in difference.devices for block in _growth(one, paths, most))
-    )
+    blocks = (block for one in difference.devices for block in _growth(one, paths, most))
+    return doc.Section(title, tuple(blocks))
 
 
 def _growth(growth: Growth, paths: Paths, most: int) -> Iterator[doc.Block]:

@@ -55,12 +55,9 @@ def plot_lines(plot: doc.Plot, columns: int, height: int = 5) -> list[Line]:
     lines: list[Line] = []
     for label, under, curve in zip(labels, area, over, strict=True):
         line: Line = [(f"  {label:>{margin}} {'┤' if label else '│'}", "faint")]
-        dots = [
-            (chr(0x2800 + (a | b)), "reserved" if b else "allocated")
-            for a, b in zip(under, curve, strict=True)
-        ]
-        for style, run in groupby(dots, lambda dot: dot[1]):
-            line.append(("".join(dot for dot, _ in run), style))
+        for in_curve, run in groupby(zip(under, curve, strict=True), lambda dots: dots[1] > 0):
+            drawn = "".join(chr(0x2800 + (area | over)) for area, over in run)
+            line.append((drawn, "reserved" if in_curve else "allocated"))
         lines.append(line)
     gap = " " * max(1, width - len(plot.first) - len(plot.last)) if plot.last else ""
     axis: Line = [(f"{' ' * (margin + 4)}{plot.first}{gap}{plot.last}", "faint")]
@@ -124,9 +121,8 @@ def _block(block: doc.Block, columns: int | None, plots: bool) -> Iterator[Line]
             yield from _said(block, columns)
         case doc.Facts():
             for name, first, *lines in block.listed:
-                yield from hanging(
-                    [("  ", ""), (f"{name}: " if first else f"{name}:", "strong")], first, columns
-                )
+                named = (f"{name}: " if first else f"{name}:", "strong")
+                yield from hanging([("  ", ""), named], first, columns)
                 for line in lines:
                     lead = found[0] if (found := _LEAD.match(line)) else ""
                     yield from hanging([("    ", ""), (lead, lead)], line.removeprefix(lead), columns)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gpulint.config import shown_path
 from gpulint.reports import plural
 from gpulint.reports.document import Card, Chart, Diff, Document, Say, Section, Table, curve
-from gpulint.reports.verify.report import growth_text, wasted_title
+from gpulint.reports.verify import growth_text, wasted_title
 from gpulint.runtime.record.result import RunResult, Sample
 from gpulint.source.edits import apply_edits, unified_diff
 from gpulint.trial.plan import Gain, Judged, Status, Trial, amount
@@ -57,10 +57,7 @@ def _before_and_after(trial: Trial) -> Table:
     """Those figures that moved, the peak first, and the steps' time whether it did or not, last."""
     shown = [gain for gain in trial.gains if gain.counts or gain.unit == "seconds"]
     shown.sort(key=lambda gain: (gain.unit == "seconds", gain.name != "peak"))
-    rows = [
-        (gain.name, amount(gain.before, gain.unit), amount(gain.after, gain.unit), change(gain))
-        for gain in shown
-    ]
+    rows = [(g.name, amount(g.before, g.unit), amount(g.after, g.unit), change(g)) for g in shown]
     return Table(("", "Before", "After", "Change"), rows)
 
 
@@ -256,9 +253,7 @@ def as_json(trial: Trial) -> dict[str, Any]:
             "unpredicted": [one.to_json() for one in left.unpredicted],
             "wasted": [one.to_json() for one in left.wasted],
         },
-        "diffs": {
-            path: unified_diff(trial.originals[path], text, path) for path, text in trial.texts.items()
-        },
+        "diffs": {path: unified_diff(trial.originals[path], new, path) for path, new in trial.texts.items()},
         "written": list(trial.written),
         "attempts": [
             {"label": a.label, "fixes": list(a.fixes), "seconds": a.seconds, "outcome": a.outcome}

@@ -10,11 +10,81 @@ from __future__ import annotations
 
 import re
 import struct
+from array import array
 from collections.abc import Callable
 from functools import partial
 from typing import Any, BinaryIO, Final, Protocol
 
-from gpulint.snapshot.memo import OPEN, Dict, List, Memo, NotPlainData
+OPEN: Final = object()  # stands for containers that nothing stands for yet
+_MOST_AHEAD: Final = 1 << 20  # numbers that may be left out
+
+
+class NotPlainData(ValueError):
+    """The bytes are no pickle of dictionaries, lists, numbers and strings; the text says why in one clause."""
+
+
+class List(list[Any]):
+    """A list that is being read; `slot` is its number in the memo, once it has one."""
+
+    __slots__ = ("slot",)
+    slot: int
+
+
+class Dict(dict[Any, Any]):
+    """A dictionary that is being read; `slot` as of a list."""
+
+    __slots__ = ("slot",)
+    slot: int
+
+
+class Memo:
+    """What a pickle may refer to again, by its number there: four bytes each, because it numbers each event and each stack. What
+    stands for many of these is one value."""
+
+    def __init__(self) -> None:
+        self.numbers = array("I")
+        self.values: list[Any] = [OPEN]
+        self._of_value: dict[int, int] = {}  # by the id of a value, which stays as long as `values` holds it
+        self.open: dict[int, Any] = {}  # lists and dictionaries that nothing stands for
+
+    def append(self, value: Any) -> None:
+        """Number a value as the next."""
+        number = self._of_value.get(id(value))
+        if number is not None:
+            self.numbers.append(number)
+        else:
+            self.put(len(self.numbers), value)
+
+    def put(self, slot: int, value: Any) -> None:
+        if slot >= len(self.numbers):
+            self._extend_to(slot)
+        if isinstance(value, (List, Dict)):
+            value.slot = slot
+            self.open[slot] = value
+            self.numbers[slot] = 0
+            return
+        self.open.pop(slot, None)
+        number = self._of_value.get(id(value))
+        if number is None:
+            number = self._of_value[id(value)] = len(self.values)
+            self.values.append(value)
+        self.numbers[slot] = number
+
+    def get(self, slot: int) -> Any:
+        value = self.values[self.numbers[slot]]
+        return self.open.get(slot) if value is OPEN else value
+
+    def last(self, value: Any) -> int:
+        """Where something stands that already is in place of a list: of one that goes on, which pickle writes by the thousand items; -1
+        where it does not."""
+        number, slots = self._of_value.get(id(value)), range(len(self.numbers) - 1, -1, -1)
+        return next((slot for slot in slots if self.numbers[slot] == number), -1)
+
+    def _extend_to(self, slot: int) -> None:
+        if slot > len(self.numbers) + _MOST_AHEAD:
+            raise NotPlainData(f"it numbers its values up to {slot} and has not so many")
+        self.numbers.extend([0] * (slot + 1 - len(self.numbers)))
+
 
 # Far more than a snapshot has, and together some hundreds of MiB.
 _MOST_WAITING: Final = 1 << 20  # values that wait for their list or dictionary to be complete
@@ -50,7 +120,7 @@ class Limits:
         """Asked for each piece of the file: `waiting` values are there."""
         if waiting > _MOST_WAITING:
             raise NotPlainData("it nests more values in one another than a snapshot does")
-        if len(memo.numbers) > _MOST_NUMBERED or memo.opened > _MOST_OPEN:
+        if len(memo.numbers) > _MOST_NUMBERED or len(memo.open) > _MOST_OPEN:
             raise NotPlainData("it has more values in it than a snapshot has")
 
 
@@ -197,12 +267,13 @@ class Machine:
             b"J": self._number(_I4, push),
             b"\x8a": self._long,
             b"G": self._number(_F8, push),
-            b"\x8c": self._sized(1, self._text),
-            b"X": self._sized(4, self._text),
-            b"\x8d": self._sized(8, self._text),
-            b"C": self._sized(1, self._binary),
-            b"B": self._sized(4, self._binary),
-            b"\x8e": self._sized(8, self._binary),
+            **{
+                code: self._sized(width, self._text)
+                for width, code in ((1, b"\x8c"), (4, b"X"), (8, b"\x8d"))
+            },
+            **{
+                code: self._sized(width, self._binary) for width, code in ((1, b"C"), (4, b"B"), (8, b"\x8e"))
+            },
             b"t": self._simply(lambda: self._push_tuple(tuple(self._since_mark()))),
             b"\x85": self._tuple_of(1),
             b"\x86": self._tuple_of(2),

@@ -18,8 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpulint.snapshot.memo import NotPlainData
-from gpulint.snapshot.opcodes import Machine
+from gpulint.snapshot.opcodes import Machine, NotPlainData
 from gpulint.snapshot.recording import (
     ACTIONS,
     MOST_OF_A_CARD,
@@ -82,9 +81,8 @@ def read(path: str | Path, progress: Progress | None = None) -> Recording:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise NotASnapshot(f"{path} cannot be unpacked: {error}") from error
         except _NOT_LAID_OUT as error:
-            raise NotASnapshot(
-                f"{path} is not laid out as torch's memory snapshots are ({type(error).__name__}: {error})"
-            ) from error
+            what = f"{type(error).__name__}: {error}"
+            raise NotASnapshot(f"{path} is not laid out as torch's memory snapshots are ({what})") from error
 
 
 def _opened(path: str | Path) -> AbstractContextManager[Any]:
@@ -248,9 +246,8 @@ class _Reader:
             raise NotPlainData("it has no list of segments")
         recording = self.recording
         recording.segments = segments
-        recording.traces = [
-            one if isinstance(one, Trace) else Trace() for one in result.get("device_traces", ())
-        ]
+        traces = result.get("device_traces", ())
+        recording.traces = [one if isinstance(one, Trace) else Trace() for one in traces]
         settings = result.get("allocator_settings")
         recording.settings = dict(settings) if isinstance(settings, dict) else {}
         if SETTINGS in recording.settings:

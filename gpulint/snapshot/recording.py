@@ -36,6 +36,13 @@ class Action(IntEnum):
 
 
 ACTIONS = {action.name.lower(): action for action in Action}
+# What becomes of the bytes that are reserved, by action
+RESERVES: Final[dict[int, int]] = {
+    Action.SEGMENT_ALLOC: 1,
+    Action.SEGMENT_MAP: 1,
+    Action.SEGMENT_FREE: -1,
+    Action.SEGMENT_UNMAP: -1,
+}
 
 
 @dataclass(frozen=True, slots=True)

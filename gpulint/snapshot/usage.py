@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final
 
 from gpulint.allocator import Allocator
-from gpulint.snapshot.recording import BEFORE, Action, Line, Lines, Recording, settings_of
+from gpulint.snapshot.recording import BEFORE, RESERVES, Action, Line, Lines, Recording, settings_of
 
 POINTS: Final = 480  # of a timeline
 
@@ -106,10 +106,8 @@ class _Old:
                 elif address not in known and action == Action.FREE_REQUESTED:
                     gone[address] = (self.rounded(size), ~0)
                     known.add(address)
-            elif action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP):
-                net += size
-            elif action in (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP):
-                net -= size
+            else:
+                net += RESERVES.get(action, 0) * size
         self.start_reserved = max(0, self.end_reserved - net)
         self.ended = {a: one if a in live else (one[0], ~one[1]) for a, one in self.ended.items()}
         self.at_start = {a: one for a, one in self.ended.items() if one[1] < 0} | gone
@@ -176,11 +174,8 @@ class _Walk:
             for index, (action, address, size, _, stack) in events:
                 allocated += self._step(action, address, size, stack)
                 if action >= Action.SEGMENT_ALLOC:
-                    if action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP):
-                        reserved += size
-                    elif action in (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP):
-                        reserved -= size
-                    elif action == Action.OOM:
+                    reserved += RESERVES.get(action, 0) * size
+                    if action == Action.OOM:
                         line = self._lines[stack]
                         self.ooms.append(OutOfMemory(index, size, address, allocated, reserved, line))
                 if allocated > most:
@@ -207,15 +202,14 @@ class _Walk:
 
     def _step(self, action: int, address: int, size: int, stack: int) -> int:
         """Let an event happen; by how many bytes `allocated` changes."""
-        if action == Action.ALLOC:
-            size = self._rounded(size)
-            before = self.live.get(address)
-            self.live[address] = (size, stack)
-            return size if before is None else size - before[0]
-        if action in (Action.FREE_REQUESTED, Action.FREE_COMPLETED):
-            gone = self.live.pop(address, None)
-            return 0 if gone is None else -gone[0]
-        return 0
+        if action > Action.FREE_COMPLETED:
+            return 0
+        gone, _ = self.live.pop(address, (0, 0))
+        if action != Action.ALLOC:
+            return -gone
+        size = self._rounded(size)
+        self.live[address] = (size, stack)
+        return size - gone
 
 
 def _shares(live: _Live, lines: Lines, older: bool = True) -> tuple[Share, ...]:

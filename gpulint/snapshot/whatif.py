@@ -19,11 +19,10 @@ from gpulint.allocator import Allocator, OutOfMemory, Piece, Settings, parse_set
 from gpulint.allocator.driver import Addresses, AnyOrder
 from gpulint.allocator.settings import SMALL_SEGMENT, UNLIMITED
 from gpulint.memory.alloc_conf import parse
-from gpulint.snapshot.recording import MOST_OF_A_CARD, Action, Lines, Recording, Trace, settings_of
+from gpulint.snapshot.recording import MOST_OF_A_CARD, RESERVES, Action, Lines, Recording, Trace, settings_of
 from gpulint.snapshot.usage import Usage, blocks_at_start, usage_of
 from gpulint.units import format_bytes
 
-_GIVING = (Action.SEGMENT_FREE, Action.SEGMENT_UNMAP)
 _TAKING = (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP, Action.OOM)
 
 
@@ -37,16 +36,14 @@ def _given_back(recording: Recording, trace: Trace, reserved: int) -> Iterator[t
     }
     run = None
     for index, (action, _, size, _, _) in enumerate(trace):
-        if action in _GIVING:
+        sign = RESERVES.get(action, 0)
+        if sign < 0:
             run = run or (index, reserved)
-            reserved -= size
-            continue
-        if run is not None:
+        elif run is not None:
             makes_room = action in _TAKING and trace.stack[run[0]] not in emptying
             yield *run, index if makes_room else None
             run = None
-        if action in (Action.SEGMENT_ALLOC, Action.SEGMENT_MAP):
-            reserved += size
+        reserved += sign * size
     if run is not None:
         yield *run, None
 
@@ -204,9 +201,8 @@ class _Player:
         except OutOfMemory as error:
             failed = error.requested
         except (KeyError, AssertionError) as error:
-            raise ValueError(
-                "the trace cannot be played: its segments and blocks contradict one another"
-            ) from error
+            contradiction = "its segments and blocks contradict one another"
+            raise ValueError(f"the trace cannot be played: {contradiction}") from error
         return Outcome(text, model.peak_allocated, model.peak_reserved, model.reserved, model.retries, failed)
 
     def _begin(self, model: Allocator) -> dict[int, int]:

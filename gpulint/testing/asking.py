@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from gpulint.gate.baselines import TOLERANCE
+from gpulint.gate import TOLERANCE
 from gpulint.units import parse_bytes
 
 FEWEST: Final = 5  # sampled steps below which a test is repeated, or else cannot be judged
@@ -121,9 +121,8 @@ def size_of(marker: str, keyword: str, given: Any) -> int:
             return parse_bytes(given)
         except ValueError as error:
             raise Misuse(f"{marker}: {keyword}: {error}") from error
-    raise Misuse(
-        f"{marker}: {keyword} must be a size such as '512MiB', or a number of bytes, and is {given!r}"
-    )
+    what = "a size such as '512MiB', or a number of bytes"
+    raise Misuse(f"{marker}: {keyword} must be {what}, and is {given!r}")
 
 
 def _is_number(value: Any) -> bool:
@@ -166,14 +165,8 @@ def add_options(parser: pytest.Parser) -> None:
         "look at what each test leaves on the device after its teardown; `error` makes it an error of the test, `report` "
         "(the default) only tells it at the end"
     )
-    add(
-        "--gpu-memory-leaks",
-        nargs="?",
-        const="report",
-        type=_mode,
-        metavar="report|error",
-        help=looks,
-    )
+    modes = "report|error"
+    add("--gpu-memory-leaks", nargs="?", const="report", type=_mode, metavar=modes, help=looks)
     above = "leave out what is no larger than this, such as 1MiB (default: 0B, so everything is told)"
     add("--gpu-memory-leaks-above", default=0, type=_size, metavar="SIZE", help=above)
     held = "hold the peaks of tests marked gpu_memory against this file; a test without an entry for this card fails"

@@ -8,8 +8,7 @@ from typing import Final
 import pytest
 
 from gpulint.testing.asking import ALLOW_LEAK, ALLOWED_LEAKS, Misuse, allowed_leaks, asked, matches
-from gpulint.testing.cpu import Pieces
-from gpulint.testing.devices import Device, births_of, holders_of, is_same, told
+from gpulint.testing.devices import Device, Pieces, births_of, holders_of, is_same, told
 from gpulint.testing.peaks import Fixtures
 from gpulint.testing.telling import Leftover
 
@@ -59,9 +58,8 @@ class Leaks:
         self._fixtures.keep(owners, fresh)
         rest = {key: piece for key, piece in fresh.items() if key not in owners}
         self._before, self._levels = now, self._device.levels()
-        found = [
-            self._leftover(item, pieces, owner) for owner, pieces in [*left, *([("", rest)] if rest else [])]
-        ]
+        left += [("", rest)] if rest else []
+        found = (self._leftover(item, pieces, owner) for owner, pieces in left)
         return [one for one in found if one.size > self._above]
 
     def _of_ended(self, now: Pieces) -> list[tuple[str, Pieces]]:

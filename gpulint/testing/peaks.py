@@ -18,8 +18,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from gpulint.runtime.record.result import Site
-from gpulint.testing.cpu import Pieces
-from gpulint.testing.devices import Device, by_line, holders_of, is_same, reached_from, tensors_on, told
+from gpulint.testing.devices import (
+    Device,
+    Pieces,
+    by_line,
+    holders_of,
+    is_same,
+    reached_from,
+    tensors_on,
+    told,
+)
 from gpulint.units import format_bytes
 
 _GENERATORS = (types.GeneratorType, types.AsyncGeneratorType)
@@ -217,10 +225,10 @@ class Meter:
     def evidence(self) -> list[str]:
         """The lines that make the peak, and who holds the memory: now, where it was not found out when the limit was passed."""
         said = by_line(self.device, self._composition(), self.root)
-        if not said:
-            said = [
-                "which lines make it was not recorded: too many allocations, or the test records memory itself"
-            ]
+        unknown = (
+            "which lines make it was not recorded: too many allocations, or the test records memory itself"
+        )
+        said = said or [unknown]
         when = self._when if self._holders else "now"
         said += [f"{when}: {holder}" for holder in self._holders or self._held()]
         foreign = self._by_card[self._card] if self._by_card else 0

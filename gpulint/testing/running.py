@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint.gate import baselines
+from gpulint import gate as baselines
 from gpulint.memory.errors import empty_frames
 from gpulint.testing.asking import CLEAR_FRAMES, FEWEST, LIMITS, NO_SYNC, Limits, Misuse, asked
 from gpulint.testing.telling import Leftover, Peaks, report_of
@@ -198,9 +198,8 @@ class Running:
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         limits, meter = self._limits_now(item), item.stash.get(_METER, None)
         if meter is None and self._measures(item):
-            pytest.fail(
-                f"{LIMITS}: the marker came while fixtures were set up, too late for a peak", pytrace=False
-            )
+            late = f"{LIMITS}: the marker came while fixtures were set up, too late for a peak"
+            pytest.fail(late, pytrace=False)
         watches = limits is not None and limits.watches_steps
         problems: list[str | None] = []
         with self.watching(item) if watches else contextlib.nullcontext() as memory:

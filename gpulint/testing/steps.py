@@ -136,13 +136,8 @@ class GpuMemory:
             f"gpu_memory: {format_bytes(round(drift))} a step stay on the GPU, {format_bytes(allowed)} are allowed "
             f"({steps} steps, {where})"
         ]
-        lines += [
-            f"  held by {holder.text}"
-            for holder in result.holders
-            if holder.place == "device"
-            and holder.bound is None
-            and any(b.site in sites for b in holder.births)
-        ]
+        growing = (one for one in result.holders if one.place == "device" and one.bound is None)
+        lines += [f"  held by {one.text}" for one in growing if any(b.site in sites for b in one.births)]
         lines += [
             f"  {format_bytes(round(leak.bytes_per_step))} a step born in {place_of(leak.site, self.root)}"
             for leak in leaks[:5]
@@ -184,8 +179,7 @@ def too_many(found: Counter[str], allowed: int) -> str | None:
     number = found.total()
     if number <= allowed:
         return None
-    head = (
-        f"gpu_no_sync: the test waited for the GPU {number} time{'s' * (number != 1)}, {allowed} are allowed"
-    )
+    times = f"{number} time{'s' * (number != 1)}"
+    head = f"gpu_no_sync: the test waited for the GPU {times}, {allowed} are allowed"
     lines = [f"  {count} at {where}" for where, count in found.most_common(10)]
     return "\n".join([head, *lines])

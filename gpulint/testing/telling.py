@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint.gate import baselines
-from gpulint.gate.baselines import BadBaseline, Baselines, Key
+from gpulint import gate as baselines
+from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.runtime.record.gate import Check, LineAtPeak, Peak
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
@@ -76,9 +76,8 @@ class Peaks:
         key = _key(nodeid, device.card)
         others = ", ".join(self.known.elsewhere(key))
         but = f"; it has {others}" if others else ""
-        return (
-            f"gpu_memory: {self.shown} has no peak of this test on {key.where}{but}\n  write it: {renewing}"
-        )
+        head = f"gpu_memory: {self.shown} has no peak of this test on {key.where}{but}"
+        return f"{head}\n  write it: {renewing}"
 
     def entry(self, nodeid: str, meter: Meter) -> dict[str, Any]:
         """What is to be written down of a test, as plain data."""
@@ -103,16 +102,11 @@ class Peaks:
         return f"{number} peak{'s' * (number != 1)} written to {self.shown}, {kept} other entries kept"
 
     def _lines(self, meter: Meter) -> tuple[LineAtPeak, ...]:
-        return tuple(
-            LineAtPeak(
-                baselines.relative_to(self.path, site.file),
-                site.line,
-                site.function,
-                linecache.getline(site.file, site.line).strip(),
-                size,
-            )
-            for site, size in meter.lines()[: baselines.MOST_LINES]
-        )
+        found = []
+        for site, size in meter.lines()[: baselines.MOST_LINES]:
+            file, code = baselines.relative_to(self.path, site.file), linecache.getline(site.file, site.line)
+            found.append(LineAtPeak(file, site.line, site.function, code.strip(), size))
+        return tuple(found)
 
 
 def _key(nodeid: str, card: str) -> Key:
@@ -278,8 +272,5 @@ class Telling:
         fell = [(nodeid, one) for nodeid, one in held.items() if one.status == "fell"]
         for nodeid, one in fell[:_MOST_TOLD]:
             lines.append(f"  fell from {format_bytes(one.before or 0)} to {format_bytes(one.now)}: {nodeid}")
-        if fell:
-            lines.append(
-                "  renew what fell with --gpu-memory-write-baseline, so that it cannot grow back unseen"
-            )
-        return lines
+        renew = "  renew what fell with --gpu-memory-write-baseline, so that it cannot grow back unseen"
+        return [*lines, renew] if fell else lines

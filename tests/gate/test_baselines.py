@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.gate import baselines
-from gpulint.gate.baselines import BadBaseline, Baselines, Key
+from gpulint import gate as baselines
+from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.runtime.record.gate import LineAtPeak as Line
 from gpulint.runtime.record.gate import Peak
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.gate import baselines, running
-from gpulint.gate.baselines import Key
+from gpulint import gate as baselines
+from gpulint.gate import Key, running
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.gate import Gate, Limits
 from gpulint.runtime.record.peaks import CardUse, PeakLine, StretchPeak

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gpulint.allocator import Allocator
-from gpulint.memory import peaks
+from gpulint.memory import figures
 
 GIB = 1024**3
 
@@ -90,6 +90,6 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
     # What a machine with a GPU would answer otherwise.
     monkeypatch.setattr(torch._C, "_cuda_hasPrimaryContext", lambda index: fake.started, raising=False)
     monkeypatch.setattr(torch._C, "_cuda_clearCublasWorkspaces", fake.drop_workspaces, raising=False)
-    monkeypatch.setattr(peaks, "_open", [])
-    monkeypatch.setattr(peaks, "_process", {})
+    monkeypatch.setattr(figures, "_open", [])
+    monkeypatch.setattr(figures, "_process", {})
     return fake

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from gpulint import memory
+from gpulint.memory import accounts as taking
 from gpulint.memory import device
-from gpulint.memory.accounts import driver, segments, taking
+from gpulint.memory.accounts import driver, segments
 from gpulint.memory.accounts.records import Account, Card, Entry, How, Tenant
 
 MIB = 1024**2

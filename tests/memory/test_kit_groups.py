@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.memory.cleaning import Cleared  # noqa: E402
 from gpulint.memory.live import Held, held  # noqa: E402
+from gpulint.memory.releasing import Cleared  # noqa: E402
 
 
 def test_equal_rows_are_one_and_do_not_hide_what_pins_more() -> None:

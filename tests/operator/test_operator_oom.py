@@ -12,7 +12,7 @@ import tracemalloc
 import pytest
 import warm
 
-from gpulint.memory.oom.diagnosis import diagnose
+from gpulint.memory.oom import diagnose
 from gpulint.memory.oom.messages import OomMessage, parse_message
 from gpulint.operator.oom_log import LogReport, read_log
 from gpulint.reports.oom import document

@@ -7,11 +7,11 @@ import logging
 
 import pytest
 
-from gpulint.memory.cleaning import Cleared
 from gpulint.memory.figures import MemoryStats
 from gpulint.memory.guard import OomEvent
-from gpulint.memory.oom.diagnosis import diagnose
+from gpulint.memory.oom import diagnose
 from gpulint.memory.oom.messages import parse_message
+from gpulint.memory.releasing import Cleared
 from gpulint.operator.oom_log import read_log
 
 TORCH = (

@@ -11,8 +11,7 @@ import pytest
 
 from gpulint.findings import Finding, Severity
 from gpulint.reports.terminal import write
-from gpulint.reports.verify import progress
-from gpulint.reports.verify.report import as_json, document
+from gpulint.reports.verify import as_json, document, progress
 from gpulint.runtime.parent.growth import movement_text, phases
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verification, verify

@@ -12,7 +12,7 @@ import pytest
 
 from gpulint.findings import Finding, Severity
 from gpulint.reports.page import page as write_page
-from gpulint.reports.verify.report import document
+from gpulint.reports.verify import document
 from gpulint.runtime.parent.verdict import Verification, verify
 from gpulint.runtime.record.result import (
     Drift,

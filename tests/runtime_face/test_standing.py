@@ -10,7 +10,7 @@ import pytest
 from gpulint.gate.running import checks
 from gpulint.reports.page import page
 from gpulint.reports.terminal import write
-from gpulint.reports.verify.report import document
+from gpulint.reports.verify import document
 from gpulint.runtime.parent import standing
 from gpulint.runtime.parent.verdict import verify
 from gpulint.runtime.record.besides import (

@@ -12,7 +12,7 @@ from gpulint.rules import all_rules
 from gpulint.claims import Claim
 from gpulint.findings import Confidence, Finding, Position, Related, Severity
 from gpulint.reports.terminal import write
-from gpulint.reports.verify.report import document
+from gpulint.reports.verify import document
 from gpulint.runtime.parent.verdict import Verdict, Verification, verify
 from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import (

@@ -23,7 +23,7 @@ from warm import run_linter
 
 from gpulint.reports.page import page as write_page
 from gpulint.reports.terminal import write as write_text
-from gpulint.reports.verify.report import document
+from gpulint.reports.verify import document
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.units import format_bytes

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from gpulint.snapshot import opcodes
-from gpulint.snapshot.memo import NotPlainData
-from gpulint.snapshot.opcodes import Machine
+from gpulint.snapshot.opcodes import Machine, NotPlainData
 
 
 class _AsItIs:

@@ -8,9 +8,9 @@ import pytest
 from programs import MIB, varied
 from torch_layout import Program
 
+from gpulint.snapshot import Asked, difference_between, fragmentation_of, summary_of
 from gpulint.snapshot.reading import read
 from gpulint.snapshot.recording import BEFORE, Frame, Line, Lines, Recording, is_users
-from gpulint.snapshot.summary import Asked, difference_between, fragmentation_of, summary_of
 from gpulint.snapshot.usage import Usage, usage_of
 
 LOAD = ("/home/me/train.py", 5, "load")

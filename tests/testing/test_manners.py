@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.gate.baselines import Baselines, compared
+from gpulint.gate import Baselines, compared
 from gpulint.memory.errors import empty_frames
 from gpulint.testing import running
 from gpulint.testing.telling import Peaks, Telling

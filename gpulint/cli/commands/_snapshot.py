@@ -18,8 +18,8 @@ from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Given, tell, write_report
 from gpulint.reports.snapshot import as_json, document
+from gpulint.snapshot import Asked, Summary, difference_between, summary_of
 from gpulint.snapshot.reading import NotASnapshot, read
-from gpulint.snapshot.summary import Asked, Summary, difference_between, summary_of
 from gpulint.snapshot.whatif import SENSIBLE
 from gpulint.units import format_bytes, parse_bytes
 

@@ -9,7 +9,7 @@ import click
 
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
-from gpulint.codemods import INSTALL, NAMES
+from gpulint.codemods import INSTALL, NAMES, change_files
 
 _LACKING = {
     "monitor": "there is no loop that trains (backward and an optimizer's step in one loop, or in a function that it calls) and no "
@@ -36,8 +36,6 @@ def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
     A second run changes nothing. Exit status: 0; 1 with --diff where something would change; 2 where a file
     could not be read or written.
     """
-    from gpulint.codemods.running import change_files
-
     outcome = change_files(name, paths, diff)
     with while_read():
         sys.stdout.writelines(outcome.diffs)

@@ -50,10 +50,8 @@ def command(
         _refuse_what_torch_refuses(alloc_conf, version)
         with as_error(click.UsageError, ValueError, of="--alloc-conf"):
             allocator = launcher.allocator_environment(alloc_conf, version, os.environ)
-        if allocator is not None and not quiet:
-            _say([f"--alloc-conf: {text}" for text in launcher.against(allocator[1])])
     if not quiet:
-        _say(launcher.no_cards(os.environ))
+        _say(list(launcher.doubts(os.environ, allocator)))
     try:
         ended = launcher.launch(program, allocator, interval)
     except launcher.CannotStart as error:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpulint.cli import _options as shared
-from gpulint.gate.baselines import TOLERANCE
+from gpulint.gate import TOLERANCE
 from gpulint.runtime.record.result import REACH
 from gpulint.trial.plan import MAX_RUNS
 

@@ -13,7 +13,7 @@ from typing import Any
 def answer(path: str, request: str = "") -> None:
     """Write the accounts of this process to `path`, whole or not at all. With a request, which is JSON with the `file` of a
     snapshot and the `seconds` to record before it, the answer comes after these, from a thread of its own. Starts neither torch
-    nor CUDA."""
+    nor CUDA. The other side may be of another version: this module and function are found by their names."""
     if request:
         threading.Thread(target=_write, args=(path, request), name="gpulint-snapshot", daemon=True).start()
     else:
@@ -33,7 +33,7 @@ def _write(path: str, request: str) -> None:
 
 
 def _accounts() -> dict[str, Any]:
-    from gpulint.memory.accounts.taking import accounts
+    from gpulint.memory.accounts import accounts
 
     return {"accounts": [one.to_json() for one in accounts()]}
 

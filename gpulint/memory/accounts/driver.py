@@ -62,16 +62,12 @@ def text_of(told: Any) -> str:
 
 
 def read_card(nvml: Any, uuid: str) -> Card | None:
-    """The card of that name; None where the driver has none, or tells nothing of it."""
+    """The card of that name with its processes; None where the driver has none, or does not tell its memory."""
     try:
-        return card_of(nvml, nvml.nvmlDeviceGetHandleByUUID(uuid))
+        handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+        used, total, kept = _memory(nvml, handle)
     except nvml.NVMLError:
         return None
-
-
-def card_of(nvml: Any, handle: Any) -> Card:
-    """One card with its processes. Raises NVMLError where the driver does not tell its memory."""
-    used, total, kept = _memory(nvml, handle)
     tenants = (Tenant(pid, size) for pid, size in sorted(sizes_on(nvml, handle).items()))
     return Card(used, total, tuple(tenants), kept)
 

@@ -57,9 +57,8 @@ def entries(index: int) -> tuple[Entry, ...]:
             sums[name] += requested
             sums["rounding"] += int(block["size"]) - requested
             workspaces += name == _BLAS
-    told = {
-        "blocks": counted(workspaces, "block"), "free": format_bytes(free), "pools": counted(len(pools), "pool")
-    }  # fmt: skip
+    blocks, groups = counted(workspaces, "block"), counted(len(pools), "pool")
+    told = {"blocks": blocks, "free": format_bytes(free), "pools": groups}
     return tuple(
         Entry(name, sums[name], How.BY_SIZE if name == _BLAS else How.COUNTED, note.format(**told))
         for name, note in _PARTS.items()
@@ -102,13 +101,10 @@ def _sums_only(index: int) -> tuple[Entry, ...]:
 
 def workspace_sizes(capability: tuple[int, int]) -> frozenset[int]:
     """The sizes of the blocks that torch gives cuBLAS and cublasLt to work in, on a card of this compute capability."""
-    pairs = _PAIR.findall(os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))
-    if pairs:
+    found = _PAIR.findall(os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))
+    if pairs := [(int(size), int(count)) for size, count in found]:
         # Versions of torch differ in whether they heed the second number.
-        blas = {
-            sum(int(size) * int(count) for size, count in pairs) * 1024,
-            sum(int(size) for size, _ in pairs) * 1024,
-        }
+        blas = {1024 * sum(size * count for size, count in pairs), 1024 * sum(size for size, _ in pairs)}
     else:
         blas = {32 * 1024**2 if capability == (9, 0) else (2 * 4096 + 8 * 16) * 1024}
     given = os.environ.get("CUBLASLT_WORKSPACE_SIZE", "")

@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from gpulint.memory.cleaning import clear
 from gpulint.memory.device import Unavailable, cuda_started, in_use, started_devices, torch_module
 from gpulint.memory.errors import forget_errors
+from gpulint.memory.figures import Window, close_window, open_window
 from gpulint.memory.live import storage_key, tensors_on
-from gpulint.memory.notebook.holding import Storage, grouped, name_holders, storages
-from gpulint.memory.peaks import Window, close_window, open_window
+from gpulint.memory.notebook import Storage, grouped, name_holders, storages
+from gpulint.memory.releasing import clear
 from gpulint.units import format_bytes
 
 MOST_LINES = 12

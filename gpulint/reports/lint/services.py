@@ -15,8 +15,10 @@ from xml.etree import ElementTree
 
 from gpulint.findings import Finding, Severity
 from gpulint.reports import Report, details, full, in_cell, in_checkout, place, plural, shown_path
+from gpulint.reports.document import Cell, Table, Value
 from gpulint.reports.layout import printable
-from gpulint.reports.lint.text import is_mended
+from gpulint.reports.lint import is_mended
+from gpulint.reports.markdown import table
 from gpulint.source.sources import Sources
 
 
@@ -106,20 +108,16 @@ def job_summary(report: Report) -> str:
     if not found:
         return ""
     fixable = sum(is_mended(finding, report.unsafe) for finding in found)
-    lines = [
-        f"### gpulint: {plural(len(found), 'finding')}{f', {fixable} fixable with `--fix`' if fixable else ''}",
-        "",
-        "| rule | severity | findings | where |",
-        "|---|---|---:|---|",
-    ]
+    title = f"### gpulint: {plural(len(found), 'finding')}{f', {fixable} fixable with `--fix`' if fixable else ''}"
+    rows: list[tuple[Value, ...]] = []
     for code in sorted({finding.code for finding in found}):
         alike = [finding for finding in found if finding.code == code]
-        rule = f"[{code}]({alike[0].url}) {alike[0].name}"
         severities = ", ".join(level.word for level in Severity if level in {f.severity for f in alike})
-        places = [_linked(finding, report) for finding in alike[:_MOST_PLACES]]
+        first, *places = [_linked(finding, report) for finding in alike[:_MOST_PLACES]]
         places += [f"and {len(alike) - _MOST_PLACES} more"] if len(alike) > _MOST_PLACES else []
-        lines.append(f"| {rule} | {severities} | {len(alike)} | {'<br>'.join(places)} |")
-    return "\n".join((*lines, "", ""))
+        rule = f"[{code}]({alike[0].url}) {alike[0].name}"
+        rows.append((rule, severities, str(len(alike)), Cell(first, more=tuple(places))))
+    return "\n".join((title, "", *table(Table(("rule", "severity", "findings", "where"), rows)), ""))
 
 
 def _linked(finding: Finding, report: Report) -> str:
@@ -137,11 +135,8 @@ def _linked(finding: Finding, report: Report) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that stays as it is in one cell of a table."""
-    text = printable(text)
-    for sign in "\\|[]_*`~":
-        text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.replace("<", "&lt;").split())
+    """Text that stays as it is in Markdown."""
+    return re.sub(r"[\\\[\]_*`~]", r"\\\g<0>", printable(text))
 
 
 # -- GitLab ----------------------------------------------------------------------------------------------------

@@ -1,20 +1,24 @@
-"""`codemod monitor`: a Monitor around the training loop, with its milestones."""
+"""Codemods of training loops: a Monitor around them with its milestones, recovery and diagnosis around what trains, and a cleaning between
+phases, never inside the step loop."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
 from libcst import matchers
 
-from gpulint.codemods.editing import Plan, calls_kit, kit_name
+from gpulint.codemods.editing import Plan, calls_kit, kit_name, takes_callback, trainer_calls, with_callback
 from gpulint.codemods.shape import (
     Loop,
     Place,
     Shape,
     Statement,
     body_of,
+    call_name,
+    calls_in,
     dotted,
     optimizers_made,
     read_shape,
@@ -22,14 +26,13 @@ from gpulint.codemods.shape import (
     validations,
     walk,
 )
-from gpulint.codemods.trainers import takes_callback, trainer_calls, with_callback
 from gpulint.source.positions import nodes_below
 
 RUN = "memory_run"
 EVERY = 100
 
 
-def apply(module: cst.Module) -> cst.Module:
+def monitor(module: cst.Module) -> cst.Module:
     """Put a Monitor before each outermost training loop, with lines at steps, validations, checkpoints, epochs; give
     the trainers of Lightning and transformers its callback.
 
@@ -140,12 +143,8 @@ def _counter(loop: Loop) -> str:
     if isinstance(loop.target, (cst.Name, cst.Attribute)):
         name = dotted(loop.target)
         return name if _counts(loop.iter) and name != "_" else ""
-    if isinstance(loop.target, cst.Tuple) and isinstance(loop.iter, cst.Call):
-        first = loop.target.elements[0].value
-        called = loop.iter.func
-        if isinstance(first, cst.Name) and isinstance(called, cst.Name) and called.value == "enumerate":
-            return first.value
-    return ""
+    enumerated = matchers.matches(loop.iter, matchers.Call(matchers.Name("enumerate")))
+    return dotted(loop.target.elements[0].value) if isinstance(loop.target, cst.Tuple) and enumerated else ""
 
 
 def _counts(iterated: cst.BaseExpression) -> bool:
@@ -155,3 +154,92 @@ def _counts(iterated: cst.BaseExpression) -> bool:
     if isinstance(iterated.func, cst.Name) and iterated.func.value in ("range", "trange"):
         return True
     return bool(iterated.args) and _counts(iterated.args[0].value)
+
+
+def oom_guard(module: cst.Module) -> cst.Module:
+    """Decorate each function that has a training loop; put a loop at module level into a `with`.
+
+    The error still ends the program, after its memory is freed and its cause is told: going on is a decision that
+    a codemod cannot make. `retry="halve"` is one word more.
+    """
+    if calls_kit(module, "oom_guard"):
+        return module
+    shape = read_shape(module)
+    name, imported = kit_name(module)
+    plan = Plan()
+    for place in shape.steps:
+        if isinstance(place.scope, cst.FunctionDef):
+            if _is_plain(place.scope):
+                plan.change[id(place.scope)] = lambda node: _decorated(node, name)
+        else:
+            outer = place.around[0] if place.around else place.loop
+            plan.change[id(outer)] = lambda node: _wrapped(node, name)
+    return plan.carry_out(module, name, imported)
+
+
+def _is_plain(function: cst.FunctionDef) -> bool:
+    """Neither a coroutine nor a generator: their frames go on after the call has returned."""
+    return function.asynchronous is None and not any(isinstance(n, cst.Yield) for n in walk(function.body))
+
+
+def _decorated(function: cst.FunctionDef, name: str) -> cst.FunctionDef:
+    guard = cst.Decorator(cst.parse_expression(f"{name}.oom_guard()"))
+    # Innermost: `staticmethod`, `hydra.main` and the like must stay outside.
+    decorators = [*function.decorators, guard]
+    if function.decorators:
+        return function.with_changes(decorators=decorators)
+    return function.with_changes(decorators=decorators, lines_after_decorators=[])
+
+
+def _wrapped(loop: Any, name: str) -> cst.With:
+    return cst.With(
+        items=[cst.WithItem(cst.parse_expression(f"{name}.oom_guard()"))],
+        body=cst.IndentedBlock(body=[loop.with_changes(leading_lines=[])]),
+        leading_lines=loop.leading_lines,
+    )
+
+
+def phase_cleanup(module: cst.Module) -> cst.Module:
+    """Put `memory.clear()` after validations and checkpoints of an epoch: once where both follow each other, and
+    not where the cache is emptied there already."""
+    shape = read_shape(module)
+    name, imported = kit_name(module)
+    plan = Plan()
+    for place in shape.epochs:
+        if any(step.loop is place.loop for step in shape.steps):
+            continue
+        body = body_of(place.loop)
+        validating = validations(body, shape)
+        phases = [
+            validates or saves_checkpoint(s, shape) for s, validates in zip(body, validating, strict=True)
+        ]
+        for index, statement in enumerate(body):
+            if not phases[index] or _clears_soon(body[index + 1 :], name):
+                continue
+            if not _another_follows(body[index + 1 :], phases[index + 1 :], shape):
+                plan.put_after(statement, f"{name}.clear()")
+    return plan.carry_out(module, name, imported)
+
+
+def _another_follows(following: list[Statement], phases: list[bool], shape: Shape) -> bool:
+    """Whether the next phase comes before any training: then one cleaning after it is enough."""
+    own = set(shape.functions)
+    for statement, is_phase in zip(following, phases, strict=True):
+        if is_phase:
+            return True
+        if isinstance(statement, (cst.For, cst.While)) or any(
+            shape.calls(call, own) for call in calls_in(statement)
+        ):
+            return False
+    return False
+
+
+def _clears_soon(following: list[Statement], name: str) -> bool:
+    """Whether one of the simple statements after a phase empties the cache."""
+    for statement in following:
+        for call in calls_in(statement):
+            if dotted(call.func) == f"{name}.clear" or call_name(call) == "empty_cache":
+                return True
+        if isinstance(statement, (cst.For, cst.While)):
+            return False
+    return False
