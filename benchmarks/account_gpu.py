@@ -1,6 +1,6 @@
 """Where the bytes are, on a real card: each state of a process accounted for, and what stays unexplained.
 
-    python benchmarks/account_gpu.py --out results.json [--device cpu] [--only SECTION ...]
+    python benchmarks/account_gpu.py [--out results.json] [--device cpu] [--only SECTION ...]
 
 Each section runs in a process of its own with a time limit; what fails is recorded and the others run. Beside each account
 lie the figures that it has to agree with: torch's own, the CUDA runtime's and NVML's, read in the same moment. With
@@ -9,12 +9,10 @@ lie the figures that it has to agree with: torch's own, the CUDA runtime's and N
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -24,11 +22,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from _parts import environment, gpulint, run_sections
 
 MIB = 1024**2
-DEVICE = os.environ.get("ACCOUNT_DEVICE", "cuda")
+DEVICE = os.environ.get("BENCHMARK_DEVICE", "cuda")
 
 
 def raw() -> dict[str, Any]:
@@ -333,28 +330,28 @@ for _ in range(1200):
 
 def asked() -> dict[str, Any]:
     """`gpulint gpu account PID` from outside: of a program under `gpulint run`, and of one that is not."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     code = WORKER.format(device=DEVICE)
-    gpulint = [sys.executable, "-m", "gpulint"]
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "work.py")
         script.write_text(code)
         for name, command in (
-            ("gpulint run", [*gpulint, "run", "-q", "--", sys.executable, str(script)]),
-            ("plain", [sys.executable, str(script)]),
+            ("gpulint run", ["-m", "gpulint", "run", "-q", "--", sys.executable, str(script)]),
+            ("plain", [str(script)]),
         ):
             with subprocess.Popen(
-                command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+                [sys.executable, *command],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment(),
+                start_new_session=True,
             ) as process:
                 try:
                     assert process.stdout is not None
                     process.stdout.readline()
                     pid = _python_of(process.pid, str(script))
-                    found[name] = {
-                        option: _command([*gpulint, "gpu", "account", *option.split(), str(pid)], environment)
-                        for option in ("", "--measure-context", "--json")
-                    }
+                    options = ("", "--measure-context", "--json")
+                    found[name] = {option: _account(*option.split(), str(pid)) for option in options}
                 except Exception:
                     found[name] = traceback.format_exc()
                 finally:
@@ -374,16 +371,12 @@ def _python_of(start: int, script: str) -> int:
     return start
 
 
-def _command(words: list[str], environment: dict[str, str]) -> dict[str, Any]:
+def _account(*words: str) -> dict[str, Any]:
     begin = time.perf_counter()
-    done = subprocess.run(words, capture_output=True, text=True, timeout=100, env=environment)
+    done = gpulint("gpu", "account", *words, limit=100)
     seconds = round(time.perf_counter() - begin, 2)
-    return {
-        "status": done.returncode,
-        "out": done.stdout[-6000:],
-        "err": done.stderr[-2000:],
-        "seconds": seconds,
-    }
+    out, err = done.stdout[-6000:], done.stderr[-2000:]
+    return {"status": done.returncode, "out": out, "err": err, "seconds": seconds}
 
 
 def nccl() -> dict[str, Any]:
@@ -394,16 +387,7 @@ def nccl() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         ranks = [
             subprocess.Popen(
-                [
-                    sys.executable,
-                    __file__,
-                    "--rank",
-                    str(rank),
-                    "--world",
-                    str(world),
-                    "--result",
-                    f"{folder}/{rank}",
-                ],
+                [sys.executable, __file__, "rank", str(rank), str(world), f"{folder}/{rank}"],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -413,14 +397,11 @@ def nccl() -> dict[str, Any]:
         ]
         errors = [process.communicate(timeout=100)[1][-2000:] for process in ranks]
         told = [Path(folder, str(rank)) for rank in range(world)]
-        return {
-            "world": world,
-            "ranks": [_read(path, error) for path, error in zip(told, errors, strict=True)],
-        }
-
-
-def _read(path: Path, error: str) -> Any:
-    return json.loads(path.read_text()) if path.exists() else {"error": error}
+        found = [
+            json.loads(path.read_text()) if path.exists() else {"error": error}
+            for path, error in zip(told, errors, strict=True)
+        ]
+        return {"world": world, "ranks": found}
 
 
 def one_rank(rank: int, world: int, result: Path) -> None:
@@ -463,73 +444,11 @@ def one_rank(rank: int, world: int, result: Path) -> None:
     dist.destroy_process_group()
 
 
-SECTIONS = {section.__name__: section for section in (states, plain, expandable, neighbour, asked, nccl)}
-
-
-def run_section(name: str, limit: float) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder, "result.json")
-        begin = time.perf_counter()
-        try:
-            done = subprocess.run(
-                [sys.executable, __file__, "--section", name, "--result", str(result)],
-                capture_output=True,
-                text=True,
-                timeout=limit,
-            )
-            told = json.loads(result.read_text()) if result.exists() else {"error": done.stderr[-3000:]}
-        except subprocess.TimeoutExpired:
-            told = {"error": f"did not end within {limit:.0f} s"}
-        return {**told, "seconds": round(time.perf_counter() - begin, 1)}
-
-
-def about() -> dict[str, Any]:
-    import torch
-
-    cards = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    return {
-        "cards": cards,
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "python": platform.python_version(),
-        "kernel": platform.release(),
-        "device": DEVICE,
-    }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default=DEVICE)
-    parser.add_argument("--only", nargs="+", choices=sorted(SECTIONS))
-    parser.add_argument("--section", help=argparse.SUPPRESS)
-    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--world", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.rank is not None:
-        one_rank(given.rank, given.world, given.result)
-        return 0
-    if given.section:
-        given.result.write_text(json.dumps(SECTIONS[given.section](), default=str))
-        return 0
-    os.environ["ACCOUNT_DEVICE"] = given.device
-    globals()["DEVICE"] = given.device
-    results: dict[str, Any] = {"about": about()}
-    for name in given.only or SECTIONS:
-        results[name] = run_section(name, 100)
-        print(name, results[name]["seconds"], "s", results[name].get("error", ""), flush=True)
-        _write(given.out, results)
-    return 0
-
-
-def _write(path: Path | None, results: dict[str, Any]) -> None:
-    text = json.dumps(results, indent=1)
-    if path is None:
-        print(text)
-        return
-    path.write_text(text + "\n")
+SECTIONS = {one.__name__: one for one in (states, plain, expandable, neighbour, asked, nccl)}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == ["rank"]:
+        one_rank(int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
+        sys.exit()
+    sys.exit(run_sections("account", __file__, __doc__, SECTIONS, 100))

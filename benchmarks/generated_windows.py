@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
-import json
 import random
 import sys
 import tempfile
@@ -24,14 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+from _measure import hardware, table
+from _parts import result_path, write
 
-from _measure import hardware, table  # noqa: E402
-from verify_fixtures import result_path  # noqa: E402
-
-import gpulint  # noqa: E402
-from gpulint.runtime.parent.verdict import Verification  # noqa: E402
+import gpulint
+from gpulint.runtime.parent.verdict import Verification
 
 SEED = 36
 SHOWN = 3  # passes, from which on what outlives them must be found
@@ -143,45 +139,30 @@ class Habit:
 LEAKS = (
     Habit("outputs in a list", "kept.append(out{cut})", "kept = []", holder="kept"),
     Habit(
-        "outputs in a dict by epoch",
-        "kept.setdefault(epoch, []).append(out{cut})",
-        "kept = {{}}",
+        "outputs in a dict by epoch", "kept.setdefault(epoch, []).append(out{cut})", "kept = {{}}",
         holder="kept",
     ),
     Habit(
-        "predictions of each pass",
-        "outs.append(out{cut})",
-        "kept = []",
-        "outs = []",
-        "kept.append(torch.cat(outs))",
-        "kept",
+        "predictions of each pass", "outs.append(out{cut})", "kept = []", "outs = []",
+        "kept.append(torch.cat(outs))", "kept",
     ),
     Habit(
-        "one tensor that is added to",
-        "kept['all'] = torch.cat([kept['all'], out{cut}])",
-        "kept = {{'all': torch.empty(0, 256, device=device)}}",
+        "one tensor that is added to", "kept['all'] = torch.cat([kept['all'], out{cut}])",
+        "kept = {{'all': torch.empty(0, 256, device=device)}}", holder="kept",
+    ),
+    Habit(
+        "weights of each pass", before="kept = []", end="kept.append(copy.deepcopy(net.state_dict()))",
         holder="kept",
     ),
     Habit(
-        "weights of each pass",
-        before="kept = []",
-        end="kept.append(copy.deepcopy(net.state_dict()))",
+        "a deque for ever so many", "kept.append(out{cut})", "kept = collections.deque(maxlen=2_000_000)",
         holder="kept",
     ),
     Habit(
-        "a deque for ever so many",
-        "kept.append(out{cut})",
-        "kept = collections.deque(maxlen=2_000_000)",
-        holder="kept",
-    ),
-    Habit(
-        "networks of trials",
-        "kept.append((loss.item(), net, optimizer))",
-        "kept = []",
-        holder="kept",
+        "networks of trials", "kept.append((loss.item(), net, optimizer))", "kept = []", holder="kept",
         shape="trials",
     ),
-)
+)  # fmt: skip
 
 BENIGN = (
     Habit(
@@ -405,7 +386,7 @@ def _write(outcomes: Sequence[Outcome], seed: int, out: Path | None) -> None:
         "programs": [{**asdict(one), "problem": one.problem} for one in outcomes],
     }
     path = out or result_path("generated-windows", data)
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    write(path, data)
     print(f"written to {path}")
 
 

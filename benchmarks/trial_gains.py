@@ -1,7 +1,7 @@
 """What fixes save when they are tried: `gpulint verify --fix --dry-run` on the fixtures and on public training scripts.
 
     python benchmarks/trial_gains.py OUT.json [--device cpu|cuda] [--jobs 4] [--only NAME]
-    python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: _scripts.py, _trial_scripts.py
+    python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: scripts.toml
     python benchmarks/trial_gains.py list                                  # which repositories at which commits
     python benchmarks/trial_gains.py OUT.json --overhead 3 --only NAME     # what a trial costs beside plain sampled runs
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import re
 import statistics
@@ -32,24 +31,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+from _measure import table
+from _parts import about, write
+from _scripts import SCRIPTS, SCRIPTS_WITH_FIXES, missing
+from public_scripts import Bench
+from verify_fixtures import FIXTURES, scripts
 
-from _measure import hardware, table  # noqa: E402
-from _scripts import SCRIPTS, missing  # noqa: E402
-from _trial_scripts import SCRIPTS_WITH_FIXES  # noqa: E402
-from public_scripts import Bench  # noqa: E402
-
-from gpulint.runtime.parent import firstparty  # noqa: E402
-from gpulint.runtime.parent.runner import Run, run  # noqa: E402
-from gpulint.runtime.record.result import RunResult, join_lines  # noqa: E402
-from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of  # noqa: E402
-from gpulint.trial.trying import try_fixes  # noqa: E402
-from gpulint.verifying import program_findings  # noqa: E402
-from gpulint.version import __version__  # noqa: E402
-
-FIXTURES = HERE.parent / "fixtures"
-
+from gpulint.runtime.parent import firstparty
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.record.result import RunResult, join_lines
+from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of
+from gpulint.trial.trying import try_fixes
+from gpulint.verifying import program_findings
 
 REFUSED = ("misspelt_allocator",)  # torch refuses its settings on a GPU: there is no run to compare with
 LIMIT = 240.0  # seconds for one run
@@ -69,7 +62,7 @@ class Case:
 def fixture_cases(device: str) -> list[Case]:
     """Every script of the fixtures that is run by itself."""
     found = []
-    for path in [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]:
+    for path in scripts():
         environment = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}
         what = Run(
             str(path), device=device, timeout=LIMIT, reach=60.0, cwd=str(path.parent), environment=environment
@@ -264,14 +257,7 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
     if given.checkouts is not None:
         cases += public_cases(given.checkouts.resolve(), device, folder)
     cases = [case for case in cases if not given.only or any(name in case.name for name in given.only)]
-    head = {
-        "hardware": hardware(),
-        "gpu": torch.cuda.get_device_name() if device == "cuda" else None,
-        "torch": torch.__version__,
-        "gpulint": __version__,
-        "device": device,
-        "jobs": given.jobs,
-    }
+    head = {**about(device), "jobs": given.jobs}
     records: list[dict[str, Any]] = []
     lock = threading.Lock()
 
@@ -304,11 +290,6 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
     records.sort(key=lambda record: record["name"])
     write(given.out, {**head, "rules": by_rule(records), "scripts": records})
     return shown(records, given)
-
-
-def write(path: Path, record: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def shown(records: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> int:
