@@ -10,16 +10,15 @@ import pickle
 import random
 import shutil
 import string
-import sys
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _measure import read_toml
 
 Data = Callable[[Path], None]
 
@@ -255,9 +254,7 @@ def read(told: dict[str, Any]) -> dict[str, Any]:
 
 def table(name: str) -> list[dict[str, Any]]:
     """The entries of `scripts.toml` under one name."""
-    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    found = toml.loads((Path(__file__).parent / "scripts.toml").read_text(encoding="utf-8"))
-    return [read(told) for told in found[name]]
+    return [read(told) for told in read_toml("scripts.toml")[name]]
 
 
 SCRIPTS = tuple(Script(**told) for told in table("script"))

@@ -19,7 +19,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -129,19 +129,14 @@ def measure(maker: Maker, meter: Meter, size: Size, steps: int, warmup: int) -> 
 def middle(runs: Sequence[Figures]) -> dict[str, Any]:
     """The median of every figure over the runs."""
 
-    def of(read: Callable[[Figures], float | None]) -> float | None:
-        values = [value for run in runs if (value := read(run)) is not None]
-        return statistics.median(values) if values else None
+    def of(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return statistics.median(known) if known else None
 
-    return {
-        "drift": of(lambda run: run.drift),
-        "host_drift": of(lambda run: run.host_drift),
-        "peak": of(lambda run: run.peak),
-        "reserved": of(lambda run: run.reserved),
-        "ms": of(lambda run: run.ms),
-        "notes": {name: of(lambda run, n=name: run.notes[n]) for name in runs[0].notes},  # type: ignore[misc]
-        "runs": [asdict(run) for run in runs],
-    }
+    names = ("drift", "host_drift", "peak", "reserved", "ms")
+    figures = {name: of(getattr(run, name) for run in runs) for name in names}
+    notes = {name: of(run.notes[name] for run in runs) for name in runs[0].notes}
+    return {**figures, "notes": notes, "runs": [asdict(run) for run in runs]}
 
 
 def measure_case(case: Case, meter: Meter, size: Size, steps: int, runs: int) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kit_cases import MIB, ROOT, STEPS, allocated, section, trained
+from _parts import environment, python
+
+from kit_cases import MIB, STEPS, allocated, section, trained
 
 # -- clearing, figures -------------------------------------------------------------------------------------------
 
@@ -328,14 +328,7 @@ def other_backend() -> dict[str, Any]:
         "last = guard.last; print(json.dumps(None if last is None else"
         " {'kind': last.diagnosis.kind, 'lines': last.lines(), 'held_after': last.cleared.allocated}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=200,
-    )
+    done = python("-c", code, env=environment(PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync"))
     lines = done.stdout.strip().splitlines()
     return {"outcome": json.loads(lines[-1]) if lines else None, "stderr": done.stderr[-2000:]}
 
@@ -364,13 +357,7 @@ def configure() -> dict[str, Any]:
     )
     found: dict[str, Any] = {}
     for name, code in codes.items():
-        done = subprocess.run(
-            [sys.executable, "-c", f"from gpulint import memory; {code}{tail}"],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=200,
-        )
+        done = python("-c", f"from gpulint import memory; {code}{tail}", env=environment())
         lines = done.stdout.strip().splitlines()
         if done.returncode == 0 and lines:
             found[name] = {**json.loads(lines[-1]), "stderr": done.stderr.strip()[-400:]}
