@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,7 +12,7 @@ import click
 
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
-from gpulint.cli._errors import Failed, as_error
+from gpulint.cli._errors import Failed, Line, as_error
 from gpulint.cli._options import (
     Given,
     GroupedCommand,
@@ -86,11 +82,14 @@ def command(**given: Any) -> int:
     asked = Asked(
         0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
     )
+    line = Line(request.quiet, 0.5, 0.2)
     try:
-        with as_error(Failed, NotASnapshot, ValueError), _progress(request.quiet) as progress:
-            summaries = [_summary(path, asked, progress) for path in request.files]
+        with as_error(Failed, NotASnapshot, ValueError):
+            summaries = [_summary(path, asked, line) for path in request.files]
     except OSError as error:
         raise Failed(f"{error.filename or request.files[0]}: {error.strerror or error}") from error
+    finally:
+        line.clear()
     differences = [difference_between(one, other) for one, other in pairwise(summaries)]
     made = partial(document, summaries, differences, request.top)
     tell(request, made, partial(as_json, summaries, differences))
@@ -139,44 +138,16 @@ def _capacity(request: Given) -> int | None:
     return memory - CONTEXT
 
 
-# -- progress ------------------------------------------------------------------------------------------------
+def _summary(path: str, asked: Asked, line: Line) -> Summary:
+    """What a snapshot says, with a line on how far it is read."""
+    name, began = os.path.basename(path), time.monotonic()
 
+    def reading(done: int, total: int) -> None:
+        part = f"{done / total:.0%}" if total else format_bytes(done)
+        line.say(f"reading {name}: {part}, {time.monotonic() - began:.0f} s")
 
-@dataclass(slots=True)
-class _Progress:
-    """One line on a terminal that is written over."""
-
-    shown: bool
-    path: str = ""
-    began: float = field(default_factory=time.monotonic)
-    last: float = 0.0
-
-    def read(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self.last > 0.2 and now - self.began > 0.5:
-            self.last = now
-            part = f"{done / total:.0%}" if total else format_bytes(done)
-            self.say(f"reading {self.path}: {part}, {now - self.began:.0f} s")
-
-    def trying(self, what: str) -> None:
-        self.say(f"playing the trace under {what}")
-
-    def say(self, text: str) -> None:
-        if self.shown:
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[_Progress]:
-    progress = _Progress(not quiet and sys.stderr.isatty())
-    try:
-        yield progress
-    finally:
-        progress.say("")
-
-
-def _summary(path: str, asked: Asked, progress: _Progress) -> Summary:
-    progress.path, progress.began = os.path.basename(path), time.monotonic()
-    recording = read(path, progress.read)
-    progress.say(f"looking at {progress.path}")
-    return summary_of(recording, path, asked, progress.trying)
+    recording = read(path, reading)
+    line.say(f"looking at {name}", at_once=True)
+    return summary_of(
+        recording, path, asked, lambda what: line.say(f"playing the trace under {what}", at_once=True)
+    )
