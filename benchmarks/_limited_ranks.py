@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _parts import Parts, environment, gpulint, printed, python
+from _parts import Parts, environment, printed, python, verified
 from _ranks import LAUNCH, Program
 
 STEPS, WARMUP = 8, 4
@@ -99,27 +98,8 @@ class LimitedRanks:
         return found
 
     def _verify(self, *options: str, **variables: str) -> dict[str, Any]:
-        given = ["--steps", str(STEPS), "--warmup", str(WARMUP), "--reach", "0", "--baseline", "ranks.json"]
-        given += [*options, *(["--device", "cpu"] if self.device == "cpu" else []), self.script]
-        env = environment(self.device, **variables)
-        begin = time.monotonic()
-        done = gpulint(
-            *("verify", "-q", "--output-format", "json", *LAUNCH, *given), folder=self.folder, env=env, limit=LIMIT
-        )  # fmt: skip
-        data = json.loads(done.stdout)
-        ranks, kept = data["run"]["ranks"], ("stretch", "allocated", "traced", "reserved")
-        peaks = [
-            [rank["rank"], *({key: peak[key] for key in kept} for peak in rank["peaks"])] for rank in ranks
-        ]
-        return {
-            "status": done.returncode,
-            "wall": round(time.monotonic() - begin, 2),
-            "said": done.stderr[-800:],
-            **{key: data[key] for key in ("gate", "foreign", "drift")},
-            "end": data["run"]["end"]["message"],
-            "cards": [[rank["pid"], rank["cards"]] for rank in ranks],
-            "peaks": peaks,
-        }
+        given = (*LAUNCH, "--steps", str(STEPS), "--warmup", str(WARMUP), "--baseline", "ranks.json")
+        return verified(self.device, self.folder, *given, *options, self.script, limit=LIMIT, **variables)
 
 
 def limits(program: Program, folder: Path, parts: Parts) -> None:

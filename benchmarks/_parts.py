@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,28 @@ def gpulint(
 ) -> subprocess.CompletedProcess[str]:
     """One of gpulint's commands."""
     return python("-m", "gpulint", *words, folder=folder, env=env or environment(), limit=limit)
+
+
+def verified(
+    device: str, folder: Path, *words: str, limit: float = LIMIT, **variables: str
+) -> dict[str, Any]:
+    """`gpulint verify` with its exit status and the parts of its JSON that are about limits."""
+    where = ("--device", "cpu") if device == "cpu" else ()
+    asked = ("verify", "-q", "--output-format", "json", "--reach", "0", *where, *words)
+    begin = time.monotonic()
+    done = gpulint(*asked, folder=folder, env=environment(device, **variables), limit=limit)
+    wall = round(time.monotonic() - begin, 2)
+    found: dict[str, Any] = {"status": done.returncode, "wall": wall, "said": done.stderr[-800:]}
+    if done.stdout.startswith("{"):
+        data = json.loads(done.stdout)
+        ranks = data["run"]["ranks"]
+        durations = [one["duration"] for rank in ranks for one in rank["samples"] if one["sampled"]]
+        found |= {key: data.get(key) for key in ("gate", "foreign", "drift")}
+        found["end"] = data["run"]["end"]["message"]
+        found["step"] = statistics.median(durations) if durations else None
+        kept = ("rank", "pid", "cards", "notes", "peaks")
+        found["ranks"] = [{key: rank[key] for key in kept} for rank in ranks]
+    return found
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> str:

@@ -15,13 +15,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _parts import Parts, about, environment, gpulint, printed, python, write
+from _parts import Parts, about, environment, printed, python, verified, write
 
 from gpulint.operator import gpu
 
@@ -105,30 +104,8 @@ class Bench(Parts):
         return found
 
     def verify(self, script: Path, *options: str, **variables: str) -> dict[str, Any]:
-        """`gpulint verify` with its exit status and the parts of its JSON that are about limits."""
-        given = ["--steps", str(STEPS), "--warmup", str(WARMUP), "--reach", "0", "--select", "GPU101"]
-        given += [*options, *(["--device", "cpu"] if self.device == "cpu" else []), script.name]
-        env = environment(self.device, **variables)
-        begin = time.monotonic()
-        done = gpulint(
-            "verify", "-q", "--output-format", "json", *given, folder=self.folder, env=env, limit=LIMIT
-        )
-        wall = round(time.monotonic() - begin, 2)
-        found: dict[str, Any] = {"status": done.returncode, "wall": wall, "said": done.stderr[-600:]}
-        if done.stdout.startswith("{"):
-            data = json.loads(done.stdout)
-            ranks, kept = data["run"]["ranks"], ("stretch", "allocated", "traced", "reserved")
-            durations = sorted(s["duration"] for r in ranks for s in r["samples"] if s["sampled"])
-            found |= {
-                "gate": data["gate"],
-                "drift": data["drift"],
-                "end": data["run"]["end"]["message"],
-                "step": durations[len(durations) // 2] if durations else None,
-                "peaks": [{key: peak[key] for key in kept} for rank in ranks for peak in rank["peaks"]],
-                "cards": [rank["cards"] for rank in ranks],
-                "notes": [note for rank in ranks for note in rank["notes"]],
-            }
-        return found
+        steps = ("--steps", str(STEPS), "--warmup", str(WARMUP), "--select", "GPU101")
+        return verified(self.device, self.folder, *steps, *options, script.name, limit=LIMIT, **variables)
 
     def ended(self, status: int, what: str, script: Path, *options: str, **variables: str) -> dict[str, Any]:
         """What is verified, which must end with this status."""

@@ -79,20 +79,10 @@ def programs(device: str, seed: int = SEED) -> list[Program]:
             batches, grad = number % 8 + 1, drawn.random() < 0.5
             passes = number % 6 + 1 if number % 3 == 0 or not leaks else drawn.randint(SHOWN, 6)
             steps, optimizer = drawn.randint(6, 10), drawn.choice(("SGD", "Adam"))
-            made.append(
-                Program(
-                    f"{'leak' if leaks else 'benign'}-{number:02}",
-                    leaks,
-                    habit.name,
-                    habit.holder,
-                    batches,
-                    passes,
-                    steps,
-                    grad,
-                    shape,
-                    _text(habit, shape, batches, passes, steps, grad, optimizer, device),
-                )
-            )
+            name = f"{'leak' if leaks else 'benign'}-{number:02}"
+            text = _text(habit, shape, batches, passes, steps, grad, optimizer, device)
+            drawn_so = (batches, passes, steps, grad, shape, text)
+            made.append(Program(name, leaks, habit.name, habit.holder, *drawn_so))
     return made
 
 

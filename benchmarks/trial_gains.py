@@ -20,7 +20,6 @@ import argparse
 import importlib.util
 import os
 import re
-import statistics
 import sys
 import tempfile
 import threading
@@ -29,6 +28,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from _measure import table
@@ -59,17 +59,22 @@ class Case:
     lacks: str = ""
 
 
+def run_of(
+    target: str, arguments: tuple[str, ...], device: str, cwd: Path, environment: Mapping[str, str]
+) -> Run:
+    return Run(
+        target, arguments, device=device, timeout=LIMIT, reach=60.0, cwd=str(cwd), environment=environment
+    )
+
+
 def fixture_cases(device: str) -> list[Case]:
     """Every script of the fixtures that is run by itself."""
     found = []
     for path in scripts():
         environment = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}
-        what = Run(
-            str(path), device=device, timeout=LIMIT, reach=60.0, cwd=str(path.parent), environment=environment
-        )
-        found.append(
-            Case(path.relative_to(FIXTURES).with_suffix("").as_posix(), what, {"origin": "fixtures"})
-        )
+        name = path.relative_to(FIXTURES).with_suffix("").as_posix()
+        what = run_of(str(path), (), device, path.parent, environment)
+        found.append(Case(name, what, {"origin": "fixtures"}))
     return found
 
 
@@ -86,16 +91,8 @@ def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
         home = folder / re.sub(r"\W+", "-", script.name)
         cwd = script.prepare(checkouts, home / "code", None)
         environment = bench._environment(script, home)
-        what = Run(
-            script.script,
-            tuple(script.command(device)),
-            device=device,
-            timeout=LIMIT,
-            reach=60.0,
-            cwd=str(cwd),
-            environment=environment,
-        )
-        found.append(Case(script.name, what, origin))
+        arguments = tuple(script.command(device))
+        found.append(Case(script.name, run_of(script.script, arguments, device, cwd, environment), origin))
     return found
 
 
@@ -181,15 +178,14 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     for record in records:
         for fix in record.get("fixes", ()):
             saved = [Gain.from_json(gain) for gain in fix["gains"] if gain["saved"] > 0]
-            told = (
-                "; ".join(
-                    f"{gain.name} {amount(gain.before, gain.unit)} → {amount(gain.after, gain.unit)}"
-                    for gain in saved[:2]
-                )
-                or fix["text"]
+            told = "; ".join(
+                f"{gain.name} {amount(gain.before, gain.unit)} → {amount(gain.after, gain.unit)}"
+                for gain in saved[:2]
             )
             place = f"{fix['file']}:{fix['line']}"
-            shown.append((record["name"], place, "/".join(fix["rules"]), fix["status"], told[:110]))
+            shown.append(
+                (record["name"], place, "/".join(fix["rules"]), fix["status"], (told or fix["text"])[:110])
+            )
         if record.get("left_out") or record.get("failure"):
             shown.append((record["name"], "", "", "", record.get("left_out") or record["failure"]))
     return shown
@@ -222,7 +218,7 @@ def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any
         "three_sampled_runs": [round(one, 2) for one in sampled],
         "one_trial": [round(one, 2) for one in trials],
         "ratios": [round(one, 3) for one in ratios],
-        "ratio": round(statistics.median(ratios), 3),
+        "ratio": round(median(ratios), 3),
     }
 
 
@@ -295,39 +291,18 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
 def shown(records: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> int:
     if given.overhead:
         told = [
-            (
-                r["name"],
-                *(f"{statistics.median(r[key]):.1f} s" for key in ("three_sampled_runs", "one_trial")),
-                str(r["ratio"]),
-            )
+            (r["name"], f"{median(r['three_sampled_runs']):.1f} s", f"{median(r['one_trial']):.1f} s", str(r["ratio"]))
             for r in records
             if "ratio" in r
-        ]
+        ]  # fmt: skip
         print(table(("script", "three sampled runs", "one trial", "ratio"), told))
     else:
         print(table(("script", "place", "rule", "verdict", "measured"), rows(records)))
-        saved = [
-            (
-                rule,
-                ", ".join(f"{n} {status}" for status, n in entry["statuses"].items()),
-                best(entry["saved"]),
-            )
-            for rule, entry in by_rule(records).items()
-        ]
-        print("\n" + table(("rule", "fixes", "saves at best"), saved))
     found = [f"{record['name']}: {problem}" for record in records for problem in problems(record)]
     print(f"\n{len(records)} scripts, {len(found)} problems; written to {given.out}")
     for problem in found:
         print(f"problem: {problem}")
     return 1 if found else 0
-
-
-def best(saved: Mapping[str, Mapping[str, Any]]) -> str:
-    """The figures of which most is saved."""
-    order = sorted(saved.values(), key=lambda gain: -gain["share"])[:3]
-    return "; ".join(
-        f"{g['name']} {amount(g['before'], g['unit'])} → {amount(g['after'], g['unit'])}" for g in order
-    )
 
 
 if __name__ == "__main__":
