@@ -10,6 +10,7 @@ lie the figures that it has to agree with: torch's own, the CUDA runtime's and N
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -22,7 +23,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+if sys.argv[1:3] == ["--section", "expandable"]:  # before torch reads them
+    os.environ |= dict.fromkeys(("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"), "expandable_segments:True")
+
+import torch
+import torch.distributed as dist
 from _parts import environment, gpulint, run_sections
+
+from gpulint import memory
 
 MIB = 1024**2
 DEVICE = os.environ.get("BENCHMARK_DEVICE", "cuda")
@@ -30,8 +38,6 @@ DEVICE = os.environ.get("BENCHMARK_DEVICE", "cuda")
 
 def raw() -> dict[str, Any]:
     """What others say in this moment."""
-    import torch
-
     said: dict[str, Any] = {"nvml": nvml()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         free, total = torch.cuda.mem_get_info()
@@ -80,8 +86,6 @@ class Log:
         self.kept: dict[str, Any] = {}  # what a state leaves for the next ones
 
     def state(self, name: str, step: Callable[[dict[str, Any]], Any] | None = None, **options: Any) -> None:
-        import torch
-
         from gpulint import memory
 
         entry: dict[str, Any] = {"state": name}
@@ -107,16 +111,12 @@ class Log:
 
 
 def start(kept: dict[str, Any]) -> None:
-    import torch
-
     if DEVICE == "cuda":
         torch.cuda.init()
         torch.cuda.synchronize()
 
 
 def tensors(kept: dict[str, Any]) -> None:
-    import torch
-
     kept["tensors"] = [
         torch.ones(100 * MIB // 4 + 7, device=DEVICE),
         *(torch.ones(n, device=DEVICE) for n in range(1, 400)),
@@ -124,8 +124,6 @@ def tensors(kept: dict[str, Any]) -> None:
 
 
 def matmul(kept: dict[str, Any]) -> None:
-    import torch
-
     kept["model"] = torch.nn.Linear(1024, 1024, device=DEVICE)
     kept["loss"] = kept["model"](torch.ones(512, 1024, device=DEVICE)).sum()
 
@@ -136,49 +134,35 @@ def backward(kept: dict[str, Any]) -> None:
 
 def activations(kept: dict[str, Any]) -> None:
     """Tensors of exactly a workspace's size that only a graph holds: they must not be told as workspaces."""
-    import torch
-
     x = torch.ones(2048, 4096, device=DEVICE, requires_grad=True)
     kept["graph"] = x.exp().exp().exp().sum()
 
 
 def convolution(kept: dict[str, Any]) -> None:
-    import torch
-
     net = torch.nn.Conv2d(64, 64, 3, padding=1).to(DEVICE)
     net(torch.ones(16, 64, 64, 64, device=DEVICE)).sum().backward()
 
 
 def half(kept: dict[str, Any]) -> None:
-    import torch
-
     a = torch.ones(1024, 1024, device=DEVICE, dtype=torch.bfloat16)
     torch.nn.functional.scaled_dot_product_attention(*(a.view(1, 8, 128, 1024)[..., :64],) * 3)
     _ = a @ a
 
 
 def solver(kept: dict[str, Any]) -> None:
-    import torch
-
     torch.linalg.inv(torch.eye(512, device=DEVICE))
     torch.linalg.eigh(torch.eye(256, device=DEVICE))
 
 
 def fourier(kept: dict[str, Any]) -> None:
-    import torch
-
     torch.fft.fft2(torch.ones(512, 512, device=DEVICE))
 
 
 def sparse(kept: dict[str, Any]) -> None:
-    import torch
-
     torch.sparse.mm(torch.eye(256, device=DEVICE).to_sparse(), torch.ones(256, 256, device=DEVICE))
 
 
 def cache(kept: dict[str, Any]) -> None:
-    import torch
-
     pieces = [torch.ones(3 * MIB // 4, device=DEVICE) for _ in range(40)]
     kept["pieces"] = pieces[::5]
     del pieces
@@ -186,8 +170,6 @@ def cache(kept: dict[str, Any]) -> None:
 
 
 def graph(kept: dict[str, Any]) -> Any:
-    import torch
-
     if DEVICE != "cuda":
         return "needs a card"
     x = torch.ones(1024, 1024, device=DEVICE)
@@ -200,8 +182,6 @@ def graph(kept: dict[str, Any]) -> Any:
 
 
 def pinned(kept: dict[str, Any]) -> Any:
-    import torch
-
     if DEVICE != "cuda":
         return "needs a card"
     kept["pinned"] = torch.ones(64 * MIB // 4).pin_memory()
@@ -210,12 +190,8 @@ def pinned(kept: dict[str, Any]) -> Any:
 
 def library(kept: dict[str, Any]) -> Any:
     """64 MiB that another library takes from the driver, unknown to torch."""
-    import ctypes
-
     if DEVICE != "cuda":
         return "needs a card"
-    from gpulint import memory
-
     runtime = _runtime()
     pointer = ctypes.c_void_p()
     with memory.book("a library of mine"):
@@ -225,8 +201,6 @@ def library(kept: dict[str, Any]) -> Any:
 
 
 def _runtime() -> Any:
-    import ctypes
-
     with open("/proc/self/maps") as maps:
         for line in maps:
             if "libcudart" in line:
@@ -236,8 +210,6 @@ def _runtime() -> Any:
 
 def clearing(kept: dict[str, Any]) -> Any:
     """The by-size figure against the measured one: clear() tells what dropping the workspaces freed."""
-    from gpulint import memory
-
     before = memory.account()
     by_size = sum(entry.bytes for entry in before.inside if entry.name == "cuBLAS workspaces")
     cleared = memory.clear()
@@ -253,8 +225,6 @@ def clearing(kept: dict[str, Any]) -> Any:
 
 def states() -> dict[str, Any]:
     """From the context on, one library after the other, in a process that booked its start."""
-    from gpulint import memory
-
     log, before = Log(), raw()
     try:
         with memory.book("CUDA context"):
@@ -293,15 +263,11 @@ def plain() -> dict[str, Any]:
 
 def expandable() -> dict[str, Any]:
     """The same sums with expandable segments."""
-    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
-        os.environ[name] = "expandable_segments:True"
     return states()
 
 
 def neighbour() -> dict[str, Any]:
     """A second process takes 1 GiB of the same card after this one has started."""
-    from gpulint import memory
-
     log = Log()
     with memory.book("CUDA context"):
         start({})
@@ -381,8 +347,6 @@ def _account(*words: str) -> dict[str, Any]:
 
 def nccl() -> dict[str, Any]:
     """A rank for each card (at most two): what NCCL takes when it begins, and at its first exchange."""
-    import torch
-
     world = min(2, max(1, torch.cuda.device_count())) if DEVICE == "cuda" else 2
     with tempfile.TemporaryDirectory() as folder:
         ranks = [
@@ -405,11 +369,6 @@ def nccl() -> dict[str, Any]:
 
 
 def one_rank(rank: int, world: int, result: Path) -> None:
-    import torch
-    import torch.distributed as dist
-
-    from gpulint import memory
-
     log = Log()
     with memory.book("CUDA context"):
         if DEVICE == "cuda":

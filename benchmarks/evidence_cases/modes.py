@@ -146,16 +146,20 @@ def _trained_through(setup: Setup, optimizer: torch.optim.Optimizer, forward: Ca
     return step
 
 
+def _freeze(net: torch.nn.Module, really: bool) -> None:
+    if really:
+        net.requires_grad_(False)
+    else:
+        net.requires_grad = False  # an attribute that nothing reads
+
+
 @variant
 def _head(setup: Setup, frozen: bool) -> Step:
     """A head that is trained on an encoder, of which all parameters go to the optimizer."""
 
     encoder = setup.mlp()
     head = torch.nn.Linear(setup.size.mlp_width, 10, device=setup.device)
-    if frozen:
-        encoder.requires_grad_(False)
-    else:
-        encoder.requires_grad = False  # an attribute that nothing reads
+    _freeze(encoder, frozen)
     optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-4)
 
     return _trained_through(setup, optimizer, lambda: head(encoder(setup.features())))
@@ -166,10 +170,7 @@ def _judge(setup: Setup, frozen: bool) -> Step:
     """A network that is trained through another, which the optimizer does not have."""
 
     net, judge = setup.mlp(), setup.mlp().eval()
-    if frozen:
-        judge.requires_grad_(False)
-    else:
-        judge.requires_grad = False  # an attribute that nothing reads
+    _freeze(judge, frozen)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
 
     return _trained_through(setup, optimizer, lambda: judge(net(setup.features())))

@@ -37,38 +37,36 @@ def with_gradients(module: nn.Module) -> list[nn.Parameter]:
     return found
 
 
-def stepped(name: str, options: dict[str, Any], kind: torch.dtype = F32) -> Call:
-    kept = {key: value for key, value in options.items() if key != "how"}
+def stepped(name: str, how: str = "", kind: torch.dtype = F32) -> Call:
+    """Two steps of an optimizer, updated in one of the ways in which it may be."""
 
     def phases() -> Phases:
         module = network().to(kind)
-        optimizer = getattr(torch.optim, name.split()[0])(module.parameters(), **kept)
+        options = {**OPTIMIZERS[name], **HOWS[how]}
+        optimizer = getattr(torch.optim, name.split()[0])(module.parameters(), **options)
         with_gradients(module)
         yield ""
-        optimizer.step()
-        yield "first step"
-        optimizer.step()
-        yield "second step"
+        for step in ("first step", "second step"):
+            optimizer.step()
+            yield step
         optimizer.zero_grad()
         yield "zero_grad"
 
-    suffix = f" {options['how']}" if options.get("how") else ""
-    return Call(f"step of {name}{suffix}{' bf16' if kind is BF16 else ''}", phases)
+    return Call(f"step of {name}{how and f' {how}'}{' bf16' if kind is BF16 else ''}", phases)
+
+
+def _has(name: str, how: str) -> bool:
+    """Whether an optimizer knows this way."""
+    plain = name.split()[0]
+    if how == "capturable":
+        return plain not in ("SGD", "Adagrad", "Adafactor")
+    return how != "fused" or plain in FUSED
 
 
 def optimizers() -> list[Call]:
-    found: list[Call] = []
-    for name, options in OPTIMIZERS.items():
-        for how, given in HOWS.items():
-            plain = name.split()[0]
-            if (how == "fused" and plain not in FUSED) or (
-                how == "capturable" and plain in ("SGD", "Adagrad", "Adafactor")
-            ):
-                continue
-            found.append(stepped(name, {**options, **given, "how": how}))
     return [
-        *found,
-        *[stepped(name, {**OPTIMIZERS[name], "how": ""}, BF16) for name in ("SGD momentum", "AdamW")],
+        *(stepped(name, how) for name in OPTIMIZERS for how in HOWS if _has(name, how)),
+        *(stepped(name, kind=BF16) for name in ("SGD momentum", "AdamW")),
         lbfgs,
         sparse_adam,
         scaled("AdamW", {}),
