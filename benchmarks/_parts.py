@@ -128,9 +128,8 @@ def about(device: str) -> dict[str, Any]:
 def result_path(kind: str, record: Mapping[str, Any]) -> Path:
     """`benchmarks/results/<kind>-<gpu>-<date>.json`."""
     told = record.get("environment")
-    card = "cpu"
-    if isinstance(told, dict) and told.get("device") == "cuda":
-        card = re.sub(r"[^a-z0-9]+", "-", str(told.get("device_name")).lower()).strip("-")
+    name = told.get("device_name") if isinstance(told, dict) and told.get("device") == "cuda" else ""
+    card = re.sub(r"[^a-z0-9]+", "-", str(name or "cpu").lower()).strip("-")
     return HERE / "results" / f"{kind}-{card}-{datetime.date.today().isoformat()}.json"
 
 

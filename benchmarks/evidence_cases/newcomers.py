@@ -130,18 +130,15 @@ def _moving(setup: Setup, what: str, moved: str, milliseconds: float, numbers: i
     on_device = on_host.to(setup.device)
     values = [1.0] * min(numbers, 64)
 
-    def tensor() -> Tensor:
-        if moved == "made on the host, .to(device)":
-            return torch.ones(numbers).to(setup.device)
-        if moved == "kept on the host, .to(device)":
-            return on_host.to(setup.device)
-        if moved == "torch.tensor(list).to(device)":
-            return torch.tensor(values).to(setup.device)
-        if moved == "torch.tensor(list, device=device)":
-            return torch.tensor(values, device=setup.device)
-        if moved == "made on the device":
-            return torch.ones(numbers, device=setup.device)
-        return on_device
+    ways: dict[str, Callable[[], Tensor]] = {
+        "made on the host, .to(device)": lambda: torch.ones(numbers).to(setup.device),
+        "kept on the host, .to(device)": lambda: on_host.to(setup.device),
+        "torch.tensor(list).to(device)": lambda: torch.tensor(values).to(setup.device),
+        "torch.tensor(list, device=device)": lambda: torch.tensor(values, device=setup.device),
+        "made on the device": lambda: torch.ones(numbers, device=setup.device),
+        "moved once": lambda: on_device,
+    }
+    tensor = ways[moved]
 
     def step() -> None:
         setup.wait()
