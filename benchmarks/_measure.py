@@ -8,13 +8,19 @@ import platform
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))  # what imports this measures the gpulint of this checkout, installed or not
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,13 @@ def find_script(name: str, folders: Iterable[Path]) -> Path | None:
             return script.absolute()
     found = shutil.which(name)
     return Path(found) if found else None
+
+
+def read_toml(name: str) -> dict[str, Any]:
+    """A table that stands beside the scripts."""
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    found: dict[str, Any] = toml.loads((HERE / name).read_text(encoding="utf-8"))
+    return found
 
 
 def hardware() -> dict[str, str | int | float]:

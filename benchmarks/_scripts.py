@@ -1,4 +1,4 @@
-"""Public training scripts: where each is, with which arguments it is small, and synthetic data for it.
+"""Public training scripts: where each is, with which arguments it is small (`scripts.toml`), and synthetic data for it.
 
 Nothing of their source is here. What a script lacks (a dataset, a download, a seed) is made by our own code.
 """
@@ -15,22 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from _measure import read_toml
 
 Data = Callable[[Path], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Arguments for 200 training steps, and how the script's output tells of them: each line that matches
-    `line` says that `every` more steps are done."""
+    """Arguments for 200 training steps, those for one kind of device, and data where it is not the script's."""
 
-    line: str
     arguments: tuple[str, ...]
     cpu: tuple[str, ...] = ()
     cuda: tuple[str, ...] = ()
-    every: int = 1
     data: Data | None = None
 
 
@@ -41,8 +40,7 @@ class Script:
     `folder`: what of the repository is copied. `cwd`: where in the copy it is run. `cpu`, `cuda`: arguments
     for one kind of device. `path`: folders of the copy that PYTHONPATH must have. `needs`: packages besides
     torch and numpy. `seeds`: an import of the script, and what is run on the same line because the script does
-    not seed itself; no line moves.
-    `validates`: with an evaluation in every epoch or interval. `images`: sizes of the training and the test set.
+    not seed itself; no line moves. `images`: sizes of the training and the test set.
     """
 
     name: str
@@ -59,7 +57,6 @@ class Script:
     standins: tuple[str, ...] = ()
     seeds: tuple[str, str] | None = None
     data: Data | None = None
-    validates: bool = True
     images: tuple[int, int] = (1024, 400)
     environment: tuple[tuple[str, str], ...] = ()
     loop: Loop | None = None
@@ -177,313 +174,91 @@ def waves(folder: Path) -> None:
     torch.save(np.sin((np.arange(60) + shifts) / 20.0), folder / "traindata.pt")
 
 
-def results(folder: Path) -> None:
-    """The folder that a script writes into without making it."""
-    (folder / "results").mkdir(parents=True, exist_ok=True)
+def sessions(folder: Path) -> None:
+    """Pickled sessions of items, most of them going on with the next number, and the item that follows each."""
+    source = random.Random(0)
+    (folder / "datasets/sample").mkdir(parents=True, exist_ok=True)
+    for name, number in (("train", 900), ("test", 300)):
+        starts = [source.randint(1, 280) for _ in range(number)]
+        lengths = [source.randint(2, 12) for _ in range(number)]
+        items = [
+            [start + step for step in range(length)] for start, length in zip(starts, lengths, strict=True)
+        ]
+        following = [start + length for start, length in zip(starts, lengths, strict=True)]
+        (folder / f"datasets/sample/{name}.txt").write_bytes(pickle.dumps((items, following)))
+
+
+def sensors(folder: Path, nodes: int, steps: int = 12) -> None:
+    """Readings of neighbouring sensors, in windows, and which of them are neighbours."""
+    source = np.random.default_rng(0)
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    (folder / "save").mkdir(exist_ok=True)
+    for name, number in (("train", 640), ("val", 160), ("test", 32)):
+        day = np.arange(number + 2 * steps)[:, None] / 40 + np.arange(nodes) / 8
+        values = 50 + 10 * np.sin(day) + source.normal(0, 1, day.shape)
+        both = np.stack([values, np.broadcast_to(day % 1, day.shape)], axis=-1)
+        windows = np.stack([both[begin : begin + 2 * steps] for begin in range(number)])
+        np.savez(folder / f"data/{name}.npz", x=windows[:, :steps], y=windows[:, steps:])
+    near = np.abs(np.subtract.outer(np.arange(nodes), np.arange(nodes))) < 3
+    names = [str(node) for node in range(nodes)]
+    numbers = {name: place for place, name in enumerate(names)}
+    (folder / "data/near.pkl").write_bytes(pickle.dumps((names, numbers, near.astype(np.float32))))
+
+
+def folder(at: Path, name: str) -> None:
+    """A folder that a script writes into without making it."""
+    (at / name).mkdir(parents=True, exist_ok=True)
+
+
+MAKERS: dict[str, Callable[..., None]] = {
+    one.__name__: one
+    for one in (
+        corpus,
+        characters,
+        tokens,
+        names,
+        citations,
+        packed_citations,
+        waves,
+        sessions,
+        sensors,
+        folder,
+    )
+}
 
 
 # -- the table -----------------------------------------------------------------------------------------------
 
-_EXAMPLES = ("pytorch/examples", "77f55b912142e11fcfdf5b530231fb9c52f181e8", "main.py")
-_TCN = ("locuslab/TCN", "2f8c2b817050206397458dfd1f5a25ce8a32fe65")
-_YUNJEY = ("yunjey/pytorch-tutorial", "0500d3df5a2a8080ccfccbc00aca0eacc21818db", "main.py")
-_MINGPT = ("karpathy/minGPT", "37baab71b9abea1b76ab957409a1cc2fbfba8a26")
-_VISION = ("torchvision",)
-_TORCH = ("import torch", "torch.manual_seed(0)")
-_NANO = ("--dataset=synthetic", "--compile=False", "--warmup_iters=20", "--gradient_accumulation_steps=1")
-_NANO_SMALL = ("--n_layer=4", "--n_head=4", "--n_embd=128", "--block_size=64", "--batch_size=12")
-_SHAKESPEARE = (
-    "--n_layer=6",
-    "--n_head=6",
-    "--n_embd=384",
-    "--block_size=256",
-    "--batch_size=64",
-    "--dropout=0.2",
-)
-_NANO_CPU = ("--device=cpu", "--dtype=float32")
-_WORDS = partial(corpus, at="corpus", train=551, other=120)
 
-SCRIPTS: tuple[Script, ...] = (
-    Script(
-        "nanoGPT",
-        "karpathy/nanoGPT",
-        "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
-        "train.py",
-        (*_NANO, *_NANO_SMALL, "--max_iters=60", "--eval_interval=10", "--eval_iters=5", "--log_interval=1"),
-        cpu=_NANO_CPU,
-        data=partial(tokens, at="data/synthetic"),
-        loop=Loop(
-            r"^iter \d+: loss",
-            (*_NANO, "--max_iters=199", "--eval_interval=50", "--eval_iters=20", "--log_interval=1"),
-            cpu=(*_NANO_CPU, *_NANO_SMALL),
-            cuda=_SHAKESPEARE,
-        ),
-    ),
-    Script(
-        "minGPT adder",
-        *_MINGPT,
-        "projects/adder/adder.py",
-        ("--trainer.max_iters=60", "--trainer.num_workers=2"),
-        path=("",),
-        loop=Loop(r"iter \d+: train loss", ("--trainer.max_iters=201", "--trainer.num_workers=2"), every=10),
-    ),
-    Script(
-        "minGPT chargpt",
-        *_MINGPT,
-        "projects/chargpt/chargpt.py",
-        (
-            "--model.model_type=gpt-micro",
-            "--trainer.max_iters=40",
-            "--trainer.num_workers=0",
-            "--data.block_size=64",
-        ),
-        path=("",),
-        data=partial(characters, at="input.txt"),
-    ),
-    Script(
-        "makemore",
-        "karpathy/makemore",
-        "988aa59e4d8fefa526d06f3b453ad116258398d4",
-        "makemore.py",
-        ("-i", "synthetic.txt", "--max-steps", "620", "--n-embd", "16", "--n-embd2", "16", "-n", "1"),
-        cuda=("--device", "cuda"),
-        needs=("tensorboard",),
-        data=partial(names, at="synthetic.txt"),
-    ),
-    Script(
-        "ng-video-lecture bigram",
-        "karpathy/ng-video-lecture",
-        "52201428ed7b46804849dea0b3ccf0de9df1a5c3",
-        "bigram.py",
-        data=partial(characters, at="input.txt"),
-    ),
-    Script(
-        "examples word_language_model",
-        *_EXAMPLES,
-        ("--data", "corpus", "--epochs", "4", "--emsize", "64", "--nhid", "64", "--log-interval", "5"),
-        folder="word_language_model",
-        cuda=("--accel",),
-        data=_WORDS,
-        loop=Loop(
-            r"^\| epoch +\d+ \| +\d+/",
-            ("--data", "corpus", "--epochs", "4", "--log-interval", "1"),
-            cuda=("--accel",),
-            data=partial(corpus, at="corpus", train=1751, other=176, words=10_000),
-        ),
-    ),
-    Script(
-        "examples word_language_model Transformer",
-        *_EXAMPLES,
-        (
-            *"--data corpus --epochs 4 --emsize 64 --nhid 64 --log-interval 5 --model Transformer".split(),
-            *("--use-optimizer", "--lr", "0.001"),
-        ),
-        folder="word_language_model",
-        cuda=("--accel",),
-        data=_WORDS,
-    ),
-    Script(
-        "examples mnist",
-        *_EXAMPLES,
-        ("--epochs", "4", "--test-batch-size", "100", "--log-interval", "5"),
-        folder="mnist",
-        standins=_VISION,
-    ),
-    Script(
-        "examples mnist_rnn",
-        *_EXAMPLES,
-        ("--epochs", "4", "--test-batch-size", "100", "--log-interval", "5"),
-        folder="mnist_rnn",
-        cuda=("--accel",),
-        standins=_VISION,
-    ),
-    Script(
-        "examples mnist_forward_forward",
-        *_EXAMPLES,
-        ("--epochs", "40", "--train_size", "1000", "--test_size", "400"),
-        folder="mnist_forward_forward",
-        standins=_VISION,
-        seeds=_TORCH,
-        validates=False,
-    ),
-    Script(
-        "examples vae",
-        *_EXAMPLES,
-        ("--epochs", "4", "--batch-size", "64", "--log-interval", "5"),
-        folder="vae",
-        standins=_VISION,
-        data=results,
-    ),
-    Script(
-        "examples siamese_network",
-        *_EXAMPLES,
-        ("--epochs", "3", "--batch-size", "32", "--test-batch-size", "50", "--log-interval", "5"),
-        folder="siamese_network",
-        standins=_VISION,
-        seeds=("import argparse, random, copy", "random.seed(0)"),
-        images=(512, 200),
-    ),
-    Script(
-        "examples imagenet",
-        *_EXAMPLES,
-        ("images", "--epochs", "3", "-b", "4", "-j", "1", "-p", "5", "--seed", "0"),
-        folder="imagenet",
-        standins=_VISION,
-        images=(60, 24),
-    ),
-    Script(
-        "examples dcgan",
-        *_EXAMPLES,
-        (
-            "--dataset",
-            "fake",
-            "--niter",
-            "3",
-            "--batchSize",
-            "32",
-            "--ngf",
-            "8",
-            "--ndf",
-            "8",
-            "--manualSeed",
-            "1",
-        ),
-        folder="dcgan",
-        cuda=("--accel",),
-        standins=_VISION,
-        images=(512, 0),
-        validates=False,
-    ),
-    Script(
-        "examples gcn",
-        *_EXAMPLES,
-        ("--epochs", "60", "--val-every", "1"),
-        folder="gcn",
-        standins=("requests",),
-        data=packed_citations,
-    ),
-    Script(
-        "examples gat",
-        *_EXAMPLES,
-        ("--epochs", "35", "--val-every", "1", "--hidden-dim", "8", "--num-heads", "2"),
-        folder="gat",
-        standins=("requests",),
-        data=partial(citations, at="cora"),
-    ),
-    Script(
-        "examples time_sequence_prediction",
-        *_EXAMPLES[:2],
-        "train.py",
-        ("--steps", "4"),
-        folder="time_sequence_prediction",
-        standins=("matplotlib",),
-        data=waves,
-        environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-    ),
-    Script(
-        "examples regression",
-        *_EXAMPLES,
-        folder="regression",
-        seeds=_TORCH,
-        validates=False,
-    ),
-    Script(
-        "pygcn",
-        "tkipf/pygcn",
-        "1600b5b748b3976413d1e307540ccc62605b4d6d",
-        "train.py",
-        ("--epochs", "60"),
-        cwd="pygcn",
-        path=("",),
-        needs=("scipy",),
-        data=partial(citations, at="data/cora"),
-        loop=Loop(
-            r"^Epoch: \d+",
-            ("--epochs", "200"),
-            data=partial(citations, at="data/cora", nodes=2708, features=1433),
-        ),
-    ),
-    Script(
-        "pyGAT",
-        "Diego999/pyGAT",
-        "3664f2dc90cbf971564c0bf186dc794f12446d0c",
-        "train.py",
-        ("--epochs", "35", "--hidden", "4", "--nb_heads", "2"),
-        needs=("scipy",),
-        data=partial(citations, at="data/cora", nodes=1500),
-    ),
-    Script(
-        "TCN adding_problem",
-        *_TCN,
-        "add_test.py",
-        ("--epochs", "2", "--batch_size", "2000", "--seq_len", "30", "--levels", "3", "--log-interval", "5"),
-        folder="TCN",
-        cwd="adding_problem",
-        cpu=("--cuda",),
-        path=("..",),
-        seeds=("import torch", "import numpy; numpy.random.seed(0)"),
-    ),
-    Script(
-        "TCN word_cnn",
-        *_TCN,
-        "word_cnn_test.py",
-        (
-            *"--epochs 3 --data corpus --emsize 64 --nhid 64 --levels 2 --log-interval 5 --batch_size 8".split(),
-        ),
-        folder="TCN",
-        cwd="word_cnn",
-        cpu=("--cuda",),
-        path=("..",),
-        environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-        data=partial(corpus, at="word_cnn/corpus", train=320, other=80),
-    ),
-    Script(
-        "TCN mnist_pixel",
-        *_TCN,
-        "pmnist_test.py",
-        ("--epochs", "3", "--levels", "3", "--nhid", "8", "--log-interval", "5"),
-        folder="TCN",
-        cwd="mnist_pixel",
-        cpu=("--cuda",),
-        path=("..",),
-        standins=_VISION,
-    ),
-    Script(
-        "pytorch-tutorial convolutional_neural_network",
-        *_YUNJEY,
-        folder="tutorials/02-intermediate/convolutional_neural_network",
-        standins=_VISION,
-        seeds=_TORCH,
-        validates=False,
-    ),
-    Script(
-        "pytorch-tutorial language_model",
-        *_YUNJEY,
-        folder="tutorials/02-intermediate/language_model",
-        seeds=_TORCH,
-        data=partial(corpus, at="data", train=250, other=10),
-        validates=False,
-    ),
-    Script(
-        "PyTorch-Tutorial CNN",
-        "MorvanZhou/PyTorch-Tutorial",
-        "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
-        "401_CNN.py",
-        folder="tutorial-contents",
-        standins=("torchvision", "matplotlib"),
-        seeds=_TORCH,
-        images=(6000, 400),
-    ),
-    Script(
-        "nlp-tutorial TextCNN",
-        "graykode/nlp-tutorial",
-        "d05e31ec81d56d70c1db89b99ab07e948f7ebc11",
-        "TextCNN.py",
-        folder="2-1.TextCNN",
-        seeds=_TORCH,
-        validates=False,
-    ),
-)
+def _data(told: dict[str, Any]) -> Data:
+    return partial(MAKERS[told.pop("make")], **told)
+
+
+def _words(told: str | list[Any]) -> tuple[Any, ...]:
+    return tuple(told.split() if isinstance(told, str) else told)
+
+
+# How the values of the table are read: everything else stands for itself.
+READ: dict[str, Callable[[Any], Any]] = {
+    "data": _data,
+    "loop": lambda told: Loop(**read(told)),
+    "environment": lambda told: tuple(told.items()),
+    **dict.fromkeys("arguments cpu cuda path needs standins seeds images".split(), _words),
+}
+
+
+def read(told: dict[str, Any]) -> dict[str, Any]:
+    """The fields of one entry of the table."""
+    return {name: READ[name](value) if name in READ else value for name, value in told.items()}
+
+
+def table(name: str) -> list[dict[str, Any]]:
+    """The entries of `scripts.toml` under one name."""
+    return [read(told) for told in read_toml("scripts.toml")[name]]
+
+
+SCRIPTS = tuple(Script(**told) for told in table("script"))
+SCRIPTS_WITH_FIXES = tuple(Script(**told) for told in table("fixed"))
 
 
 def missing(script: Script, importable: Callable[[str], bool], checkouts: Path) -> str:

@@ -1,6 +1,6 @@
 """Where the bytes are, on a real card: each state of a process accounted for, and what stays unexplained.
 
-    python benchmarks/account_gpu.py --out results.json [--device cpu] [--only SECTION ...]
+    python benchmarks/account_gpu.py [--out results.json] [--device cpu] [--only SECTION ...]
 
 Each section runs in a process of its own with a time limit; what fails is recorded and the others run. Beside each account
 lie the figures that it has to agree with: torch's own, the CUDA runtime's and NVML's, read in the same moment. With
@@ -9,12 +9,11 @@ lie the figures that it has to agree with: torch's own, the CUDA runtime's and N
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import ctypes
 import gc
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -24,17 +23,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+if sys.argv[1:3] == ["--section", "expandable"]:  # before torch reads them
+    os.environ |= dict.fromkeys(("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"), "expandable_segments:True")
+
+import torch
+import torch.distributed as dist
+from _parts import environment, gpulint, run_sections
+
+from gpulint import memory
 
 MIB = 1024**2
-DEVICE = os.environ.get("ACCOUNT_DEVICE", "cuda")
+DEVICE = os.environ.get("BENCHMARK_DEVICE", "cuda")
 
 
 def raw() -> dict[str, Any]:
     """What others say in this moment."""
-    import torch
-
     said: dict[str, Any] = {"nvml": nvml()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         free, total = torch.cuda.mem_get_info()
@@ -83,8 +86,6 @@ class Log:
         self.kept: dict[str, Any] = {}  # what a state leaves for the next ones
 
     def state(self, name: str, step: Callable[[dict[str, Any]], Any] | None = None, **options: Any) -> None:
-        import torch
-
         from gpulint import memory
 
         entry: dict[str, Any] = {"state": name}
@@ -110,16 +111,12 @@ class Log:
 
 
 def start(kept: dict[str, Any]) -> None:
-    import torch
-
     if DEVICE == "cuda":
         torch.cuda.init()
         torch.cuda.synchronize()
 
 
 def tensors(kept: dict[str, Any]) -> None:
-    import torch
-
     kept["tensors"] = [
         torch.ones(100 * MIB // 4 + 7, device=DEVICE),
         *(torch.ones(n, device=DEVICE) for n in range(1, 400)),
@@ -127,8 +124,6 @@ def tensors(kept: dict[str, Any]) -> None:
 
 
 def matmul(kept: dict[str, Any]) -> None:
-    import torch
-
     kept["model"] = torch.nn.Linear(1024, 1024, device=DEVICE)
     kept["loss"] = kept["model"](torch.ones(512, 1024, device=DEVICE)).sum()
 
@@ -139,49 +134,35 @@ def backward(kept: dict[str, Any]) -> None:
 
 def activations(kept: dict[str, Any]) -> None:
     """Tensors of exactly a workspace's size that only a graph holds: they must not be told as workspaces."""
-    import torch
-
     x = torch.ones(2048, 4096, device=DEVICE, requires_grad=True)
     kept["graph"] = x.exp().exp().exp().sum()
 
 
 def convolution(kept: dict[str, Any]) -> None:
-    import torch
-
     net = torch.nn.Conv2d(64, 64, 3, padding=1).to(DEVICE)
     net(torch.ones(16, 64, 64, 64, device=DEVICE)).sum().backward()
 
 
 def half(kept: dict[str, Any]) -> None:
-    import torch
-
     a = torch.ones(1024, 1024, device=DEVICE, dtype=torch.bfloat16)
     torch.nn.functional.scaled_dot_product_attention(*(a.view(1, 8, 128, 1024)[..., :64],) * 3)
     _ = a @ a
 
 
 def solver(kept: dict[str, Any]) -> None:
-    import torch
-
     torch.linalg.inv(torch.eye(512, device=DEVICE))
     torch.linalg.eigh(torch.eye(256, device=DEVICE))
 
 
 def fourier(kept: dict[str, Any]) -> None:
-    import torch
-
     torch.fft.fft2(torch.ones(512, 512, device=DEVICE))
 
 
 def sparse(kept: dict[str, Any]) -> None:
-    import torch
-
     torch.sparse.mm(torch.eye(256, device=DEVICE).to_sparse(), torch.ones(256, 256, device=DEVICE))
 
 
 def cache(kept: dict[str, Any]) -> None:
-    import torch
-
     pieces = [torch.ones(3 * MIB // 4, device=DEVICE) for _ in range(40)]
     kept["pieces"] = pieces[::5]
     del pieces
@@ -189,8 +170,6 @@ def cache(kept: dict[str, Any]) -> None:
 
 
 def graph(kept: dict[str, Any]) -> Any:
-    import torch
-
     if DEVICE != "cuda":
         return "needs a card"
     x = torch.ones(1024, 1024, device=DEVICE)
@@ -203,8 +182,6 @@ def graph(kept: dict[str, Any]) -> Any:
 
 
 def pinned(kept: dict[str, Any]) -> Any:
-    import torch
-
     if DEVICE != "cuda":
         return "needs a card"
     kept["pinned"] = torch.ones(64 * MIB // 4).pin_memory()
@@ -213,12 +190,8 @@ def pinned(kept: dict[str, Any]) -> Any:
 
 def library(kept: dict[str, Any]) -> Any:
     """64 MiB that another library takes from the driver, unknown to torch."""
-    import ctypes
-
     if DEVICE != "cuda":
         return "needs a card"
-    from gpulint import memory
-
     runtime = _runtime()
     pointer = ctypes.c_void_p()
     with memory.book("a library of mine"):
@@ -228,8 +201,6 @@ def library(kept: dict[str, Any]) -> Any:
 
 
 def _runtime() -> Any:
-    import ctypes
-
     with open("/proc/self/maps") as maps:
         for line in maps:
             if "libcudart" in line:
@@ -239,8 +210,6 @@ def _runtime() -> Any:
 
 def clearing(kept: dict[str, Any]) -> Any:
     """The by-size figure against the measured one: clear() tells what dropping the workspaces freed."""
-    from gpulint import memory
-
     before = memory.account()
     by_size = sum(entry.bytes for entry in before.inside if entry.name == "cuBLAS workspaces")
     cleared = memory.clear()
@@ -256,8 +225,6 @@ def clearing(kept: dict[str, Any]) -> Any:
 
 def states() -> dict[str, Any]:
     """From the context on, one library after the other, in a process that booked its start."""
-    from gpulint import memory
-
     log, before = Log(), raw()
     try:
         with memory.book("CUDA context"):
@@ -296,15 +263,11 @@ def plain() -> dict[str, Any]:
 
 def expandable() -> dict[str, Any]:
     """The same sums with expandable segments."""
-    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
-        os.environ[name] = "expandable_segments:True"
     return states()
 
 
 def neighbour() -> dict[str, Any]:
     """A second process takes 1 GiB of the same card after this one has started."""
-    from gpulint import memory
-
     log = Log()
     with memory.book("CUDA context"):
         start({})
@@ -333,28 +296,28 @@ for _ in range(1200):
 
 def asked() -> dict[str, Any]:
     """`gpulint gpu account PID` from outside: of a program under `gpulint run`, and of one that is not."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     code = WORKER.format(device=DEVICE)
-    gpulint = [sys.executable, "-m", "gpulint"]
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "work.py")
         script.write_text(code)
         for name, command in (
-            ("gpulint run", [*gpulint, "run", "-q", "--", sys.executable, str(script)]),
-            ("plain", [sys.executable, str(script)]),
+            ("gpulint run", ["-m", "gpulint", "run", "-q", "--", sys.executable, str(script)]),
+            ("plain", [str(script)]),
         ):
             with subprocess.Popen(
-                command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+                [sys.executable, *command],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment(),
+                start_new_session=True,
             ) as process:
                 try:
                     assert process.stdout is not None
                     process.stdout.readline()
                     pid = _python_of(process.pid, str(script))
-                    found[name] = {
-                        option: _command([*gpulint, "gpu", "account", *option.split(), str(pid)], environment)
-                        for option in ("", "--measure-context", "--json")
-                    }
+                    options = ("", "--measure-context", "--json")
+                    found[name] = {option: _account(*option.split(), str(pid)) for option in options}
                 except Exception:
                     found[name] = traceback.format_exc()
                 finally:
@@ -374,36 +337,21 @@ def _python_of(start: int, script: str) -> int:
     return start
 
 
-def _command(words: list[str], environment: dict[str, str]) -> dict[str, Any]:
+def _account(*words: str) -> dict[str, Any]:
     begin = time.perf_counter()
-    done = subprocess.run(words, capture_output=True, text=True, timeout=100, env=environment)
+    done = gpulint("gpu", "account", *words, limit=100)
     seconds = round(time.perf_counter() - begin, 2)
-    return {
-        "status": done.returncode,
-        "out": done.stdout[-6000:],
-        "err": done.stderr[-2000:],
-        "seconds": seconds,
-    }
+    out, err = done.stdout[-6000:], done.stderr[-2000:]
+    return {"status": done.returncode, "out": out, "err": err, "seconds": seconds}
 
 
 def nccl() -> dict[str, Any]:
     """A rank for each card (at most two): what NCCL takes when it begins, and at its first exchange."""
-    import torch
-
     world = min(2, max(1, torch.cuda.device_count())) if DEVICE == "cuda" else 2
     with tempfile.TemporaryDirectory() as folder:
         ranks = [
             subprocess.Popen(
-                [
-                    sys.executable,
-                    __file__,
-                    "--rank",
-                    str(rank),
-                    "--world",
-                    str(world),
-                    "--result",
-                    f"{folder}/{rank}",
-                ],
+                [sys.executable, __file__, "rank", str(rank), str(world), f"{folder}/{rank}"],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -413,22 +361,14 @@ def nccl() -> dict[str, Any]:
         ]
         errors = [process.communicate(timeout=100)[1][-2000:] for process in ranks]
         told = [Path(folder, str(rank)) for rank in range(world)]
-        return {
-            "world": world,
-            "ranks": [_read(path, error) for path, error in zip(told, errors, strict=True)],
-        }
-
-
-def _read(path: Path, error: str) -> Any:
-    return json.loads(path.read_text()) if path.exists() else {"error": error}
+        found = [
+            json.loads(path.read_text()) if path.exists() else {"error": error}
+            for path, error in zip(told, errors, strict=True)
+        ]
+        return {"world": world, "ranks": found}
 
 
 def one_rank(rank: int, world: int, result: Path) -> None:
-    import torch
-    import torch.distributed as dist
-
-    from gpulint import memory
-
     log = Log()
     with memory.book("CUDA context"):
         if DEVICE == "cuda":
@@ -463,73 +403,11 @@ def one_rank(rank: int, world: int, result: Path) -> None:
     dist.destroy_process_group()
 
 
-SECTIONS = {section.__name__: section for section in (states, plain, expandable, neighbour, asked, nccl)}
-
-
-def run_section(name: str, limit: float) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder, "result.json")
-        begin = time.perf_counter()
-        try:
-            done = subprocess.run(
-                [sys.executable, __file__, "--section", name, "--result", str(result)],
-                capture_output=True,
-                text=True,
-                timeout=limit,
-            )
-            told = json.loads(result.read_text()) if result.exists() else {"error": done.stderr[-3000:]}
-        except subprocess.TimeoutExpired:
-            told = {"error": f"did not end within {limit:.0f} s"}
-        return {**told, "seconds": round(time.perf_counter() - begin, 1)}
-
-
-def about() -> dict[str, Any]:
-    import torch
-
-    cards = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    return {
-        "cards": cards,
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "python": platform.python_version(),
-        "kernel": platform.release(),
-        "device": DEVICE,
-    }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default=DEVICE)
-    parser.add_argument("--only", nargs="+", choices=sorted(SECTIONS))
-    parser.add_argument("--section", help=argparse.SUPPRESS)
-    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--world", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.rank is not None:
-        one_rank(given.rank, given.world, given.result)
-        return 0
-    if given.section:
-        given.result.write_text(json.dumps(SECTIONS[given.section](), default=str))
-        return 0
-    os.environ["ACCOUNT_DEVICE"] = given.device
-    globals()["DEVICE"] = given.device
-    results: dict[str, Any] = {"about": about()}
-    for name in given.only or SECTIONS:
-        results[name] = run_section(name, 100)
-        print(name, results[name]["seconds"], "s", results[name].get("error", ""), flush=True)
-        _write(given.out, results)
-    return 0
-
-
-def _write(path: Path | None, results: dict[str, Any]) -> None:
-    text = json.dumps(results, indent=1)
-    if path is None:
-        print(text)
-        return
-    path.write_text(text + "\n")
+SECTIONS = {one.__name__: one for one in (states, plain, expandable, neighbour, asked, nccl)}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == ["rank"]:
+        one_rank(int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
+        sys.exit()
+    sys.exit(run_sections("account", __file__, __doc__, SECTIONS, 100))

@@ -19,25 +19,22 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+import torch
+from _measure import HERE, hardware, table
+from _parts import result_path, write
+from evidence_cases import PROCESS_CASES, all_cases
+from evidence_cases.processes import ProcessCase
+from evidence_cases.setup import FULL, QUICK, Case, Maker, Setup, Size
 
-import torch  # noqa: E402
-from _measure import hardware, table  # noqa: E402
-from evidence_cases import PROCESS_CASES, all_cases  # noqa: E402
-from evidence_cases.processes import ProcessCase  # noqa: E402
-from evidence_cases.setup import FULL, QUICK, Case, Maker, Setup, Size  # noqa: E402
-from verify_fixtures import result_path  # noqa: E402
-
-from gpulint.runtime.probes.frames import Frames  # noqa: E402
-from gpulint.runtime.probes.hostmemory import HostMemory  # noqa: E402
-from gpulint.runtime.record.drift import theil_sen  # noqa: E402
-from gpulint.units import format_bytes  # noqa: E402
+from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.hostmemory import HostMemory
+from gpulint.runtime.record.drift import theil_sen
+from gpulint.units import format_bytes
 
 LENGTHS = 120  # steps of the trainings on varying lengths
 
@@ -132,19 +129,14 @@ def measure(maker: Maker, meter: Meter, size: Size, steps: int, warmup: int) -> 
 def middle(runs: Sequence[Figures]) -> dict[str, Any]:
     """The median of every figure over the runs."""
 
-    def of(read: Callable[[Figures], float | None]) -> float | None:
-        values = [value for run in runs if (value := read(run)) is not None]
-        return statistics.median(values) if values else None
+    def of(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return statistics.median(known) if known else None
 
-    return {
-        "drift": of(lambda run: run.drift),
-        "host_drift": of(lambda run: run.host_drift),
-        "peak": of(lambda run: run.peak),
-        "reserved": of(lambda run: run.reserved),
-        "ms": of(lambda run: run.ms),
-        "notes": {name: of(lambda run, n=name: run.notes[n]) for name in runs[0].notes},  # type: ignore[misc]
-        "runs": [asdict(run) for run in runs],
-    }
+    names = ("drift", "host_drift", "peak", "reserved", "ms")
+    figures = {name: of(getattr(run, name) for run in runs) for name in names}
+    notes = {name: of(run.notes[name] for run in runs) for name in runs[0].notes}
+    return {**figures, "notes": notes, "runs": [asdict(run) for run in runs]}
 
 
 def measure_case(case: Case, meter: Meter, size: Size, steps: int, runs: int) -> dict[str, Any]:
@@ -229,8 +221,7 @@ HEAD = ("rule", "case", "variant", "drift a step", "host drift", "peak", "reserv
 def save(path: Path, earlier: dict[str, Any] | None, result: dict[str, Any]) -> None:
     """Write the JSON and the table beside it. Called after every case: a run that is cut short loses one."""
     whole = result if earlier is None else merged(earlier, result)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    write(path, whole)
     path.with_suffix(".md").write_text(table(HEAD, rows(whole["cases"])) + "\n", encoding="utf-8")
 
 

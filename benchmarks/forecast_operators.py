@@ -2,7 +2,7 @@
 
     python benchmarks/forecast_operators.py measure OUT.json [--seconds 150]     on a machine with a GPU
     python benchmarks/forecast_operators.py forecast OUT.json [--only TEXT ...]      without one
-    python benchmarks/forecast_operators.py compare MEASURED.json FORECAST.json [--least BYTES] [--show TEXT]
+    python benchmarks/forecast_operators.py compare MEASURED.json FORECAST.json [--least BYTES]
 
 The calls are in `forecast_calls/`. Each runs twice, and what its phases allocate and free the second time is written down: a
 number above zero is an allocation of that many bytes, one below is the free of the allocation of that place (-1 is the first),
@@ -124,14 +124,7 @@ def plain_weights() -> None:
     """Weights that need no random numbers, which take most of the time otherwise."""
     from torch.nn import init
 
-    for name in (
-        "kaiming_uniform_",
-        "xavier_uniform_",
-        "uniform_",
-        "normal_",
-        "xavier_normal_",
-        "orthogonal_",
-    ):
+    for name in "kaiming_uniform_ xavier_uniform_ uniform_ normal_ xavier_normal_ orthogonal_".split():
         setattr(init, name, lambda tensor, *args, **kwargs: init.constant_(tensor, 0.01))
 
 
@@ -264,10 +257,6 @@ def forecast(args: argparse.Namespace) -> None:
                 found[call.name] = {"phases": phases_of(call, start, stop)}
                 gc.collect()
         except Exception as error:
-            if args.raising:
-                import traceback
-
-                traceback.print_exc()
             found[call.name] = {"error": f"{type(error).__name__}: {error}"[:300]}
     Path(args.out).write_text(json.dumps({"torch": torch.__version__, "calls": found}, separators=(",", ":")))
     errors = {name: call["error"] for name, call in found.items() if "error" in call}
@@ -296,14 +285,6 @@ def differences(
 
 def compare(args: argparse.Namespace) -> None:
     measured, told = (json.loads(Path(path).read_text())["calls"] for path in (args.measured, args.told))
-    if args.show:
-        for name in measured:
-            if args.show in name:
-                for phase in measured[name].get("phases", {}):
-                    print(name, phase)
-                    print("   GPU     ", measured[name]["phases"][phase])
-                    print("   forecast", told.get(name, {}).get("phases", {}).get(phase))
-        return
     rows = list(differences(measured, told))
     wrong = [row for row in rows if abs(row[0]) > args.least or abs(row[1]) > args.least]
     for peak, stay, high, stays, name, phase in sorted(wrong, key=lambda row: -max(abs(row[0]), abs(row[1]))):
@@ -327,12 +308,10 @@ def main() -> int:
         command.add_argument("--only", nargs="*", default=[])
         command.add_argument("--seconds", type=float, default=150.0)
         command.add_argument("--card", default="h200")
-        command.add_argument("--raising", action="store_true")
     comparing = commands.add_parser("compare")
     comparing.add_argument("measured")
     comparing.add_argument("told")
     comparing.add_argument("--least", type=int, default=1 << 16)
-    comparing.add_argument("--show", default="")
     args = parser.parse_args()
     if args.command == "part":
         return measure_part(Path(args.out), args.first, args.only)

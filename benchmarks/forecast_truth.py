@@ -1,7 +1,7 @@
 """Runs the workloads of `forecast_workloads/` on a GPU and writes down what they really took: the truth for `forecast.py`.
 
     python benchmarks/forecast_truth.py OUT.json [--set first|second] [--sealed] [--only NAME ...]
-        [--traces FILE.tar] [--limit-to FORECASTS.json]
+        [--limit-to FORECASTS.json]
 
 Each run is a forked process of its own, so that the libraries are imported once. Figures are bytes: peak allocated and
 reserved as torch counts them, and what the driver says that the process took (card in use at the end, less before).
@@ -11,23 +11,18 @@ With `--limit-to`, each run gets no more than was forecast for it: the upper end
 the driver past torch do not count there, so nothing is taken off for them. `ran_out` says that the script died of it, `ooms`
 how often torch ran out (cuDNN then tries another algorithm, and the script goes on), `retries` how often it first had to give
 back what it kept. Such figures are no truth to compare with. Runs without a forecast are left out.
-
-With `--traces`, the order of allocations goes into FILE.tar, FILE-2.tar, …, of at most 15 MiB each.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import gzip
 import json
 import multiprocessing
 import os
 import re
 import runpy
 import sys
-import tarfile
-import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -38,45 +33,21 @@ WORKLOADS = HERE / "forecast_workloads"
 
 # batch sizes measured while the forecast is developed, and those that are measured once a forecast is written down
 OPEN = {
-    "mlp": (256, 1024),
-    "resnet50_amp": (32, 64),
-    "gpt2_fp32": (2, 4),
-    "gpt2_bf16": (4, 8),
-    "llama_1b": (1, 2),
-    "bert_lengths": (8, 16),
-    "lstm": (20, 64),
-    "train_eval_save": (128, 256),
-}
+    "mlp": (256, 1024), "resnet50_amp": (32, 64), "gpt2_fp32": (2, 4), "gpt2_bf16": (4, 8),
+    "llama_1b": (1, 2), "bert_lengths": (8, 16), "lstm": (20, 64), "train_eval_save": (128, 256),
+}  # fmt: skip
 SEALED = {
-    "mlp": (4096,),
-    "resnet50_amp": (128,),
-    "gpt2_fp32": (8,),
-    "gpt2_bf16": (16,),
-    "llama_1b": (8,),
-    "bert_lengths": (32,),
-    "lstm": (128,),
-    "train_eval_save": (1024,),
-    "vit_b": (8, 32, 96),
-    "unet_diffusion": (4, 16, 32),
-    "t5": (4, 8, 16),
-    "lora_1b": (1, 2, 4),
-}
+    "mlp": (4096,), "resnet50_amp": (128,), "gpt2_fp32": (8,), "gpt2_bf16": (16,), "llama_1b": (8,),
+    "bert_lengths": (32,), "lstm": (128,), "train_eval_save": (1024,), "vit_b": (8, 32, 96),
+    "unet_diffusion": (4, 16, 32), "t5": (4, 8, 16), "lora_1b": (1, 2, 4),
+}  # fmt: skip
 # other kinds, written by somebody who had not seen how a forecast is made; all of them are sealed
 SECOND = {
-    "convnext_ema": (32, 128, 320),
-    "retinanet": (2, 6, 16),
-    "wgan_gp": (64, 256, 1024),
-    "wav2vec2_ctc": (2, 8, 32),
-    "clip_towers": (64, 256, 768),
-    "translation": (16, 64, 192),
-    "unet_segment": (2, 8, 32),
-    "video_r2plus1d": (4, 16, 48),
-    "dqn": (32, 512, 8192),
-    "molecules": (64, 512, 4096),
-    "recommender": (1024, 16384, 131072),
-    "distill_lm": (2, 8, 32),
-}
-LARGEST_TAR = 15 * 2**20
+    "convnext_ema": (32, 128, 320), "retinanet": (2, 6, 16), "wgan_gp": (64, 256, 1024),
+    "wav2vec2_ctc": (2, 8, 32), "clip_towers": (64, 256, 768), "translation": (16, 64, 192),
+    "unet_segment": (2, 8, 32), "video_r2plus1d": (4, 16, 48), "dqn": (32, 512, 8192),
+    "molecules": (64, 512, 4096), "recommender": (1024, 16384, 131072), "distill_lm": (2, 8, 32),
+}  # fmt: skip
 
 
 def script(name: str) -> Path:
@@ -105,7 +76,7 @@ def warm() -> None:
     )
 
 
-def measured(name: str, batch: int, trace: Path | None, limit: int | None) -> dict[str, Any]:
+def measured(name: str, batch: int, limit: int | None) -> dict[str, Any]:
     """Run one workload in this process, with `limit` bytes for torch's allocator at most."""
     import torch
 
@@ -114,8 +85,6 @@ def measured(name: str, batch: int, trace: Path | None, limit: int | None) -> di
     context = total - free
     if limit is not None:
         torch.cuda.set_per_process_memory_fraction(min(1.0, limit / total))
-    if trace:
-        torch.cuda.memory._record_memory_history(stacks="python", max_entries=2_000_000)
     path = script(name)
     sys.argv = [str(path), "--batch", str(batch)]
     error, ran_out = "", False
@@ -130,8 +99,6 @@ def measured(name: str, batch: int, trace: Path | None, limit: int | None) -> di
         torch.cuda.synchronize()
     free, total = torch.cuda.mem_get_info()
     stats = torch.cuda.memory_stats()
-    if trace:
-        write_trace(trace)
     return {
         "peak_allocated": stats["allocated_bytes.all.peak"],
         "peak_reserved": stats["reserved_bytes.all.peak"],
@@ -152,46 +119,6 @@ def last_error() -> str:
     return re.sub(r'File ".*/', 'File "', traceback.format_exc())[-800:]
 
 
-def write_trace(path: Path) -> None:
-    """The allocations and frees in order: [a, size, where] and [f, index of the allocation]."""
-    import torch
-
-    trace = torch.cuda.memory._snapshot()["device_traces"][0]
-    places: dict[str, int] = {}
-    known: dict[int, int] = {}
-    events: list[list[Any]] = []
-    for entry in trace:
-        if entry["action"] == "alloc":
-            known[entry["addr"]] = len(events)
-            events.append(["a", entry["size"], places.setdefault(said(entry["frames"]), len(places))])
-        elif entry["action"] == "free_completed" and entry["addr"] in known:
-            events.append(["f", known.pop(entry["addr"])])
-        elif entry["action"] in ("segment_alloc", "segment_free", "segment_map", "segment_unmap"):
-            events.append([entry["action"], entry["size"]])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(path, "wt") as file:
-        json.dump({"places": list(places), "events": events}, file)
-
-
-def said(frames: list[dict[str, Any]]) -> str:
-    """The innermost frame, and the innermost of the workload."""
-    shown = [f"{os.path.basename(one['filename'])}:{one['line']}:{one['name']}" for one in frames]
-    own = [text for text, one in zip(shown, frames, strict=False) if "forecast_workloads" in one["filename"]]
-    return " < ".join([*shown[:3], *own[:1]])
-
-
-def pack(trace: Path, tar: Path) -> None:
-    """Move a trace into `tar`, or into the first of those numbered after it that it still fits into."""
-    number, part = 1, tar
-    while part.exists() and part.stat().st_size + trace.stat().st_size > LARGEST_TAR:
-        number += 1
-        part = tar.with_stem(f"{tar.stem}-{number}")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(part, "a") as file:
-        file.add(trace, trace.name)
-    trace.unlink()
-
-
 def _child(pipe: Any, *given: Any) -> None:
     try:
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
@@ -202,11 +129,11 @@ def _child(pipe: Any, *given: Any) -> None:
     os._exit(0)
 
 
-def in_a_fork(name: str, batch: int, trace: Path | None, limit: int | None) -> dict[str, Any]:
+def in_a_fork(name: str, batch: int, limit: int | None) -> dict[str, Any]:
     """What `measured` says in a process of its own, or an `error` where it says nothing."""
     context = multiprocessing.get_context("fork")
     mine, its = context.Pipe()
-    process = context.Process(target=_child, args=(its, name, batch, trace, limit))
+    process = context.Process(target=_child, args=(its, name, batch, limit))
     process.start()
     its.close()
     try:
@@ -249,20 +176,15 @@ def main() -> None:
     parser.add_argument("--set", choices=("first", "second"), default="first")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--sealed", action="store_true", help="of the first set; the second is all sealed")
-    parser.add_argument("--traces", metavar="FILE.tar", type=Path)
     parser.add_argument("--limit-to", metavar="FORECASTS.json")
     args = parser.parse_args()
     warm()
     import torch
 
     found: dict[str, Any] = {"torch": torch.__version__, "set": args.set, "runs": {}}
-    scratch = Path(tempfile.mkdtemp())
     for name, batch, limit in wanted(args):
         key = f"{name}-{batch}"
-        trace = scratch / f"{key}.json.gz" if args.traces else None
-        answer = found["runs"][key] = in_a_fork(name, batch, trace, limit)
-        if trace and trace.exists():
-            pack(trace, args.traces)
+        answer = found["runs"][key] = in_a_fork(name, batch, limit)
         told = {one: value for one, value in answer.items() if one != "error"}
         print(name, batch, told, answer["error"][-200:], flush=True)
         Path(args.out).write_text(json.dumps(found, indent=1) + "\n")

@@ -15,18 +15,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+from _parts import Parts, about, environment, printed, python, verified, write
 
-from _measure import hardware  # noqa: E402
-
-from gpulint.operator import gpu  # noqa: E402
+from gpulint.operator import gpu
 
 STEPS, WARMUP = 12, 4
 LIMIT = 150.0  # seconds for one command
@@ -94,85 +90,28 @@ HOLDER = "import sys, torch\nx = torch.ones(1 << 26, device='cuda')\nprint('ther
 
 
 @dataclass
-class Bench:
-    """What was done so far. `record` is the data, `problems` what was not as it should be."""
+class Bench(Parts):
+    """The parts, and how a script is run in one of them."""
 
-    device: str
-    folder: Path
-    record: dict[str, Any] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    device: str = "cuda"
+    folder: Path = Path()
 
-    def part(self, name: str, do: Callable[[], Any]) -> None:
-        """Do one part; its error is data too."""
-        begin = time.monotonic()
-        try:
-            self.record[name] = do()
-        except Exception as error:
-            self.record[name] = {"error": f"{type(error).__name__}: {error}"}
-            self.problems.append(f"{name}: {error}")
-        print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
-
-    def want(self, holds: bool, what: str) -> None:
-        if not holds:
-            self.problems.append(what)
-
-    def python(self, script: Path, **environment: str) -> dict[str, Any]:
+    def python(self, script: Path, **variables: str) -> dict[str, Any]:
         """The script without gpulint: the last line that it prints."""
-        done = subprocess.run(
-            [sys.executable, str(script)],
-            cwd=self.folder,
-            env=self._environment(environment),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-        )
-        if done.returncode:
-            raise RuntimeError(done.stderr[-500:])
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
+        env = environment(self.device, **variables)
+        told = printed(python(script, folder=self.folder, env=env, limit=LIMIT)).splitlines()
+        found: dict[str, Any] = json.loads(told[-1]) if told else {}
         return found
 
-    def verify(self, script: Path, *options: str, **environment: str) -> dict[str, Any]:
-        """`gpulint verify` with its exit status and the parts of its JSON that are about limits."""
-        command = [sys.executable, "-m", "gpulint", "verify", "-q", "--output-format", "json"]
-        command += ["--steps", str(STEPS), "--warmup", str(WARMUP), "--reach", "0", "--select", "GPU101"]
-        command += [*options, *(["--device", "cpu"] if self.device == "cpu" else []), script.name]
-        begin = time.monotonic()
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self._environment(environment),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-        )
-        found: dict[str, Any] = {
-            "status": done.returncode,
-            "wall": round(time.monotonic() - begin, 2),
-            "said": done.stderr[-600:],
-        }
-        if done.stdout.startswith("{"):
-            data = json.loads(done.stdout)
-            ranks = data["run"]["ranks"]
-            durations = sorted(s["duration"] for r in ranks for s in r["samples"] if s["sampled"])
-            found |= {
-                "gate": data["gate"],
-                "drift": data["drift"],
-                "end": data["run"]["end"]["message"],
-                "step": durations[len(durations) // 2] if durations else None,
-                "peaks": [
-                    {k: p[k] for k in ("stretch", "allocated", "traced", "reserved")}
-                    for r in ranks
-                    for p in r["peaks"]
-                ],
-                "cards": [r["cards"] for r in ranks],
-                "notes": [note for r in ranks for note in r["notes"]],
-            }
-        return found
+    def verify(self, script: Path, *options: str, **variables: str) -> dict[str, Any]:
+        steps = ("--steps", str(STEPS), "--warmup", str(WARMUP), "--select", "GPU101")
+        return verified(self.device, self.folder, *steps, *options, script.name, limit=LIMIT, **variables)
 
-    def _environment(self, more: dict[str, str]) -> dict[str, str]:
-        path = os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")]))
-        hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.device == "cpu" else {}
-        return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **hidden, **more}
+    def ended(self, status: int, what: str, script: Path, *options: str, **variables: str) -> dict[str, Any]:
+        """What is verified, which must end with this status."""
+        found = self.verify(script, *options, **variables)
+        self.want(found["status"] == status, f"{what} ended with {found['status']}")
+        return found
 
 
 def one_script(bench: Bench, name: str) -> None:
@@ -184,30 +123,21 @@ def one_script(bench: Bench, name: str) -> None:
     def plain() -> Any:
         return bench.python(script, PLAIN=str(WARMUP + STEPS))
 
-    def write() -> Any:
-        found = bench.verify(script, *base, "--write-baseline")
-        bench.want(found["status"] == 0, f"{name}: writing the baseline ended with {found['status']}")
+    def write_down() -> Any:
+        found = bench.ended(0, f"{name}: writing the baseline", script, *base, "--write-baseline")
         (peak,) = found["gate"]["ranks"]
-        own = bench.record[f"{name}: plain"]
-        if own:
-            bench.want(
-                peak["allocated"] == own["steps"],
-                f"{name}: the sampled steps reach {peak['allocated']}, by the script's own reading {own['steps']}",
-            )
+        reached, read = peak["allocated"], bench.record[f"{name}: plain"].get("steps", peak["allocated"])
+        said = f"{name}: the sampled steps reach {reached}, by the script's own reading {read}"
+        bench.want(reached == read, said)
         return found
 
     def compare() -> Any:
-        found = bench.verify(script, *base, "--tolerance", "0")
-        bench.want(found["status"] == 0, f"{name}: the same script again ended with {found['status']}")
-        return found
+        return bench.ended(0, f"{name}: the same script again", script, *base, "--tolerance", "0")
 
     def grown() -> Any:
-        found = bench.verify(script, *base, WIDE="4")
-        bench.want(found["status"] == 1, f"{name}: growth ended with {found['status']}")
-        bench.want(
-            any(c["lines"] and c["lines"][0]["grew"] for c in found["gate"]["checks"]),
-            f"{name}: no line that grew",
-        )
+        found = bench.ended(1, f"{name}: growth", script, *base, WIDE="4")
+        grew = any(c["lines"] and c["lines"][0]["grew"] for c in found["gate"]["checks"])
+        bench.want(grew, f"{name}: no line that grew")
         return found
 
     def limit() -> Any:
@@ -218,18 +148,10 @@ def one_script(bench: Bench, name: str) -> None:
         return {"below": below, "exact": exact}
 
     def unlimited() -> Any:
-        found = bench.verify(script)
-        bench.want(found["status"] == 0, f"{name}: without limits it ended with {found['status']}")
-        return found
+        return bench.ended(0, f"{name}: without limits it", script)
 
-    parts = {
-        "plain": plain,
-        "write": write,
-        "compare": compare,
-        "grown": grown,
-        "limit": limit,
-        "unlimited": unlimited,
-    }
+    parts = {"plain": plain, "write": write_down, "compare": compare, "grown": grown, "limit": limit}
+    parts["unlimited"] = unlimited
     for what, do in parts.items():
         if what != "limit" or name == "transformer":
             bench.part(f"{name}: {what}", do)
@@ -250,9 +172,7 @@ def cards(bench: Bench) -> None:
         }
 
     def alone() -> Any:
-        found = bench.verify(script, "--exclusive", "--max-peak", "100GiB")
-        bench.want(found["status"] == 0, f"--exclusive alone ended with {found['status']}")
-        return found
+        return bench.ended(0, "--exclusive alone", script, "--exclusive", "--max-peak", "100GiB")
 
     def shared() -> Any:
         other = subprocess.Popen(
@@ -262,12 +182,13 @@ def cards(bench: Bench) -> None:
             assert other.stdout is not None
             other.stdout.readline()
             beside = driver()
-            refused = bench.verify(script, "--exclusive", "--max-peak", "100GiB")
+            refused = bench.ended(
+                2, "--exclusive beside another", script, "--exclusive", "--max-peak", "100GiB"
+            )
             told = bench.verify(script, "--max-peak", "100GiB")
         finally:
             other.kill()
             other.wait()
-        bench.want(refused["status"] == 2, f"--exclusive beside another ended with {refused['status']}")
         bench.want(bool(told["gate"]["neighbours"]), "the other process was not told of")
         return {"driver": beside, "refused": refused, "told": told}
 
@@ -282,8 +203,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("gate.json"))
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(given.device, Path(folder))
-        bench.part("hardware", hardware)
+        bench = Bench(device=given.device, folder=Path(folder))
+        bench.part("about", lambda: about(given.device))
         for name in SCRIPTS:
             one_script(bench, name)
         if given.device == "cuda":
@@ -293,10 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bench.part("the same on the CPU", lambda: bench.verify(script, "--max-peak", "100GiB"))
         baseline = bench.folder / "memory.json"
         bench.record["baseline"] = json.loads(baseline.read_text()) if baseline.exists() else None
-    bench.record["problems"] = bench.problems
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(bench.record, indent=1, default=str).replace(f"{bench.folder}/", "")
-    given.out.write_text(text.replace(sys.executable, "python") + "\n", encoding="utf-8")
+    write(given.out, {**bench.record, "problems": bench.problems}, f"{bench.folder}/")
     print("\n".join(bench.problems) or "all as it should be")
     return 1 if bench.problems else 0
 

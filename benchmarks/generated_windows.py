@@ -14,116 +14,22 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
-import json
 import random
 import sys
 import tempfile
-import textwrap
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+from _measure import hardware, read_toml, table
+from _parts import result_path, write
 
-from _measure import hardware, table  # noqa: E402
-from verify_fixtures import result_path  # noqa: E402
-
-import gpulint  # noqa: E402
-from gpulint.runtime.parent.verdict import Verification  # noqa: E402
+import gpulint
+from gpulint.runtime.parent.verdict import Verification
 
 SEED = 36
 SHOWN = 3  # passes, from which on what outlives them must be found
-
-HEAD = """
-import collections, copy
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-device = "cuda" if torch.cuda.is_available() and "{device}" != "cpu" else "cpu"
-
-
-def make_net():
-    return nn.Sequential(nn.Linear(64, 256), nn.SiLU(), nn.Linear(256, 256)).to(device)
-
-
-net = make_net()
-optimizer = torch.optim.{optimizer}(net.parameters(), lr=0.01)
-training = torch.randn({steps}, 256, 64)
-validation = torch.randn({batches}, 256, 64)
-"""
-
-# The evaluation's loop, at the top of the script or in a function. {keep} is what is done with each batch's result, {begin} and {end}
-# what is done before and after the loop.
-INLINE = """
-{before}
-for epoch in range({passes}):
-    net.train()
-    for x in training:
-        loss = net(x.to(device)).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    net.eval()
-    {begin}
-    with {guard}:
-        for x in validation:
-            out = net(x.to(device))
-            {keep}
-    {end}
-    print(epoch, loss.item(), flush=True)
-"""
-
-FUNCTIONS = """
-{before}
-
-
-def train():
-    net.train()
-    for x in training:
-        loss = net(x.to(device)).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return loss.item()
-
-
-def evaluate(epoch):
-    net.eval()
-    {begin}
-    with {guard}:
-        for x in validation:
-            out = net(x.to(device))
-            {keep}
-    {end}
-
-
-for epoch in range({passes}):
-    print(epoch, train(), flush=True)
-    evaluate(epoch)
-"""
-
-TRIALS = """
-{before}
-
-
-def trial(width):
-    net = nn.Sequential(nn.Linear(64, width), nn.SiLU(), nn.Linear(width, 64)).to(device)
-    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
-    for x in training:
-        loss = net(x.to(device)).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    {keep}
-    return loss.item()
-
-
-for number in range({passes}):
-    print(number, trial(256), flush=True)
-"""
 
 
 @dataclass(frozen=True)
@@ -140,86 +46,10 @@ class Habit:
     shape: str = ""  # TRIALS, or else either of the others
 
 
-LEAKS = (
-    Habit("outputs in a list", "kept.append(out{cut})", "kept = []", holder="kept"),
-    Habit(
-        "outputs in a dict by epoch",
-        "kept.setdefault(epoch, []).append(out{cut})",
-        "kept = {{}}",
-        holder="kept",
-    ),
-    Habit(
-        "predictions of each pass",
-        "outs.append(out{cut})",
-        "kept = []",
-        "outs = []",
-        "kept.append(torch.cat(outs))",
-        "kept",
-    ),
-    Habit(
-        "one tensor that is added to",
-        "kept['all'] = torch.cat([kept['all'], out{cut}])",
-        "kept = {{'all': torch.empty(0, 256, device=device)}}",
-        holder="kept",
-    ),
-    Habit(
-        "weights of each pass",
-        before="kept = []",
-        end="kept.append(copy.deepcopy(net.state_dict()))",
-        holder="kept",
-    ),
-    Habit(
-        "a deque for ever so many",
-        "kept.append(out{cut})",
-        "kept = collections.deque(maxlen=2_000_000)",
-        holder="kept",
-    ),
-    Habit(
-        "networks of trials",
-        "kept.append((loss.item(), net, optimizer))",
-        "kept = []",
-        holder="kept",
-        shape="trials",
-    ),
-)
-
-BENIGN = (
-    Habit(
-        "outputs until the pass ends",
-        "outs.append(out.detach())",
-        begin="outs = []",
-        end="print(torch.cat(outs).mean().item())",
-    ),
-    Habit("a list that is emptied", "kept.append(out.detach())", "kept = []", end="kept.clear()"),
-    Habit(
-        "a list that each pass begins anew", "kept.append(out.detach())", "kept = []", begin="kept.clear()"
-    ),
-    Habit(
-        "the best weights so far",
-        before="kept = {{}}",
-        end="kept['best'] = copy.deepcopy(net.state_dict())",
-    ),
-    Habit(
-        "generators that hold a batch",
-        "next(sources[int(x[0, 0] > 0)])",
-        "def source():\n    while True:\n        batch = torch.randn(256, 64).to(device)\n        yield batch\n\n\n"
-        "sources = [source(), source()]",
-    ),
-    Habit(
-        "the last two passes",
-        "outs.append(out.detach())",
-        "kept = collections.deque(maxlen=2)",
-        "outs = []",
-        "kept.append(outs)",
-    ),
-    Habit("sums of numbers", "kept['sum'] += out.square().mean().item()", "kept = {{'sum': 0.0}}"),
-    Habit(
-        "a mask for each length",
-        "kept.setdefault(len(x), torch.ones(len(x), 256, device=device))",
-        "kept = {{}}",
-    ),
-    Habit("trials that keep a number", "kept.append(loss.item())", "kept = []", shape="trials"),
-)
+TEXTS = read_toml("generated_windows.toml")
+HABITS = {
+    leaks: [Habit(**told) for told in TEXTS[name]] for leaks, name in ((True, "leaks"), (False, "benign"))
+}
 
 
 @dataclass(frozen=True)
@@ -242,41 +72,30 @@ def programs(device: str, seed: int = SEED) -> list[Program]:
     """Thirty of each kind, the same for the same seed."""
     drawn = random.Random(seed)
     made = []
-    for leaks, habits in ((True, LEAKS), (False, BENIGN)):
+    for leaks, habits in HABITS.items():
         for number, habit in zip(range(30), itertools.cycle(habits), strict=False):
             shape = habit.shape or drawn.choice(("inline", "functions"))
             # Each number of batches and of passes comes, and a leak is mostly given the passes that show it.
             batches, grad = number % 8 + 1, drawn.random() < 0.5
             passes = number % 6 + 1 if number % 3 == 0 or not leaks else drawn.randint(SHOWN, 6)
             steps, optimizer = drawn.randint(6, 10), drawn.choice(("SGD", "Adam"))
-            made.append(
-                Program(
-                    f"{'leak' if leaks else 'benign'}-{number:02}",
-                    leaks,
-                    habit.name,
-                    habit.holder,
-                    batches,
-                    passes,
-                    steps,
-                    grad,
-                    shape,
-                    _text(habit, shape, batches, passes, steps, grad, optimizer, device),
-                )
-            )
+            name = f"{'leak' if leaks else 'benign'}-{number:02}"
+            text = _text(habit, shape, batches, passes, steps, grad, optimizer, device)
+            drawn_so = (batches, passes, steps, grad, shape, text)
+            made.append(Program(name, leaks, habit.name, habit.holder, *drawn_so))
     return made
 
 
 def _text(
     habit: Habit, shape: str, batches: int, passes: int, steps: int, grad: bool, optimizer: str, device: str
 ) -> str:
-    body = {"inline": INLINE, "functions": FUNCTIONS, "trials": TRIALS}[shape]
     parts = {
         part: getattr(habit, part).format(cut="" if grad else ".detach()")
         for part in ("before", "begin", "keep", "end")
     }
     guard = "torch.enable_grad()" if grad else "torch.no_grad()"
-    head = HEAD.format(device=device, optimizer=optimizer, steps=steps, batches=batches)
-    return textwrap.dedent(head) + body.format(guard=guard, passes=passes, **parts)
+    head = TEXTS["head"].format(device=device, optimizer=optimizer, steps=steps, batches=batches)
+    return head + TEXTS[shape].format(guard=guard, passes=passes, **parts)
 
 
 @dataclass(frozen=True)
@@ -405,7 +224,7 @@ def _write(outcomes: Sequence[Outcome], seed: int, out: Path | None) -> None:
         "programs": [{**asdict(one), "problem": one.problem} for one in outcomes],
     }
     path = out or result_path("generated-windows", data)
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    write(path, data)
     print(f"written to {path}")
 
 

@@ -1,32 +1,25 @@
 """Notebooks on a real card: what a failed cell keeps, and when it lets go; what `%%gpu_memory` says beside torch's figures.
 
-    python benchmarks/notebook_gpu.py --out results.json [--device cpu]
+    python benchmarks/notebook_gpu.py [--out results.json] [--device cpu]
 
 Runs cells in IPython's own shell, with and without `%load_ext gpulint`, each case in a process of its own. Needs torch and IPython.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
-import json
-import os
 import re
-import subprocess
 import sys
-import tempfile
-import traceback
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from _parts import run_sections
 
 # A forward of which 1 GiB is alive when it fails, deep inside.
 START = """
 import torch, os, signal, threading, time
-DEVICE = os.environ["NOTEBOOK_DEVICE"]
+DEVICE = os.environ["BENCHMARK_DEVICE"]
 SIZE = 16 * 1024 if DEVICE == "cuda" else 512
 class Net(torch.nn.Module):
     def forward(self, fail):
@@ -117,61 +110,12 @@ def reports() -> list[dict[str, Any]]:
     return session.log
 
 
-def one(name: str, result: Path) -> None:
-    kind, _, failure = name.partition(": ")
-    log = reports() if kind == "reports" else failing(kind == "with", failure)
-    result.write_text(json.dumps(log))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
-        one(given.one, given.result)
-        return 0
-    results: dict[str, Any] = {"device": given.device}
-    with contextlib.suppress(Exception):
-        import torch
-
-        results |= {
-            "torch": torch.__version__,
-            "card": torch.cuda.get_device_name() if given.device == "cuda" else "",
-        }
-    names = [f"{kind}: {failure}" for failure in FAILURES for kind in ("without", "with")]
-    for name in [*names, "reports"]:
-        try:
-            results[name] = _run(name, given.device)
-        except Exception:
-            results[name] = {"error": traceback.format_exc(limit=3)}
-        print(
-            name,
-            [entry["allocated"] for entry in results[name]]
-            if isinstance(results[name], list)
-            else results[name],
-        )
-        text = json.dumps(results, indent=1) + "\n"
-        if given.out is not None:
-            given.out.write_text(text)
-    return 0
-
-
-def _run(name: str, device: str) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "result.json")
-        environment = {**os.environ, "NOTEBOOK_DEVICE": device, "IPYTHONDIR": folder}
-        done = subprocess.run(
-            [sys.executable, __file__, "--one", name, "--result", str(path)],
-            capture_output=True,
-            text=True,
-            timeout=100,
-            env=environment,
-        )
-        return json.loads(path.read_text()) if path.exists() else {"error": done.stderr[-3000:]}
+SECTIONS = {
+    f"{kind}: {failure}": partial(failing, kind == "with", failure)
+    for failure in FAILURES
+    for kind in ("without", "with")
+} | {"reports": reports}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_sections("notebook", __file__, __doc__, SECTIONS, 100))

@@ -23,13 +23,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-
-from _measure import hardware, table  # noqa: E402
-from _scripts import Script, chosen  # noqa: E402
-from _timed_child import TURN  # noqa: E402
-from public_scripts import Bench, described, watch  # noqa: E402
+from _measure import HERE, table
+from _parts import about, write
+from _scripts import Script, chosen
+from _timed_child import TURN
+from public_scripts import Bench, described, watch
 
 SCRIPT = "the script"
 SAMPLED = 21  # steps in which allocations are recorded: the last of warm-up, and the sampled ones
@@ -135,7 +133,6 @@ def main() -> int:
 
         runner.CHILD = str(HERE / "_timed_child.py")
         return watch(json.loads(sys.argv[2]))
-    import torch
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkouts", type=Path)
@@ -144,19 +141,14 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="part of a script's name")
     parser.add_argument("--runs", type=int, default=2)
     given = parser.parse_args()
-    head = {
-        "hardware": hardware(),
-        "gpu": torch.cuda.get_device_name() if given.device == "cuda" else None,
-        "torch": torch.__version__,
-        "device": given.device,
-    }
+    head = about(given.device)
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="own-time-") as folder:
         bench = Bench(given.checkouts.resolve(), given.device, {"to_end": True}, Path(folder))
         bench.watcher = HERE / "own_time.py"
         for script in chosen(given.only, loops=True):
             records.append(measured(bench, script, given.runs))
-            given.out.write_text(json.dumps({**head, "scripts": records}, indent=1) + "\n", encoding="utf-8")
+            write(given.out, {**head, "scripts": records})
     print(shown(records))
     return 0
 

@@ -15,7 +15,6 @@ CHECKOUTS has a folder `owner+name` for each repository. Scripts run in fresh co
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -25,15 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-
-import torch  # noqa: E402
-from _measure import hardware, table  # noqa: E402
-from _scripts import Loop, Script  # noqa: E402
-from public_scripts import Bench, described, last_line  # noqa: E402
-
-from gpulint import __version__  # noqa: E402
+from _measure import table
+from _parts import about, write
+from _scripts import Loop, Script
+from _scripts import table as entries
+from public_scripts import Bench, described, last_line
 
 HOLDERS = {"none": "", "step": "kept_steps", "pass": "kept_passes", "trial": "kept_trials"}
 TRIALS = 4
@@ -115,239 +110,15 @@ def _head(file: Path, line: str) -> None:
     file.write_text("".join((*lines[:number], line, *lines[number:])), encoding="utf-8")
 
 
-def _folder(at: Path, name: str) -> None:
-    (at / name).mkdir(parents=True, exist_ok=True)
-
-
-# -- the table -----------------------------------------------------------------------------------------------
-
-_VISION = ("torchvision", "matplotlib")
-_ODE = ("rtqichen/torchdiffeq", "657943acefa826ef04c025ebeb1ff5e9d60dc268")
-
-SCRIPTS: tuple[Planted, ...] = (
+SCRIPTS = tuple(
     Planted(
-        "pytorch-cifar",
-        "kuangliu/pytorch-cifar",
-        "49b7aa97b0c12fe0d4054e670403a16b6b834ddd",
-        "main.py",
-        standins=_VISION,
-        images=(1280, 400),
-        edits=(
-            ("main.py", "net = SimpleDLA()", "net = LeNet()"),
-            ("main.py", "start_epoch+200", "start_epoch+4"),
-            ("utils.py", "_, term_width = os.popen('stty size', 'r').read().split()", "term_width = 80"),
-        ),
-        plants=(
-            Plant("main.py", "        train_loss += loss.item()", "        kept_steps.append(inputs)"),
-            Plant("main.py", "    acc = 100.*correct/total", "    kept_passes.append(inputs + 0)"),
-            Plant("main.py", "net = net.to(device)", "kept_trials.append(net)"),
-        ),
-    ),
-    Planted(
-        "VRNN",
-        "emited/VariationalRecurrentNeuralNetwork",
-        "0f23c87d11597ecf50ecbbf1dd37429861fd7aca",
-        "train.py",
-        standins=_VISION,
-        images=(640, 192),
-        data=partial(_folder, name="saves"),
-        edits=(
-            ("train.py", "batch_size = 8 #128", "batch_size = 64"),
-            ("train.py", "n_epochs = 25", "n_epochs = 4"),
-        ),
-        plants=(
-            Plant("train.py", "        train_loss += loss.item()", "        kept_steps.append(data)"),
-            Plant(
-                "train.py", "    mean_nll_loss /= len(test_loader.dataset)", "    kept_passes.append(data)"
-            ),
-            Plant("train.py", "model = model.to(device)", "kept_trials.append(model)"),
-        ),
-    ),
-    Planted(
-        "grokking",
-        "danielmamay/grokking",
-        "9988f8d42bb1edcb54ae7c584cea46dcced16721",
-        "cli.py",
-        ("--num_steps", "60", "--dim_model", "64"),
-        cwd="grokking",
-        standins=("wandb",),
-        needs=("einops", "tqdm"),
-        edits=(("training.py", "step % 100 == 0", "step % 10 == 0"),),
-        plants=(
-            Plant("training.py", "    loss.backward()", "    kept_steps.append(output)"),
-            Plant(
-                "training.py",
-                "        output = model(val_inputs)[-1, :, :]",
-                "        kept_passes.append(output)",
-            ),
-            Plant("training.py", "    n_train = len(train_inputs)", "    kept_trials.append(model)"),
-        ),
-    ),
-    Planted(
-        "schedule_free mnist",
-        "facebookresearch/schedule_free",
-        "70785b53e778d0e872c0bbb75ff4ee54ee10c291",
-        "main.py",
-        ("--epochs", "4", "--test-batch-size", "100", "--log-interval", "5"),
-        cwd="examples/mnist",
-        path=("",),
-        standins=_VISION,
-        images=(640, 300),
-        plants=(
-            Plant("main.py", "        loss.backward()", "        kept_steps.append(data)"),
-            Plant("main.py", "    test_loss /= len(test_loader.dataset)", "    kept_passes.append(data)"),
-            Plant("main.py", "    model = Net().to(device)", "    kept_trials.append(model)"),
-        ),
-    ),
-    Planted(
-        "x-transformers copy",
-        "lucidrains/x-transformers",
-        "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
-        "train_copy.py",
-        path=("",),
-        needs=("einops", "einx", "loguru", "tqdm", "torch_einops_utils"),
-        edits=(
-            ("train_copy.py", "NUM_BATCHES = int(1e5)", "NUM_BATCHES = 36"),
-            ("train_copy.py", "GENERATE_EVERY  = 100", "GENERATE_EVERY  = 5"),
-            ("train_copy.py", "BATCH_SIZE = 32", "BATCH_SIZE = 8"),
-        ),
-        plants=(
-            Plant(
-                "train_copy.py", "    optim.zero_grad()", "    kept_steps.append(loss.expand(40_000).clone())"
-            ),
-            Plant(
-                "train_copy.py",
-                "        start_tokens = (torch.ones((1, 1)) * 1).long().to(DEVICE)",
-                "        kept_passes.append({name: value.clone() for name, value in model.state_dict().items()})",
-            ),
-            Plant("train_copy.py", "# optimizer", "kept_trials.append(model)"),
-        ),
-    ),
-    Planted(
-        "torchdiffeq ode_demo",
-        *_ODE,
-        "ode_demo.py",
-        ("--niters", "40", "--test_freq", "5", "--data_size", "200"),
-        cwd="examples",
-        path=("",),
-        plants=(
-            Plant(
-                "ode_demo.py",
-                "        loss_meter.update(loss.item())",
-                "        kept_steps.append(pred_y.repeat(50, 1, 1, 1))",
-            ),
-            Plant(
-                "ode_demo.py",
-                "                pred_y = odeint(func, true_y0, t)",
-                "                kept_passes.append(pred_y.repeat(100, 1, 1))",
-            ),
-            Plant(
-                "ode_demo.py",
-                "    func = ODEFunc().to(device)",
-                "    kept_trials.append(true_y.repeat(100, 1, 1))",
-            ),
-        ),
-    ),
-    Planted(
-        "torchdiffeq latent_ode",
-        *_ODE,
-        "latent_ode.py",
-        ("--niters", "36"),
-        cwd="examples",
-        path=("",),
-        standins=("matplotlib",),
-        plants=(
-            Plant(
-                "latent_ode.py",
-                "            loss_meter.update(loss.item())",
-                "            kept_steps.append(pred_z)",
-            ),
-            Plant(
-                "latent_ode.py",
-                "            loss_meter.update(loss.item())",
-                "            if itr % 4 == 0:\n                kept_passes.append(pred_x.detach())",
-            ),
-            Plant(
-                "latent_ode.py",
-                "    samp_ts = torch.from_numpy(samp_ts).float().to(device)",
-                "    kept_trials.append(samp_trajs)",
-            ),
-        ),
-    ),
-    Planted(
-        "VAE-CVAE-MNIST",
-        "timbmg/VAE-CVAE-MNIST",
-        "4f1b22367a5c5cff88bf97ce78219132aa9fd977",
-        "train.py",
-        ("--epochs", "5", "--print_every", "10"),
-        standins=(*_VISION, "seaborn"),
-        needs=("pandas",),
-        images=(640, 64),
-        plants=(
-            Plant(
-                "train.py",
-                "            logs['loss'].append(loss.item())",
-                "            kept_steps.append(recon_x)",
-            ),
-            Plant(
-                "train.py",
-                "        df = pd.DataFrame.from_dict(tracker_epoch, orient='index')",
-                "        kept_passes.append(recon_x.detach())",
-            ),
-            Plant("train.py", "    logs = defaultdict(list)", "    kept_trials.append(vae)"),
-        ),
-    ),
-    Planted(
-        "vector-quantize autoencoder",
-        "lucidrains/vector-quantize-pytorch",
-        "0d7d1aa83334b6f2f8a40306bece75cdaa13d065",
-        "autoencoder.py",
-        cwd="examples",
-        path=("",),
-        standins=(*_VISION, "fire"),
-        needs=("einops", "einx", "tqdm"),
-        images=(512, 64),
-        edits=(
-            ("autoencoder.py", "train_iter = 1000", "train_iter = 36"),
-            ("autoencoder.py", "batch_size = 256", "batch_size = 64"),
-        ),
-        plants=(
-            Plant("autoencoder.py", "        opt.step()", "        kept_steps.append(out)"),
-            Plant(
-                "autoencoder.py",
-                "            except StopIteration:",
-                "                kept_passes.append(x.to(device) + 0)",
-            ),
-            Plant(
-                "autoencoder.py",
-                "    opt = AdamW(model.parameters(), lr = lr)",
-                "    kept_trials.append((model, opt))",
-            ),
-        ),
-    ),
-    Planted(
-        "minRF",
-        "cloneofsimo/minRF",
-        "4fc10e0cc8ba976152c7936a1af9717209f03e18",
-        "rf.py",
-        standins=(*_VISION, "wandb"),
-        needs=("PIL", "tqdm"),
-        images=(256, 32),
-        data=partial(_folder, name="contents"),
-        edits=(
-            ("rf.py", ".cuda()", ".to('cuda' if torch.cuda.is_available() else 'cpu')"),
-            ("dit.py", "drop_ids.cuda()", "drop_ids.to(labels.device)"),
-            ("rf.py", "batch_size=256", "batch_size=32"),
-            ("rf.py", "dim=64, n_layers=6", "dim=64, n_layers=2"),
-            ("rf.py", "sample_steps=50", "sample_steps=3"),
-            ("rf.py", "range(100)", "range(4)"),
-        ),
-        plants=(
-            Plant("rf.py", "            optimizer.step()", "            kept_steps.append(x)"),
-            Plant("rf.py", "            last_img = gif[-1]", "            kept_passes.append(images[-1])"),
-            Plant("rf.py", "    criterion = torch.nn.MSELoss()", "    kept_trials.append(model)"),
-        ),
-    ),
+        **{
+            **told,
+            "edits": tuple(map(tuple, told.get("edits", ()))),
+            "plants": tuple(Plant(*one) for one in told["plants"]),
+        }
+    )
+    for told in entries("planted")
 )
 
 
@@ -407,20 +178,13 @@ def main() -> int:
     wanted = [s.planted(leak) for s in SCRIPTS for leak in HOLDERS]
     wanted = [script for script in wanted if options.only in script.name]
     records: list[dict[str, Any]] = []
-    head = {
-        "hardware": hardware(),
-        "gpu": torch.cuda.get_device_name() if options.device == "cuda" else None,
-        "torch": torch.__version__,
-        "gpulint": __version__,
-        "device": options.device,
-    }
+    head = about(options.device)
     with tempfile.TemporaryDirectory(prefix="planted-") as folder, ThreadPoolExecutor(options.jobs) as pool:
         bench = Bench(options.checkouts.resolve(), options.device, {}, Path(folder))
         for record in pool.map(partial(one, bench), wanted):
             records.append(record)  # written at once: a machine may be taken away
             print(f"{record['name']}: {record['problem'] or 'as it should be'}", flush=True)
-            data = {**head, **counted(records), "scripts": records}
-            options.out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+            write(options.out, {**head, **counted(records), "scripts": records})
     counts = counted(records)
     print(shown(records))
     print(

@@ -25,10 +25,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-
-from _scripts import SCRIPTS, Loop, Script  # noqa: E402
+from _measure import HERE, tail
+from _scripts import SCRIPTS, Loop, Script
 
 LIMIT = 240.0  # seconds for one run
 
@@ -65,22 +63,15 @@ class Bench:
         if not watch:
             return follow([sys.executable, script.script, *arguments], cwd, environment)
         answer = home / "watched.json"
-        asked = {
-            "target": script.script,
-            "arguments": arguments,
-            "device": self.device,
-            "answer": str(answer),
-        }
-        order = json.dumps({**asked, "options": dict(self.verify)})
+        asked = {"target": script.script, "arguments": arguments, "device": self.device}
+        order = json.dumps({**asked, "answer": str(answer), "options": dict(self.verify)})
         printed = follow([sys.executable, str(self.watcher), "watch", order], cwd, environment)
         if not answer.exists():
             raise RuntimeError(f"gpulint.verify did not return: {printed.errors[-1000:]}")
         return replace(printed, watched=json.loads(answer.read_text(encoding="utf-8")))
 
     def _environment(self, script: Script, home: Path) -> dict[str, str]:
-        installed = (
-            home / "site-packages"
-        )  # so that the stand-ins are installed packages, not the user's own code
+        installed = home / "site-packages"  # the stand-ins are installed packages, not the user's own code
         installed.mkdir(parents=True)
         for name in script.standins:
             source = HERE / "standins" / name
@@ -107,21 +98,15 @@ def follow(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) ->
     with tempfile.TemporaryFile() as errors:
         begin = time.perf_counter()
         process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        )
+            command, cwd=cwd, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+        )  # fmt: skip
         assert process.stdout is not None
         with interrupted_after(process, LIMIT):
             lines = tuple(split(process.stdout.fileno()))
             status = process.wait()
         seconds = time.perf_counter() - begin
         process.stdout.close()
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
-        words = errors.read().decode(errors="replace").strip()
+        words = tail(errors, 4000)
     return Printed(lines, words, status, seconds)
 
 

@@ -10,27 +10,22 @@ records its own error. Exit status 1: the plugin said something wrong.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+from _measure import HERE
+from _parts import Parts, about, environment, python, result_path, write
+
 SUITES = HERE / "suites"
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-
-from _measure import hardware  # noqa: E402
-
 MIB = 1024 * 1024
 HELD = "Failed: an attempt before this one still holds its tensor"
 PAIRS = 2  # runs with and without the plugin, one after the other
@@ -70,32 +65,27 @@ class Runs:
         self.device = device
         self.folder = folder
 
-    def __call__(self, suite: str, *options: str, plugin: bool = True, **environment: str) -> Ran:
+    def __call__(self, suite: str, *options: str, plugin: bool = True, **variables: str) -> Ran:
         result = self.folder / "result.json"
         result.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+        command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
         command += ["-c", os.devnull, "--rootdir", str(SUITES / suite.split("/")[0]), str(SUITES / suite)]
         command += (
             ["-p", "gpulint.pytest_plugin"] if plugin else ["-W", "ignore::pytest.PytestUnknownMarkWarning"]
         )
         command += ["-p", "xdist.plugin", "-p", "pytest_rerunfailures", "-p", "dumping"]
-        given = {
-            **os.environ,
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "PYTHONPATH": os.pathsep.join(
-                filter(None, [str(HERE.parent), str(SUITES), os.environ.get("PYTHONPATH")])
-            ),
-            "SUITE_DEVICE": self.device,
-            "SUITE_RESULT": str(result),
-            **environment,
-        }
+        env = environment("cuda", SUITES, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+        env |= {"SUITE_DEVICE": self.device, "SUITE_RESULT": str(result), **variables}
         begin = time.perf_counter()
-        done = subprocess.run(
-            [*command, *options], env=given, cwd=self.folder, capture_output=True, text=True, timeout=200
-        )
+        done = python(*command, *options, folder=self.folder, env=env)
         seconds = time.perf_counter() - begin
         found = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
         return Ran(done.returncode, done.stdout + done.stderr, found, seconds)
+
+
+def unsaid(ran: Ran, *parts: str) -> list[str]:
+    """What should have been printed and was not."""
+    return [f"{part!r} is not said" for part in parts if part not in ran.text]
 
 
 def leaks(run: Runs) -> dict[str, Any]:
@@ -116,8 +106,7 @@ def leaks(run: Runs) -> dict[str, Any]:
             wrong.append(f"{name} is not held by {holder}: {one}")
         if one is not None and not any("born in" in text for text in one["births"]):
             wrong.append(f"{name}: no birth")
-    if "3 errors" not in ran.text or "1 failed" not in ran.text:
-        wrong.append("not three errors and one failure")
+    wrong += unsaid(ran, "3 errors", "1 failed")
     return {"leftovers": ran.found["leftovers"], "wrong": wrong, "text": ran.text[-6000:]}
 
 
@@ -149,16 +138,9 @@ def peaks(run: Runs) -> dict[str, Any]:
             if measured.get(name) != size
         ]
     over = run("planted/test_peaks.py", "-k", "over_its_limit or steps_and_peak or fixture_asks")
-    wrong += [
-        f"{part!r} is not said"
-        for part in (
-            "2 failed, 1 passed",
-            "list `kept`",
-            "born in test_over_its_limit",
-            "global list `STEPS`",
-        )
-        if part not in over.text
-    ]
+    wrong += unsaid(
+        over, "2 failed, 1 passed", "list `kept`", "born in test_over_its_limit", "global list `STEPS`"
+    )
     return {"peaks": found, "wrong": wrong, "text": over.text[-5000:]}
 
 
@@ -173,84 +155,53 @@ def baselines(run: Runs) -> dict[str, Any]:
         for name, ran in (("written", written), ("same", same))
         if ran.status
     ]
-    if (
-        grown.status != 1
-        or "grew from 16.00 MiB to 20.00 MiB" not in grown.text
-        or "test_peaks.py:" not in grown.text
-    ):
-        wrong.append("growth is not told")
+    wrong += unsaid(grown, "grew from 16.00 MiB to 20.00 MiB", "test_peaks.py:")
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace(json.dumps(written.found["cards"][0]), '"Another Card"'), encoding="utf-8")
     elsewhere = run(*given)
-    if (
-        elsewhere.status != 1
-        or "has no peak of this test" not in elsewhere.text
-        or "Another Card" not in elsewhere.text
-    ):
-        wrong.append("an entry of another card was taken for this one's")
-    return {
-        "file": json.loads(text),
-        "wrong": wrong,
-        "text": grown.text[-4000:],
-        "elsewhere": elsewhere.text[-2000:],
-    }
+    wrong += unsaid(elsewhere, "has no peak of this test", "Another Card")
+    wrong += [f"ended with {ran.status}, not 1" for ran in (grown, elsewhere) if ran.status != 1]
+    told = {"text": grown.text[-4000:], "elsewhere": elsewhere.text[-2000:]}
+    return {"file": json.loads(text), "wrong": wrong, **told}
 
 
 def reruns(run: Runs) -> dict[str, Any]:
     """A traceback keeps no tensor through reruns; without the plugin it does."""
     with_plugin = run("planted/test_reruns.py", "--reruns", "2")
     without = run("planted/test_reruns.py", "--reruns", "2", plugin=False)
-    wrong = (
-        ["held through a rerun"]
-        if "meant to fail" not in with_plugin.text or HELD in with_plugin.text
-        else []
-    )
-    return {
-        "wrong": wrong,
-        "without the plugin it is held": HELD in without.text,
-        "text": with_plugin.text[-2500:],
-    }
+    wrong = unsaid(with_plugin, "meant to fail") + ["held through a rerun"] * (HELD in with_plugin.text)
+    held = {"without the plugin it is held": HELD in without.text}
+    return {"wrong": wrong, **held, "text": with_plugin.text[-2500:]}
 
 
 def syncs(run: Runs) -> dict[str, Any]:
     """Waiting for the GPU, by line; skipped where there is none."""
     ran = run("planted/test_syncs.py", "-rs")
-    if run.device == "cpu":
-        return {"wrong": [] if "2 skipped" in ran.text else ["not skipped"], "text": ran.text[-2000:]}
     expected = ("1 failed, 1 passed", "waited for the GPU 2 times", "test_syncs.py:13", "test_syncs.py:15")
-    return {
-        "wrong": [f"{part!r} is not said" for part in expected if part not in ran.text],
-        "text": ran.text[-3000:],
-    }
+    if run.device == "cpu":
+        expected = ("2 skipped",)
+    return {"wrong": unsaid(ran, *expected), "text": ran.text[-3000:]}
+
+
+def looked_at(run: Runs, suite: str, expected: str) -> dict[str, Any]:
+    """A suite whose tests are looked at for leaks, and whose peaks are measured."""
+    peaks = ("--gpu-memory-baseline", "own.json", "--gpu-memory-write-baseline", "--gpu-memory-all")
+    ways = {"leaks": ("--gpu-memory-leaks",), "peaks": peaks}
+    ran = {name: run(suite, *options) for name, options in ways.items()}
+    wrong = [f"{name}: {what}" for name, one in ran.items() for what in unsaid(one, expected)]
+    return {"wrong": wrong, "texts": {name: one.text[-2500:] for name, one in ran.items()}}
 
 
 def forks(run: Runs) -> dict[str, Any]:
     """To look at tests initializes no CUDA: what a test forks may use it."""
-    ways = {
-        "leaks": ("--gpu-memory-leaks",),
-        "peaks": ("--gpu-memory-baseline", "forks.json", "--gpu-memory-write-baseline", "--gpu-memory-all"),
-    }
-    ran = {name: run("planted/test_forks.py", *options) for name, options in ways.items()}
-    return {
-        "wrong": [f"{name}: not two passed" for name, one in ran.items() if "2 passed" not in one.text],
-        "texts": {name: one.text[-2500:] for name, one in ran.items()},
-    }
+    return looked_at(run, "planted/test_forks.py", "2 passed")
 
 
 def graphs(run: Runs) -> dict[str, Any]:
     """A graph that was captured before finds its workspace where it was, and nobody else's tensors there."""
     without = run("planted/test_graphs.py", plugin=False)
-    ways = {
-        "leaks": ("--gpu-memory-leaks",),
-        "peaks": ("--gpu-memory-baseline", "graphs.json", "--gpu-memory-write-baseline", "--gpu-memory-all"),
-    }
-    ran = {name: run("planted/test_graphs.py", *options) for name, options in ways.items()}
-    expected = "3 skipped" if run.device == "cpu" else "3 passed"
-    return {
-        "wrong": [f"{name}: not {expected}" for name, one in ran.items() if expected not in one.text],
-        "without the plugin": without.text[-2500:],
-        "texts": {name: one.text[-2500:] for name, one in ran.items()},
-    }
+    found = looked_at(run, "planted/test_graphs.py", "3 skipped" if run.device == "cpu" else "3 passed")
+    return {**found, "without the plugin": without.text[-2500:]}
 
 
 def gpu_asked_for(run: Runs) -> dict[str, Any]:
@@ -279,62 +230,33 @@ def cost(run: Runs) -> dict[str, Any]:
     }
 
 
-def environment(device: str) -> dict[str, str]:
-    """torch, and the card's name: asked in a process of its own, which takes its context with it."""
-    ask = "import torch; print(torch.__version__); print(torch.cuda.get_device_name() if torch.cuda.is_available() else '')"
-    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout.splitlines()
-    return {
-        "device": device,
-        "device_name": told[1] if len(told) > 1 else "",
-        "torch": told[0] if told else "",
-    }
-
-
 PARTS: tuple[Callable[[Runs], dict[str, Any]], ...] = (
-    leaks,
-    peaks,
-    baselines,
-    reruns,
-    syncs,
-    forks,
-    graphs,
-    gpu_asked_for,
-    cost,
-)
+    leaks, peaks, baselines, reruns, syncs, forks, graphs, gpu_asked_for, cost,
+)  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--out", default="")
-    parser.add_argument("--only", nargs="*", default=[])
-    arguments = parser.parse_args()
-    report: dict[str, Any] = {
-        "environment": environment(arguments.device),
-        "hardware": hardware(),
-        "parts": {},
-    }
-    card = re.sub(r"[^a-z0-9]+", "-", report["environment"]["device_name"].lower()).strip("-") or "cpu"
-    default = HERE / "results" / f"pytest-{card}-{datetime.date.today().isoformat()}.json"
-    target = Path(arguments.out) if arguments.out else default
-    wrong = 0
-    for part in PARTS:
-        if arguments.only and part.__name__ not in arguments.only:
-            continue
-        begin = time.perf_counter()
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", nargs="*", choices=[part.__name__ for part in PARTS], default=[])
+    given = parser.parse_args()
+    report: dict[str, Any] = {**about(given.device), "parts": {}}
+    target = given.out or result_path("pytest", report)
+    done = Parts(save=lambda: write(target, report), record=report["parts"])
+
+    def one(part: Callable[[Runs], dict[str, Any]]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                found = part(Runs(arguments.device, Path(folder)))
-            except Exception:
-                found = {"wrong": [traceback.format_exc()]}
-        found["seconds"] = round(time.perf_counter() - begin, 1)
-        wrong += len(found["wrong"])
-        report["parts"][part.__name__] = found
-        target.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        print(
-            f"{part.__name__:15} {found['seconds']:6.1f} s  {'; '.join(found['wrong']) or 'ok'}", flush=True
-        )
-    return 1 if wrong else 0
+            found = part(Runs(given.device, Path(folder)))
+        for what in found["wrong"]:
+            done.want(False, f"{part.__name__}: {what}")
+        return found
+
+    for part in PARTS:
+        if not given.only or part.__name__ in given.only:
+            done.part(part.__name__, partial(one, part))
+    print("\n".join(done.problems) or "all as it should be")
+    return int(bool(done.problems))
 
 
 if __name__ == "__main__":

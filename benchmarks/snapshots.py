@@ -13,26 +13,21 @@ import gzip
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests" / "snapshot")]
+from _measure import HERE, hardware
+from _parts import Parts, environment, gpulint, printed, python, write
 
-from _measure import hardware  # noqa: E402
-
-from gpulint.memory.alloc_conf import NEW, OLD  # noqa: E402
-from gpulint.snapshot.reading import read  # noqa: E402
-from gpulint.snapshot.recording import Lines  # noqa: E402
-from gpulint.snapshot.usage import usage_of  # noqa: E402
-from gpulint.snapshot.whatif import SENSIBLE, what_if  # noqa: E402
+from gpulint.memory.alloc_conf import NEW, OLD
+from gpulint.snapshot.reading import read
+from gpulint.snapshot.recording import Lines
+from gpulint.snapshot.usage import usage_of
+from gpulint.snapshot.whatif import SENSIBLE, what_if
 
 WORKLOADS = ("lengths", "validation", "fragmentation", "rollouts", "streams")
 RECORDED = ("", "expandable_segments:True")
@@ -85,22 +80,23 @@ print(json.dumps({
 """
 
 
-class Bench:
-    """The parts, and what came of each."""
+def figures_of(settings: str, script: Path, *words: str, limit: float = 120) -> Any:
+    """What a process under these settings of the allocator prints last: JSON."""
+    env = {name: value for name, value in os.environ.items() if name not in (OLD, NEW)}
+    env |= {OLD: settings} if settings else {}
+    return json.loads(printed(python(script, *words, env=env, limit=limit)).splitlines()[-1])
+
+
+class Bench(Parts):
+    """The parts, and what came of each; their errors are in `problems`."""
 
     def __init__(self, out: Path, scratch: Path) -> None:
         self.out, self.scratch = out, scratch
-        self.found: dict[str, Any] = {"hardware": hardware(), "errors": {}, "predictions": [], "read": {}}
+        self.found: dict[str, Any] = {"hardware": hardware(), "predictions": [], "read": {}}
+        super().__init__(save=self._save)
 
-    def part(self, name: str, work: Callable[[], None]) -> None:
-        began = time.monotonic()
-        try:
-            work()
-        except Exception as error:
-            self.found["errors"][name] = f"{type(error).__name__}: {error}"
-            traceback.print_exc()
-        print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
-        (self.out / "snapshots.json").write_text(json.dumps(self.found, indent=2) + "\n")
+    def _save(self) -> None:
+        write(self.out / "snapshots.json", {**self.found, "errors": self.problems})
 
     # -- workloads ---------------------------------------------------------------------------------------------
 
@@ -108,21 +104,7 @@ class Bench:
         self, workload: str, settings: str, snapshot: str, *more: str, limit: float = 150
     ) -> dict[str, Any]:
         """The figures of one workload in a process of its own."""
-        environment = {k: v for k, v in os.environ.items() if k not in (OLD, NEW)}
-        if settings:
-            environment[OLD] = settings
-        script = HERE / "_snapshot_child.py"
-        done = subprocess.run(
-            [sys.executable, str(script), workload, snapshot, *more],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-        )
-        if done.returncode:
-            raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        return figures_of(settings, HERE / "_snapshot_child.py", workload, snapshot, *more, limit=limit)
 
     def predict(self, workload: str, runs: dict[str, Future[dict[str, Any]]], recorded: str) -> None:
         """Every setting from one recording: what the model says, and what a run under it reserved."""
@@ -196,47 +178,20 @@ class Bench:
         """How long it takes and how much memory, here and by Python's own unpickler."""
         found = self.found["read"]
         found["bytes"] = path.stat().st_size
-        done = self._python(READ, str(path))
-        found["gpulint"] = json.loads(done)
-        seconds, rss = map(float, self._python(UNPICKLED, str(path)).split())
+        told, unpickled = (
+            printed(python("-c", code, path, env=environment(), limit=400)) for code in (READ, UNPICKLED)
+        )
+        found["gpulint"] = json.loads(told)
+        seconds, rss = map(float, unpickled.split())
         found["unpickler"] = {"seconds": round(seconds, 1), "peak_rss_mib": round(rss)}
         print(json.dumps(found, indent=2))
-
-    def _python(self, code: str, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=400,
-            env={**os.environ, "PYTHONPATH": str(HERE.parent)},
-        )
-        if done.returncode:
-            raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
-        return done.stdout
 
     def verify(self) -> None:
         """`gpulint verify --snapshot`, and the snapshot that it leaves."""
         script, path = self.scratch / "train.py", self.scratch / "verified.pickle"
         script.write_text(VERIFIED)
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "gpulint",
-                "verify",
-                "-q",
-                "--output-format",
-                "json",
-                "--snapshot",
-                str(path),
-                str(script),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=100,
-            cwd=self.scratch,
-            env={**os.environ, "PYTHONPATH": str(HERE.parent)},
-        )
+        asked = ("-q", "--output-format", "json", "--snapshot", path, script)
+        done = gpulint("verify", *asked, folder=self.scratch, limit=100)
         self.found["verify"] = {"status": done.returncode, "said": done.stderr.strip()[-500:]}
         recording = read(path)
         usage = usage_of(recording, 0, Lines(recording))
@@ -260,44 +215,27 @@ def main() -> int:
         bench = Bench(given.out, Path(folder))
         if given.read is not None:
             bench.part("read", lambda: bench.read(given.read))
-            return 1 if bench.found["errors"] else 0
+            return 1 if bench.problems else 0
         workloads = [one for one in WORKLOADS if given.only in (None, one)]
         with ThreadPoolExecutor(6) as pool:
-            large = pool.submit(
-                bench.run,
-                "long",
-                "",
-                str(Path(folder, "long.pickle")),
-                "--entries",
-                LONGEST,
-                "--stacks",
-                "all",
-                limit=200,
-            )
-            runs = {
-                workload: {
-                    setting: pool.submit(
-                        bench.run,
-                        workload,
-                        setting,
-                        str(bench.path(workload, setting)) if setting in RECORDED else "-",
-                    )
-                    for setting in SENSIBLE
-                }
-                for workload in workloads
-            }
+            long = (str(Path(folder, "long.pickle")), "--entries", LONGEST, "--stacks", "all")
+            large = pool.submit(bench.run, "long", "", *long, limit=200)
+
+            def begun(workload: str, setting: str) -> Future[dict[str, Any]]:
+                kept = str(bench.path(workload, setting)) if setting in RECORDED else "-"
+                return pool.submit(bench.run, workload, setting, kept)
+
+            runs = {one: {setting: begun(one, setting) for setting in SENSIBLE} for one in workloads}
             kept = list(KEPT) if given.only is None else []
             for name in kept:
-                bench.part(f"keep {name}", lambda name=name: bench.keep(name))  # type: ignore[misc]
+                bench.part(f"keep {name}", partial(bench.keep, name))
             for workload in workloads:
                 for recorded in RECORDED:
-                    bench.part(
-                        f"predict {workload} from {recorded or 'default'}",
-                        lambda w=workload, r=recorded: bench.predict(w, runs[w], r),  # type: ignore[misc]
-                    )
+                    name = f"predict {workload} from {recorded or 'default'}"
+                    bench.part(name, partial(bench.predict, workload, runs[workload], recorded))
             bench.part("verify", bench.verify)
             bench.part("large", lambda: bench.large(large))
-    return 1 if bench.found["errors"] else 0
+    return 1 if bench.problems else 0
 
 
 if __name__ == "__main__":

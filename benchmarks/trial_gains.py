@@ -1,7 +1,7 @@
 """What fixes save when they are tried: `gpulint verify --fix --dry-run` on the fixtures and on public training scripts.
 
     python benchmarks/trial_gains.py OUT.json [--device cpu|cuda] [--jobs 4] [--only NAME]
-    python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: _scripts.py, _trial_scripts.py
+    python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: scripts.toml
     python benchmarks/trial_gains.py list                                  # which repositories at which commits
     python benchmarks/trial_gains.py OUT.json --overhead 3 --only NAME     # what a trial costs beside plain sampled runs
 
@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import re
-import statistics
 import sys
 import tempfile
 import threading
@@ -30,26 +28,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+from _measure import table
+from _parts import about, write
+from _scripts import SCRIPTS, SCRIPTS_WITH_FIXES, missing
+from public_scripts import Bench
+from verify_fixtures import FIXTURES, scripts
 
-from _measure import hardware, table  # noqa: E402
-from _scripts import SCRIPTS, missing  # noqa: E402
-from _trial_scripts import SCRIPTS_WITH_FIXES  # noqa: E402
-from public_scripts import Bench  # noqa: E402
-
-from gpulint.runtime.parent import firstparty  # noqa: E402
-from gpulint.runtime.parent.runner import Run, run  # noqa: E402
-from gpulint.runtime.record.result import RunResult, join_lines  # noqa: E402
-from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of  # noqa: E402
-from gpulint.trial.trying import try_fixes  # noqa: E402
-from gpulint.verifying import program_findings  # noqa: E402
-from gpulint.version import __version__  # noqa: E402
-
-FIXTURES = HERE.parent / "fixtures"
-
+from gpulint.runtime.parent import firstparty
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.record.result import RunResult, join_lines
+from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of
+from gpulint.trial.trying import try_fixes
+from gpulint.verifying import program_findings
 
 REFUSED = ("misspelt_allocator",)  # torch refuses its settings on a GPU: there is no run to compare with
 LIMIT = 240.0  # seconds for one run
@@ -66,17 +59,22 @@ class Case:
     lacks: str = ""
 
 
+def run_of(
+    target: str, arguments: tuple[str, ...], device: str, cwd: Path, environment: Mapping[str, str]
+) -> Run:
+    return Run(
+        target, arguments, device=device, timeout=LIMIT, reach=60.0, cwd=str(cwd), environment=environment
+    )
+
+
 def fixture_cases(device: str) -> list[Case]:
     """Every script of the fixtures that is run by itself."""
     found = []
-    for path in [*sorted(FIXTURES.glob("*.py")), *sorted(FIXTURES.glob("*/train.py"))]:
+    for path in scripts():
         environment = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}
-        what = Run(
-            str(path), device=device, timeout=LIMIT, reach=60.0, cwd=str(path.parent), environment=environment
-        )
-        found.append(
-            Case(path.relative_to(FIXTURES).with_suffix("").as_posix(), what, {"origin": "fixtures"})
-        )
+        name = path.relative_to(FIXTURES).with_suffix("").as_posix()
+        what = run_of(str(path), (), device, path.parent, environment)
+        found.append(Case(name, what, {"origin": "fixtures"}))
     return found
 
 
@@ -93,16 +91,8 @@ def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
         home = folder / re.sub(r"\W+", "-", script.name)
         cwd = script.prepare(checkouts, home / "code", None)
         environment = bench._environment(script, home)
-        what = Run(
-            script.script,
-            tuple(script.command(device)),
-            device=device,
-            timeout=LIMIT,
-            reach=60.0,
-            cwd=str(cwd),
-            environment=environment,
-        )
-        found.append(Case(script.name, what, origin))
+        arguments = tuple(script.command(device))
+        found.append(Case(script.name, run_of(script.script, arguments, device, cwd, environment), origin))
     return found
 
 
@@ -188,15 +178,14 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     for record in records:
         for fix in record.get("fixes", ()):
             saved = [Gain.from_json(gain) for gain in fix["gains"] if gain["saved"] > 0]
-            told = (
-                "; ".join(
-                    f"{gain.name} {amount(gain.before, gain.unit)} → {amount(gain.after, gain.unit)}"
-                    for gain in saved[:2]
-                )
-                or fix["text"]
+            told = "; ".join(
+                f"{gain.name} {amount(gain.before, gain.unit)} → {amount(gain.after, gain.unit)}"
+                for gain in saved[:2]
             )
             place = f"{fix['file']}:{fix['line']}"
-            shown.append((record["name"], place, "/".join(fix["rules"]), fix["status"], told[:110]))
+            shown.append(
+                (record["name"], place, "/".join(fix["rules"]), fix["status"], (told or fix["text"])[:110])
+            )
         if record.get("left_out") or record.get("failure"):
             shown.append((record["name"], "", "", "", record.get("left_out") or record["failure"]))
     return shown
@@ -229,7 +218,7 @@ def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any
         "three_sampled_runs": [round(one, 2) for one in sampled],
         "one_trial": [round(one, 2) for one in trials],
         "ratios": [round(one, 3) for one in ratios],
-        "ratio": round(statistics.median(ratios), 3),
+        "ratio": round(median(ratios), 3),
     }
 
 
@@ -264,14 +253,7 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
     if given.checkouts is not None:
         cases += public_cases(given.checkouts.resolve(), device, folder)
     cases = [case for case in cases if not given.only or any(name in case.name for name in given.only)]
-    head = {
-        "hardware": hardware(),
-        "gpu": torch.cuda.get_device_name() if device == "cuda" else None,
-        "torch": torch.__version__,
-        "gpulint": __version__,
-        "device": device,
-        "jobs": given.jobs,
-    }
+    head = {**about(device), "jobs": given.jobs}
     records: list[dict[str, Any]] = []
     lock = threading.Lock()
 
@@ -306,47 +288,21 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
     return shown(records, given)
 
 
-def write(path: Path, record: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-
-
 def shown(records: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> int:
     if given.overhead:
         told = [
-            (
-                r["name"],
-                *(f"{statistics.median(r[key]):.1f} s" for key in ("three_sampled_runs", "one_trial")),
-                str(r["ratio"]),
-            )
+            (r["name"], f"{median(r['three_sampled_runs']):.1f} s", f"{median(r['one_trial']):.1f} s", str(r["ratio"]))
             for r in records
             if "ratio" in r
-        ]
+        ]  # fmt: skip
         print(table(("script", "three sampled runs", "one trial", "ratio"), told))
     else:
         print(table(("script", "place", "rule", "verdict", "measured"), rows(records)))
-        saved = [
-            (
-                rule,
-                ", ".join(f"{n} {status}" for status, n in entry["statuses"].items()),
-                best(entry["saved"]),
-            )
-            for rule, entry in by_rule(records).items()
-        ]
-        print("\n" + table(("rule", "fixes", "saves at best"), saved))
     found = [f"{record['name']}: {problem}" for record in records for problem in problems(record)]
     print(f"\n{len(records)} scripts, {len(found)} problems; written to {given.out}")
     for problem in found:
         print(f"problem: {problem}")
     return 1 if found else 0
-
-
-def best(saved: Mapping[str, Mapping[str, Any]]) -> str:
-    """The figures of which most is saved."""
-    order = sorted(saved.values(), key=lambda gain: -gain["share"])[:3]
-    return "; ".join(
-        f"{g['name']} {amount(g['before'], g['unit'])} → {amount(g['after'], g['unit'])}" for g in order
-    )
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ not reached, or memory grew that no line predicts.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,17 +18,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+from _measure import HERE, hardware, table
+from _parts import result_path, write
+from gpulint.rules import all_rules
 
-from _measure import hardware, table  # noqa: E402
-from gpulint.rules import all_rules  # noqa: E402
-
-from gpulint.findings import Finding, Severity  # noqa: E402
-from gpulint.runtime.parent.runner import Run  # noqa: E402
-from gpulint.runtime.parent.verdict import Verdict, Verification  # noqa: E402
-from gpulint.runtime.parent.verifying import verification_of  # noqa: E402
-from gpulint.verifying import program_findings, with_claims  # noqa: E402
+from gpulint.findings import Finding, Severity
+from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.verdict import Verdict, Verification
+from gpulint.runtime.parent.verifying import verification_of
+from gpulint.verifying import program_findings, with_claims
 
 CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}
 FIXTURES = HERE.parent / "fixtures"
@@ -149,15 +145,6 @@ def record(outcomes: Sequence[Outcome]) -> dict[str, object]:
     return {"hardware": hardware(), "environment": head, "fixtures": fixtures}
 
 
-def result_path(kind: str, record: dict[str, object]) -> Path:
-    """`benchmarks/results/<kind>-<gpu>-<date>.json`."""
-    environment = record.get("environment")
-    device = "cpu"
-    if isinstance(environment, dict) and environment.get("device") == "cuda":
-        device = re.sub(r"[^a-z0-9]+", "-", str(environment.get("device_name")).lower()).strip("-")
-    return HERE / "results" / f"{kind}-{device}-{datetime.date.today().isoformat()}.json"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="only these fixtures (without .py)")
@@ -174,8 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes = list(pool.map(lambda script: verify_fixture(script, given.device, steps), chosen))
     result = record(outcomes)
     path = given.out or result_path("fixtures", result)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write(path, result)
     print(table(("line", "rule", "verdict", "measured"), rows(outcomes)))
     problems = [problem for outcome in outcomes for problem in outcome.problems()]
     print(

@@ -33,23 +33,14 @@ sys.stdin.readline()
 """
 
 # What a program does before it says which card is its own.
+CALLS = (
+    "is_available", "device_count", "manual_seed_all(0)", "empty_cache", "init", "current_device", "get_device_name",
+    "get_device_properties(0)", "get_device_capability", "is_bf16_supported", "mem_get_info", "memory_allocated",
+    "reset_peak_memory_stats", "synchronize", "Stream",
+)  # fmt: skip
 BEFORE = {
     "nothing": "",
-    "torch.cuda.is_available()": "torch.cuda.is_available()",
-    "torch.cuda.device_count()": "torch.cuda.device_count()",
-    "torch.cuda.manual_seed_all(0)": "torch.cuda.manual_seed_all(0)",
-    "torch.cuda.empty_cache()": "torch.cuda.empty_cache()",
-    "torch.cuda.init()": "torch.cuda.init()",
-    "torch.cuda.current_device()": "torch.cuda.current_device()",
-    "torch.cuda.get_device_name()": "torch.cuda.get_device_name()",
-    "torch.cuda.get_device_properties(0)": "torch.cuda.get_device_properties(0)",
-    "torch.cuda.get_device_capability()": "torch.cuda.get_device_capability()",
-    "torch.cuda.is_bf16_supported()": "torch.cuda.is_bf16_supported()",
-    "torch.cuda.mem_get_info()": "torch.cuda.mem_get_info()",
-    "torch.cuda.memory_allocated()": "torch.cuda.memory_allocated()",
-    "torch.cuda.reset_peak_memory_stats()": "torch.cuda.reset_peak_memory_stats()",
-    "torch.cuda.synchronize()": "torch.cuda.synchronize()",
-    "torch.cuda.Stream()": "torch.cuda.Stream()",
+    **{(call := f"torch.cuda.{name}" + "()" * ("(" not in name)): call for name in CALLS},
     "torch.cuda.Event(); record()": "torch.cuda.Event().record()",
     "torch.zeros(1).cuda()": "torch.zeros(1).cuda()",
     'torch.zeros(1, device="cuda")': 'torch.zeros(1, device="cuda")',

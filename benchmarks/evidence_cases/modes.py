@@ -10,146 +10,128 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from evidence_cases.setup import Case, Setup, Step
+from evidence_cases.setup import Case, Setup, Step, variant
 
 
-def _evaluate(mode: str) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model().eval()
+@variant
+def _evaluate(setup: Setup, mode: str) -> Step:
+    model = setup.language_model().eval()
 
-        def step() -> None:
-            if mode == "bare":
-                torch.no_grad()  # creates a context and throws it away
-            guard = {"no_grad": torch.no_grad, "inference_mode": torch.inference_mode}.get(mode)
-            with guard() if guard else contextlib.nullcontext():
-                setup.loss_of(model, setup.tokens()).item()
+    def step() -> None:
+        if mode == "bare":
+            torch.no_grad()  # creates a context and throws it away
+        guard = {"no_grad": torch.no_grad, "inference_mode": torch.inference_mode}.get(mode)
+        with guard() if guard else contextlib.nullcontext():
+            setup.loss_of(model, setup.tokens()).item()
 
-        return step
-
-    return make
+    return step
 
 
-def _teacher(guarded: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        student, teacher = setup.language_model(), setup.language_model().eval()
-        optimizer = setup.adamw(student)
+@variant
+def _teacher(setup: Setup, guarded: bool) -> Step:
+    student, teacher = setup.language_model(), setup.language_model().eval()
+    optimizer = setup.adamw(student)
 
-        def step() -> None:
-            tokens = setup.tokens()
-            with torch.set_grad_enabled(not guarded):
-                target = teacher(tokens)
-            loss = F.mse_loss(student(tokens), target.detach())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+    def step() -> None:
+        tokens = setup.tokens()
+        with torch.set_grad_enabled(not guarded):
+            target = teacher(tokens)
+        loss = F.mse_loss(student(tokens), target.detach())
+        setup.update(optimizer, loss)
 
-        return step
-
-    return make
+    return step
 
 
-def _discriminator(how: str) -> Any:
-    def make(setup: Setup) -> Step:
-        generator, discriminator = setup.mlp(), setup.mlp()
-        optimizer = torch.optim.SGD(discriminator.parameters(), lr=1e-4)
+@variant
+def _discriminator(setup: Setup, how: str) -> Step:
+    generator, discriminator = setup.mlp(), setup.mlp()
+    optimizer = torch.optim.SGD(discriminator.parameters(), lr=1e-4)
 
-        def step() -> None:
-            with torch.set_grad_enabled(how != "no_grad"):
-                fake = generator(setup.features())
-            if how == "detach":
-                fake = fake.detach()
-            loss = F.relu(1 + discriminator(fake)).mean() + F.relu(1 - discriminator(setup.features())).mean()
-            optimizer.zero_grad()
-            generator.zero_grad()
-            loss.backward()
-            optimizer.step()
+    def step() -> None:
+        with torch.set_grad_enabled(how != "no_grad"):
+            fake = generator(setup.features())
+        if how == "detach":
+            fake = fake.detach()
+        loss = F.relu(1 + discriminator(fake)).mean() + F.relu(1 - discriminator(setup.features())).mean()
+        optimizer.zero_grad()
+        generator.zero_grad()
+        loss.backward()
+        optimizer.step()
 
-        return step
-
-    return make
+    return step
 
 
-def _mlp_teacher(guarded: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        student, teacher = setup.mlp(), setup.mlp().eval()
-        optimizer = torch.optim.SGD(student.parameters(), lr=1e-4)
+@variant
+def _mlp_teacher(setup: Setup, guarded: bool) -> Step:
+    student, teacher = setup.mlp(), setup.mlp().eval()
+    optimizer = torch.optim.SGD(student.parameters(), lr=1e-4)
 
-        def step() -> None:
-            x = setup.features()
-            out = student(x)
-            with torch.set_grad_enabled(not guarded):
-                target = teacher(x)
-            optimizer.zero_grad()
-            F.mse_loss(out, target.detach()).backward()
-            optimizer.step()
+    def step() -> None:
+        x = setup.features()
+        out = student(x)
+        with torch.set_grad_enabled(not guarded):
+            target = teacher(x)
+        optimizer.zero_grad()
+        F.mse_loss(out, target.detach()).backward()
+        optimizer.step()
 
-        return step
-
-    return make
+    return step
 
 
-def _bound_sample(how: str) -> Any:
+@variant
+def _bound_sample(setup: Setup, how: str) -> Step:
     """A discriminator step in which the sample's own name lives on, for the generator's step that follows."""
 
-    def make(setup: Setup) -> Step:
-        generator, discriminator = setup.mlp(), setup.mlp()
-        optimizer = torch.optim.SGD(discriminator.parameters(), lr=1e-4)
+    generator, discriminator = setup.mlp(), setup.mlp()
+    optimizer = torch.optim.SGD(discriminator.parameters(), lr=1e-4)
 
-        def step() -> None:
-            with torch.set_grad_enabled(how != "no_grad"):
-                fake = generator(setup.features())
-            judged = discriminator(fake.detach() if how == "detach" else fake)
-            loss = F.relu(1 + judged).mean() + F.relu(1 - discriminator(setup.features())).mean()
+    def step() -> None:
+        with torch.set_grad_enabled(how != "no_grad"):
+            fake = generator(setup.features())
+        judged = discriminator(fake.detach() if how == "detach" else fake)
+        loss = F.relu(1 + judged).mean() + F.relu(1 - discriminator(setup.features())).mean()
+        optimizer.zero_grad()
+        generator.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+@variant
+def _retained(setup: Setup, retain: bool) -> Step:
+    model, optimizer = setup.language_model_in_training()
+
+    def step() -> None:
+        loss = setup.loss_of(model, setup.tokens())
+        optimizer.zero_grad()
+        loss.backward(retain_graph=retain)
+        setup.note("allocated after backward", setup.allocated())
+        optimizer.step()
+
+    return step
+
+
+@variant
+def _penalty(setup: Setup, by_backward: bool) -> Step:
+    model, optimizer = setup.mlp_in_training(2, 1e-5)
+
+    def step() -> None:
+        x = setup.features().requires_grad_()
+        loss = model(x).pow(2).mean()
+        parameters = list(model.parameters())
+        if by_backward:
             optimizer.zero_grad()
-            generator.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-        return step
-
-    return make
-
-
-def _retained(retain: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-
-        def step() -> None:
-            loss = setup.loss_of(model, setup.tokens())
+            loss.backward(create_graph=True)
+            penalty = sum(p.grad.pow(2).sum() for p in parameters if p.grad is not None)
+        else:
+            grads = torch.autograd.grad(loss, parameters, create_graph=True)
+            penalty = loss + sum(g.pow(2).sum() for g in grads)
             optimizer.zero_grad()
-            loss.backward(retain_graph=retain)
-            setup.note("allocated after backward", setup.allocated())
-            optimizer.step()
+        torch.as_tensor(penalty).backward()
+        optimizer.step()
 
-        return step
-
-    return make
-
-
-def _penalty(by_backward: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.mlp(2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
-
-        def step() -> None:
-            x = setup.features().requires_grad_()
-            loss = model(x).pow(2).mean()
-            parameters = list(model.parameters())
-            if by_backward:
-                optimizer.zero_grad()
-                loss.backward(create_graph=True)
-                penalty = sum(p.grad.pow(2).sum() for p in parameters if p.grad is not None)
-            else:
-                grads = torch.autograd.grad(loss, parameters, create_graph=True)
-                penalty = loss + sum(g.pow(2).sum() for g in grads)
-                optimizer.zero_grad()
-            torch.as_tensor(penalty).backward()
-            optimizer.step()
-
-        return step
-
-    return make
+    return step
 
 
 def _trained_through(setup: Setup, optimizer: torch.optim.Optimizer, forward: Callable[[], Tensor]) -> Step:
@@ -157,169 +139,123 @@ def _trained_through(setup: Setup, optimizer: torch.optim.Optimizer, forward: Ca
 
     def step() -> None:
         loss = forward().pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        setup.update(optimizer, loss)
         del loss
         setup.note("allocated after the step", setup.allocated())
 
     return step
 
 
-def _head(frozen: bool) -> Any:
+def _freeze(net: torch.nn.Module, really: bool) -> None:
+    if really:
+        net.requires_grad_(False)
+    else:
+        net.requires_grad = False  # an attribute that nothing reads
+
+
+@variant
+def _head(setup: Setup, frozen: bool) -> Step:
     """A head that is trained on an encoder, of which all parameters go to the optimizer."""
 
-    def make(setup: Setup) -> Step:
-        encoder = setup.mlp()
-        head = torch.nn.Linear(setup.size.mlp_width, 10, device=setup.device)
-        if frozen:
-            encoder.requires_grad_(False)
-        else:
-            encoder.requires_grad = False  # an attribute that nothing reads
-        optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-4)
+    encoder = setup.mlp()
+    head = torch.nn.Linear(setup.size.mlp_width, 10, device=setup.device)
+    _freeze(encoder, frozen)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-4)
 
-        return _trained_through(setup, optimizer, lambda: head(encoder(setup.features())))
-
-    return make
+    return _trained_through(setup, optimizer, lambda: head(encoder(setup.features())))
 
 
-def _judge(frozen: bool) -> Any:
+@variant
+def _judge(setup: Setup, frozen: bool) -> Step:
     """A network that is trained through another, which the optimizer does not have."""
 
-    def make(setup: Setup) -> Step:
-        net, judge = setup.mlp(), setup.mlp().eval()
-        if frozen:
-            judge.requires_grad_(False)
-        else:
-            judge.requires_grad = False  # an attribute that nothing reads
-        optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
+    net, judge = setup.mlp(), setup.mlp().eval()
+    _freeze(judge, frozen)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
 
-        return _trained_through(setup, optimizer, lambda: judge(net(setup.features())))
-
-    return make
+    return _trained_through(setup, optimizer, lambda: judge(net(setup.features())))
 
 
-def _attacked(frozen: bool) -> Any:
+@variant
+def _attacked(setup: Setup, frozen: bool) -> Step:
     """A patch that is optimised through a network which nobody steps."""
 
-    def make(setup: Setup) -> Step:
-        net = setup.mlp().eval().requires_grad_(not frozen)
-        patch = torch.zeros_like(setup.features()[:1]).requires_grad_()
-        optimizer = torch.optim.SGD([patch], lr=1e-4)
+    net = setup.mlp().eval().requires_grad_(not frozen)
+    patch = torch.zeros_like(setup.features()[:1]).requires_grad_()
+    optimizer = torch.optim.SGD([patch], lr=1e-4)
 
-        return _trained_through(setup, optimizer, lambda: net(setup.features() + patch))
-
-    return make
+    return _trained_through(setup, optimizer, lambda: net(setup.features() + patch))
 
 
-def _micro_batches(deferred: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-        number = 4
+@variant
+def _micro_batches(setup: Setup, deferred: bool) -> Step:
+    model, optimizer = setup.language_model_in_training()
+    number = 4
 
-        def step() -> None:
-            optimizer.zero_grad()
-            total: Any = 0.0
-            for _ in range(number):
-                loss = setup.loss_of(model, setup.tokens(batch=max(1, setup.size.batch // number))) / number
-                if deferred:
-                    total = total + loss
-                else:
-                    loss.backward()
+    def step() -> None:
+        optimizer.zero_grad()
+        total: Any = 0.0
+        for _ in range(number):
+            loss = setup.loss_of(model, setup.tokens(batch=max(1, setup.size.batch // number))) / number
             if deferred:
-                total.backward()
-            optimizer.step()
+                total = total + loss
+            else:
+                loss.backward()
+        if deferred:
+            total.backward()
+        optimizer.step()
 
-        return step
-
-    return make
+    return step
 
 
-def _zero_grad(to_none: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
+@variant
+def _zero_grad(setup: Setup, to_none: bool) -> Step:
+    model, optimizer = setup.language_model_in_training()
 
-        def step() -> None:
-            optimizer.zero_grad(set_to_none=to_none)
-            setup.note("allocated after zero_grad", setup.allocated())
-            setup.loss_of(model, setup.tokens()).backward()
-            optimizer.step()
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=to_none)
+        setup.note("allocated after zero_grad", setup.allocated())
+        setup.loss_of(model, setup.tokens()).backward()
+        optimizer.step()
 
-        return step
-
-    return make
+    return step
 
 
 CASES = [
-    Case(
-        "GPU201",
-        "evaluation, nothing held",
-        {
-            "with grad": _evaluate("grad"),
-            "no_grad": _evaluate("no_grad"),
-            "inference_mode": _evaluate("inference_mode"),
-        },
-    ),
+    Case("GPU201", "evaluation, nothing held", {
+        "with grad": _evaluate("grad"), "no_grad": _evaluate("no_grad"),
+        "inference_mode": _evaluate("inference_mode"),
+    }),
     Case("GPU202", "teacher in the train step", {"with grad": _teacher(False), "no_grad": _teacher(True)}),
-    Case(
-        "GPU203",
-        "discriminator step",
-        {
-            "fake": _discriminator("fake"),
-            "fake.detach()": _discriminator("detach"),
-            "no_grad": _discriminator("no_grad"),
-        },
-    ),
-    Case(
-        "GPU202",
-        "teacher in the train step, 8-layer MLPs",
-        {"with grad": _mlp_teacher(False), "no_grad": _mlp_teacher(True)},
-    ),
-    Case(
-        "GPU202",
-        "attacked network that nobody steps",
-        {"its weights want gradients": _attacked(False), "net.requires_grad_(False)": _attacked(True)},
-    ),
-    Case(
-        "GPU203",
-        "discriminator step, the sample stays bound",
-        {
-            "fake": _bound_sample("fake"),
-            "fake.detach()": _bound_sample("detach"),
-            "no_grad": _bound_sample("no_grad"),
-        },
-    ),
-    Case(
-        "GPU204", "no_grad() as a statement", {"statement": _evaluate("bare"), "with": _evaluate("no_grad")}
-    ),
-    Case(
-        "GPU204",
-        "head on an encoder that is frozen in name only",
-        {"net.requires_grad = False": _head(False), "net.requires_grad_(False)": _head(True)},
-    ),
-    Case(
-        "GPU204",
-        "judge that is frozen in name only",
-        {"net.requires_grad = False": _judge(False), "net.requires_grad_(False)": _judge(True)},
-    ),
-    Case(
-        "GPU301",
-        "retain_graph without a second backward",
-        {"retain": _retained(True), "default": _retained(False)},
-    ),
-    Case(
-        "GPU302",
-        "create_graph",
-        {"backward(create_graph=True)": _penalty(True), "autograd.grad": _penalty(False)},
-    ),
-    Case(
-        "GPU303",
-        "four micro-batches",
-        {"one backward": _micro_batches(True), "one each": _micro_batches(False)},
-    ),
-    Case(
-        "GPU304", "zero_grad", {"set_to_none=False": _zero_grad(False), "set_to_none=True": _zero_grad(True)}
-    ),
-]
+    Case("GPU203", "discriminator step", {
+        "fake": _discriminator("fake"), "fake.detach()": _discriminator("detach"),
+        "no_grad": _discriminator("no_grad"),
+    }),
+    Case("GPU202", "teacher in the train step, 8-layer MLPs", {
+        "with grad": _mlp_teacher(False), "no_grad": _mlp_teacher(True),
+    }),
+    Case("GPU202", "attacked network that nobody steps", {
+        "its weights want gradients": _attacked(False), "net.requires_grad_(False)": _attacked(True),
+    }),
+    Case("GPU203", "discriminator step, the sample stays bound", {
+        "fake": _bound_sample("fake"), "fake.detach()": _bound_sample("detach"),
+        "no_grad": _bound_sample("no_grad"),
+    }),
+    Case("GPU204", "no_grad() as a statement", {"statement": _evaluate("bare"), "with": _evaluate("no_grad")}),
+    Case("GPU204", "head on an encoder that is frozen in name only", {
+        "net.requires_grad = False": _head(False), "net.requires_grad_(False)": _head(True),
+    }),
+    Case("GPU204", "judge that is frozen in name only", {
+        "net.requires_grad = False": _judge(False), "net.requires_grad_(False)": _judge(True),
+    }),
+    Case("GPU301", "retain_graph without a second backward", {
+        "retain": _retained(True), "default": _retained(False),
+    }),
+    Case("GPU302", "create_graph", {
+        "backward(create_graph=True)": _penalty(True), "autograd.grad": _penalty(False),
+    }),
+    Case("GPU303", "four micro-batches", {
+        "one backward": _micro_batches(True), "one each": _micro_batches(False),
+    }),
+    Case("GPU304", "zero_grad", {"set_to_none=False": _zero_grad(False), "set_to_none=True": _zero_grad(True)}),
+]  # fmt: skip

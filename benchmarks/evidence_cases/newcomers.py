@@ -13,14 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from evidence_cases.setup import Case, LanguageModel, Setup, Step
+from evidence_cases.setup import Case, LanguageModel, Setup, Step, variant
 
 CHAINED = 8  # training steps between two waits for the GPU
-
-
-def _wait(setup: Setup) -> None:
-    if setup.device == "cuda":
-        torch.cuda.synchronize()
 
 
 # -- GPU407: cast where it has been moved to -------------------------------------------------------------------
@@ -41,41 +36,37 @@ PLACED: dict[str, Callable[[nn.Module, str, torch.dtype], nn.Module]] = {
 }
 
 
-def _placed(how: str, dtype: torch.dtype) -> Any:
+@variant
+def _placed(setup: Setup, how: str, dtype: torch.dtype) -> Step:
     """A network made on the host goes to the GPU. `values that differ` from those of the first order, bit for bit."""
 
-    def make(setup: Setup) -> Step:
-        torch.manual_seed(0)
-        on_host = _network(setup)
-        with torch.no_grad():  # what rounds, overflows and underflows
-            for number, weight in enumerate(on_host.parameters()):
-                weight.mul_(10.0 ** (number % 9 - 4))
-        expected = PLACED["moved, then cast"](copy.deepcopy(on_host), setup.device, dtype).state_dict()
-        reference = {name: value.cpu() for name, value in expected.items()}
-        del expected
+    torch.manual_seed(0)
+    on_host = _network(setup)
+    with torch.no_grad():  # what rounds, overflows and underflows
+        for number, weight in enumerate(on_host.parameters()):
+            weight.mul_(10.0 ** (number % 9 - 4))
+    expected = PLACED["moved, then cast"](copy.deepcopy(on_host), setup.device, dtype).state_dict()
+    reference = {name: value.cpu() for name, value in expected.items()}
+    del expected
 
-        def step() -> None:
-            net = copy.deepcopy(on_host)
-            _wait(setup)
-            before = setup.allocated()
-            if setup.device == "cuda":
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats()
-            begin = time.perf_counter()
-            placed = PLACED[how](net, setup.device, dtype)
-            _wait(setup)
-            setup.note("placing, ms", 1000 * (time.perf_counter() - begin))
-            setup.note("allocated afterwards", setup.allocated() - before)
-            if setup.device == "cuda":
-                setup.note("reserved afterwards", torch.cuda.memory_reserved())
-            found = placed.state_dict()
-            setup.note(
-                "values that differ, values", sum(_differing(reference[n], v) for n, v in found.items())
-            )
+    def step() -> None:
+        net = copy.deepcopy(on_host)
+        setup.wait()
+        before = setup.allocated()
+        if setup.device == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        begin = time.perf_counter()
+        placed = PLACED[how](net, setup.device, dtype)
+        setup.wait()
+        setup.note("placing, ms", 1000 * (time.perf_counter() - begin))
+        setup.note("allocated afterwards", setup.allocated() - before)
+        if setup.device == "cuda":
+            setup.note("reserved afterwards", torch.cuda.memory_reserved())
+        found = placed.state_dict()
+        setup.note("values that differ, values", sum(_differing(reference[n], v) for n, v in found.items()))
 
-        return step
-
-    return make
+    return step
 
 
 def _differing(one: Tensor, other: Tensor) -> int:
@@ -101,84 +92,69 @@ def _to_host(gathered: Any) -> Any:
     return tuple(map(_to_host, gathered)) if isinstance(gathered, tuple) else gathered.cpu()
 
 
-def _gathered(hidden: bool, preprocess: bool, every: int | None) -> Any:
+@variant
+def _gathered(setup: Setup, hidden: bool, preprocess: bool, every: int | None) -> Step:
     """The loop of `Trainer.evaluation_loop`, whose batches go into one tensor on the device until they are moved on."""
 
-    def make(setup: Setup) -> Step:
-        net = setup.language_model().eval()
-        kept: dict[str, Any] = {"device": None, "host": [], "steps": 0}
+    net = setup.language_model().eval()
+    kept: dict[str, Any] = {"device": None, "host": [], "steps": 0}
 
-        def step() -> None:
-            tokens = setup.tokens()
-            with torch.no_grad():
-                states = net.body(net.embedding(tokens))
-                logits: Any = net.head(states)
-            if hidden:
-                logits = (logits, states.repeat(1, 1, 1))
-            if preprocess:
-                logits = (logits[0] if hidden else logits).argmax(-1)
-            kept["device"] = _joined(kept["device"], logits)
-            kept["steps"] += 1
-            if every is not None and kept["steps"] % every == 0:
-                kept["host"].append(_to_host(kept["device"]))
-                kept["device"] = None
+    def step() -> None:
+        tokens = setup.tokens()
+        with torch.no_grad():
+            states = net.body(net.embedding(tokens))
+            logits: Any = net.head(states)
+        if hidden:
+            logits = (logits, states.repeat(1, 1, 1))
+        if preprocess:
+            logits = (logits[0] if hidden else logits).argmax(-1)
+        kept["device"] = _joined(kept["device"], logits)
+        kept["steps"] += 1
+        if every is not None and kept["steps"] % every == 0:
+            kept["host"].append(_to_host(kept["device"]))
+            kept["device"] = None
 
-        return step
-
-    return make
+    return step
 
 
 # -- GPU505: moved in every step --------------------------------------------------------------------------------
 
 
-def _moving(what: str, moved: str, milliseconds: float, numbers: int) -> Any:
+@variant
+def _moving(setup: Setup, what: str, moved: str, milliseconds: float, numbers: int) -> Step:
     """Training with a tensor that is the same in every step, between the forward and the loss. `numbers` are its elements;
     `milliseconds` of work the host has between steps."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-        on_host = torch.ones(numbers)
-        on_device = on_host.to(setup.device)
-        values = [1.0] * min(numbers, 64)
+    model, optimizer = setup.language_model_in_training()
+    on_host = torch.ones(numbers)
+    on_device = on_host.to(setup.device)
+    values = [1.0] * min(numbers, 64)
 
-        def tensor() -> Tensor:
-            if moved == "made on the host, .to(device)":
-                return torch.ones(numbers).to(setup.device)
-            if moved == "kept on the host, .to(device)":
-                return on_host.to(setup.device)
-            if moved == "torch.tensor(list).to(device)":
-                return torch.tensor(values).to(setup.device)
-            if moved == "torch.tensor(list, device=device)":
-                return torch.tensor(values, device=setup.device)
-            if moved == "made on the device":
-                return torch.ones(numbers, device=setup.device)
-            return on_device
+    ways: dict[str, Callable[[], Tensor]] = {
+        "made on the host, .to(device)": lambda: torch.ones(numbers).to(setup.device),
+        "kept on the host, .to(device)": lambda: on_host.to(setup.device),
+        "torch.tensor(list).to(device)": lambda: torch.tensor(values).to(setup.device),
+        "torch.tensor(list, device=device)": lambda: torch.tensor(values, device=setup.device),
+        "made on the device": lambda: torch.ones(numbers, device=setup.device),
+        "moved once": lambda: on_device,
+    }
+    tensor = ways[moved]
 
-        def work() -> None:
-            end = time.perf_counter() + milliseconds / 1000
-            while time.perf_counter() < end:
-                pass
+    def step() -> None:
+        setup.wait()
+        begin = time.perf_counter()
+        for _ in range(CHAINED):
+            tokens = setup.tokens()
+            if what == "batch moved too":
+                tokens = tokens.cpu() if setup.device == "cpu" else torch.zeros_like(tokens, device="cpu")
+                tokens = tokens.to(setup.device)
+            loss = setup.loss_of(model, tokens) * tensor()[0]
+            setup.update(optimizer, loss)
+            setup.work(milliseconds)
+        setup.wait()
+        setup.note("a training step, ms", 1000 * (time.perf_counter() - begin) / CHAINED)
 
-        def step() -> None:
-            _wait(setup)
-            begin = time.perf_counter()
-            for _ in range(CHAINED):
-                tokens = setup.tokens()
-                if what == "batch moved too":
-                    tokens = tokens.cpu() if setup.device == "cpu" else torch.zeros_like(tokens, device="cpu")
-                    tokens = tokens.to(setup.device)
-                loss = setup.loss_of(model, tokens) * tensor()[0]
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                work()
-            _wait(setup)
-            setup.note("a training step, ms", 1000 * (time.perf_counter() - begin) / CHAINED)
-
-        return step
-
-    return make
+    return step
 
 
 MOVED = (
@@ -195,36 +171,34 @@ def _moved(numbers: int) -> tuple[str, ...]:
 # -- GPU106: methods that are memoised ---------------------------------------------------------------------------
 
 
-def _memoised(how: str) -> Any:
+@variant
+def _memoised(setup: Setup, how: str) -> Step:
     """One object after another that holds a network: one method of each is asked once."""
 
-    def make(setup: Setup) -> Step:
-        cached = {
-            "lru_cache": functools.lru_cache,
-            "lru_cache(maxsize=4)": functools.lru_cache(maxsize=4),
-        }.get(how)
+    cached = {
+        "lru_cache": functools.lru_cache,
+        "lru_cache(maxsize=4)": functools.lru_cache(maxsize=4),
+    }.get(how)
 
-        class Holder:
-            def __init__(self) -> None:
-                self.net = setup.mlp()
+    class Holder:
+        def __init__(self) -> None:
+            self.net = setup.mlp()
 
-            def width(self) -> int:
-                return sum(weight.numel() for weight in self.net.parameters())
+        def width(self) -> int:
+            return sum(weight.numel() for weight in self.net.parameters())
 
-        if cached is not None:
-            Holder.width = cached(Holder.width)  # type: ignore[method-assign]
-        elif how == "cached_property":
-            kept = functools.cached_property(lambda self: sum(w.numel() for w in self.net.parameters()))
-            kept.__set_name__(Holder, "kept")
-            Holder.kept = kept  # type: ignore[attr-defined]
+    if cached is not None:
+        Holder.width = cached(Holder.width)  # type: ignore[method-assign]
+    elif how == "cached_property":
+        kept = functools.cached_property(lambda self: sum(w.numel() for w in self.net.parameters()))
+        kept.__set_name__(Holder, "kept")
+        Holder.kept = kept  # type: ignore[attr-defined]
 
-        def step() -> None:
-            holder = Holder()
-            holder.kept if how == "cached_property" else holder.width()  # type: ignore[attr-defined]
+    def step() -> None:
+        holder = Holder()
+        holder.kept if how == "cached_property" else holder.width()  # type: ignore[attr-defined]
 
-        return step
-
-    return make
+    return step
 
 
 # -- GPU408: no collector ------------------------------------------------------------------------------------
@@ -241,33 +215,28 @@ class _Parted:
         self.me = self
 
 
-def _collected(how: str, cycles: bool) -> Any:
+@variant
+def _collected(setup: Setup, how: str, cycles: bool) -> Step:
     """Training, with the output of each step in a reference cycle or not."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.mlp()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-        done = [0]
-        others = [[] for _ in range(20_000)]  # what a program with data and a log has, besides torch
+    model, optimizer = setup.mlp_in_training()
+    done = [0]
+    others = [[] for _ in range(20_000)]  # what a program with data and a log has, besides torch
 
-        def step() -> None:
-            (gc.enable if how == "on" else gc.disable)()
-            out = model(setup.features())
-            loss = out.pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if cycles:
-                _Parted(out.detach())
-            list(map(list, others[:2000]))  # allocations of the host, by which the collector counts
-            done[0] += 1
-            if how == "off, collected every 4 steps" and done[0] % 4 == 0:
-                gc.collect()
-            gc.enable()  # the measuring itself goes on as ever; what has been left over stays
+    def step() -> None:
+        (gc.enable if how == "on" else gc.disable)()
+        out = model(setup.features())
+        loss = out.pow(2).mean()
+        setup.update(optimizer, loss)
+        if cycles:
+            _Parted(out.detach())
+        list(map(list, others[:2000]))  # allocations of the host, by which the collector counts
+        done[0] += 1
+        if how == "off, collected every 4 steps" and done[0] % 4 == 0:
+            gc.collect()
+        gc.enable()  # the measuring itself goes on as ever; what has been left over stays
 
-        return step
-
-    return make
+    return step
 
 
 CASES = [
@@ -280,16 +249,12 @@ CASES = [
         },
     ),
     *(
-        Case(
-            "GPU108",
-            "an evaluation gathered" + (", hidden states too" if hidden else ""),
-            {
-                "on the device": _gathered(hidden, False, None),
-                "eval_accumulation_steps=1": _gathered(hidden, False, 1),
-                "eval_accumulation_steps=4": _gathered(hidden, False, 4),
-                "preprocess_logits_for_metrics": _gathered(hidden, True, None),
-            },
-        )
+        Case("GPU108", "an evaluation gathered" + (", hidden states too" if hidden else ""), {
+            "on the device": _gathered(hidden, False, None),
+            "eval_accumulation_steps=1": _gathered(hidden, False, 1),
+            "eval_accumulation_steps=4": _gathered(hidden, False, 4),
+            "preprocess_logits_for_metrics": _gathered(hidden, True, None),
+        })
         for hidden in (False, True)
     ),
     *(
@@ -314,4 +279,4 @@ CASES = [
             ("batch on the GPU", 5, 4_194_304),
         )
     ),
-]
+]  # fmt: skip

@@ -143,13 +143,14 @@ else:
 """
 BEFORE = {
     "nothing": "",
-    "torch.cuda.is_available()": "torch.cuda.is_available()",
-    "torch.cuda.device_count()": "torch.cuda.device_count()",
-    "torch.cuda.manual_seed(0)": "torch.cuda.manual_seed(0)",
-    "torch.cuda.set_device(0)": "torch.cuda.set_device(0)",
-    "torch.cuda.get_device_name()": "torch.cuda.get_device_name()",
-    "torch.zeros(1).to(device)": "torch.zeros(1).to(device)",
-}
+    **{
+        f"torch.{call}": f"torch.{call}"
+        for call in (
+            "cuda.is_available()", "cuda.device_count()", "cuda.manual_seed(0)", "cuda.set_device(0)",
+            "cuda.get_device_name()", "zeros(1).to(device)",
+        )
+    },
+}  # fmt: skip
 LATE = {
     "expandable_segments:True": (VARIABLE, "expandable_segments:True"),
     "CUDA_VISIBLE_DEVICES": ("CUDA_VISIBLE_DEVICES", ""),
@@ -164,25 +165,12 @@ print("accepted")
 """
 # Settings as people misspell them; GPU604 reports each.
 MISSPELT = (
-    "expandable_segment:True",
-    "expandable_segments:true",
-    "expandable_segments=True",
-    "expandable_segments:1",
-    "expandable_segments",
-    "expandable-segments:True",
-    "max_split_size:128",
-    "max_split_size_mb:0",
-    "max_split_size_mb=128",
-    "max_split_size_mb:8",
-    "garbage_collection_threshold:80",
-    "garbage_collect_threshold:0.8",
-    "garbage_collection_threshold:1.5",
-    "backend:cudamallocasync",
-    "backend:async",
-    "roundup_power2_divisions:3",
-    "roundup_power2_division:8",
-    "preallocate:True",
-)
+    "expandable_segment:True", "expandable_segments:true", "expandable_segments=True",
+    "expandable_segments:1", "expandable_segments", "expandable-segments:True", "max_split_size:128",
+    "max_split_size_mb:0", "max_split_size_mb=128", "max_split_size_mb:8", "garbage_collection_threshold:80",
+    "garbage_collect_threshold:0.8", "garbage_collection_threshold:1.5", "backend:cudamallocasync",
+    "backend:async", "roundup_power2_divisions:3", "roundup_power2_division:8", "preallocate:True",
+)  # fmt: skip
 
 
 def outcome(source: str, arguments: Sequence[str], variables: dict[str, str]) -> str:

@@ -10,377 +10,308 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from evidence_cases.setup import Case, Setup, Step
+from evidence_cases.setup import Case, Setup, Step, variant
 
 
-def _late(when: str) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-        memory: dict[str, Any] = {}
+@variant
+def _late(setup: Setup, when: str) -> Step:
+    model, optimizer = setup.language_model_in_training()
+    memory: dict[str, Any] = {}
 
-        def step() -> None:
-            tokens = setup.tokens()
-            memory["out"] = model(tokens)
-            loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
-            if when == "before backward":
-                del memory["out"]
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if when == "end of body":
-                memory.clear()
+    def step() -> None:
+        tokens = setup.tokens()
+        memory["out"] = model(tokens)
+        loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
+        if when == "before backward":
+            del memory["out"]
+        setup.update(optimizer, loss)
+        if when == "end of body":
+            memory.clear()
 
-        return step
-
-    return make
+    return step
 
 
-def _late_autocast(release: bool) -> Any:
+@variant
+def _late_autocast(setup: Setup, release: bool) -> Step:
     """Logits of a train step whose forward runs under bfloat16 autocast."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-        memory: dict[str, Any] = {}
+    model, optimizer = setup.language_model_in_training()
+    memory: dict[str, Any] = {}
 
-        def step() -> None:
-            tokens = setup.tokens()
-            with torch.autocast(setup.device, dtype=torch.bfloat16):
-                memory["out"] = model(tokens)
-                loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
-            if release:
-                del memory["out"]
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+    def step() -> None:
+        tokens = setup.tokens()
+        with torch.autocast(setup.device, dtype=torch.bfloat16):
+            memory["out"] = model(tokens)
+            loss = F.cross_entropy(memory["out"].flatten(0, 1), tokens.flatten())
+        if release:
+            del memory["out"]
+        setup.update(optimizer, loss)
 
-        return step
-
-    return make
+    return step
 
 
-def _late_evaluation(release: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model().eval()
-        memory: dict[str, Any] = {}
+@variant
+def _late_evaluation(setup: Setup, release: bool) -> Step:
+    model = setup.language_model().eval()
+    memory: dict[str, Any] = {}
 
-        @torch.no_grad()
-        def step() -> None:
-            memory["out"] = model(setup.tokens())
-            memory["hits"] = memory["out"].argmax(-1).sum().item()
-            if release:
-                del memory["out"]
+    @torch.no_grad()
+    def step() -> None:
+        memory["out"] = model(setup.tokens())
+        memory["hits"] = memory["out"].argmax(-1).sum().item()
+        if release:
+            del memory["out"]
 
-        return step
-
-    return make
+    return step
 
 
-def _recovery(inside: bool) -> Any:
+@variant
+def _recovery(setup: Setup, inside: bool) -> Step:
     """A step that fails after its forward, as one that runs out of memory in backward does."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
+    model = setup.language_model()
 
-        def failing() -> None:
-            loss = setup.loss_of(model, setup.tokens())
-            raise torch.OutOfMemoryError(f"CUDA out of memory at {loss.dim()}")
+    def failing() -> None:
+        loss = setup.loss_of(model, setup.tokens())
+        raise torch.OutOfMemoryError(f"CUDA out of memory at {loss.dim()}")
 
-        def recover() -> None:
-            if setup.device == "cuda":
-                torch.cuda.empty_cache()
-            setup.note("allocated during recovery", setup.allocated())
+    def recover() -> None:
+        setup.empty_cache()
+        setup.note("allocated during recovery", setup.allocated())
 
-        def step() -> None:
-            failed = False
-            try:
-                failing()
-            except torch.OutOfMemoryError:
-                failed = True
-                if inside:
-                    recover()
-            if failed and not inside:
+    def step() -> None:
+        failed = False
+        try:
+            failing()
+        except torch.OutOfMemoryError:
+            failed = True
+            if inside:
                 recover()
+        if failed and not inside:
+            recover()
 
-        return step
-
-    return make
-
-
-def _load(to_host: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-        setup.loss_of(model, setup.tokens()).backward()
-        optimizer.step()
-        buffer = io.BytesIO()
-        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, buffer)
-
-        def step() -> None:
-            buffer.seek(0)
-            checkpoint = torch.load(buffer, map_location="cpu" if to_host else None)
-            model.load_state_dict(checkpoint["model"])
-            setup.note("allocated while loading", setup.allocated())
-
-        return step
-
-    return make
+    return step
 
 
-def _resume(to_host: bool, with_optimizer: bool) -> Any:
+@variant
+def _load(setup: Setup, to_host: bool) -> Step:
+    model, optimizer = setup.language_model_in_training()
+    setup.loss_of(model, setup.tokens()).backward()
+    optimizer.step()
+    buffer = io.BytesIO()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, buffer)
+
+    def step() -> None:
+        buffer.seek(0)
+        checkpoint = torch.load(buffer, map_location="cpu" if to_host else None)
+        model.load_state_dict(checkpoint["model"])
+        setup.note("allocated while loading", setup.allocated())
+
+    return step
+
+
+@variant
+def _resume(setup: Setup, to_host: bool, with_optimizer: bool) -> Step:
     """A name holds the checkpoint until all of it has been copied into the model, and into the optimizer."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-        saved: dict[str, Any] = {"model": model.state_dict()}
+    model, optimizer = setup.language_model_in_training()
+    saved: dict[str, Any] = {"model": model.state_dict()}
+    if with_optimizer:
+        setup.loss_of(model, setup.tokens()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        saved["optimizer"] = optimizer.state_dict()
+    buffer = io.BytesIO()
+    torch.save(saved, buffer)
+    del saved
+
+    def step() -> None:
+        buffer.seek(0)
+        checkpoint = torch.load(buffer, map_location="cpu" if to_host else None)
+        model.load_state_dict(checkpoint["model"])
         if with_optimizer:
-            setup.loss_of(model, setup.tokens()).backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            saved["optimizer"] = optimizer.state_dict()
-        buffer = io.BytesIO()
-        torch.save(saved, buffer)
-        del saved
+            optimizer.load_state_dict(checkpoint["optimizer"])
+        setup.note("allocated after loading", setup.allocated())
 
-        def step() -> None:
-            buffer.seek(0)
-            checkpoint = torch.load(buffer, map_location="cpu" if to_host else None)
-            model.load_state_dict(checkpoint["model"])
-            if with_optimizer:
-                optimizer.load_state_dict(checkpoint["optimizer"])
-            setup.note("allocated after loading", setup.allocated())
-
-        return step
-
-    return make
+    return step
 
 
-def _clones(how: str) -> Any:
+@variant
+def _clones(setup: Setup, how: str) -> Step:
     """The best weights as a dict of clones; `parameters` is the size of the model."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        best: dict[str, Any] = {}
-        without = setup.allocated()
+    model = setup.language_model()
+    best: dict[str, Any] = {}
+    without = setup.allocated()
 
-        def step() -> None:
-            state = {name: value.detach() for name, value in model.state_dict().items()}
-            if how == "clone":
-                best["state"] = {name: value.clone() for name, value in state.items()}
-            elif how == "cpu, clone":
-                best["state"] = {name: value.cpu().clone() for name, value in state.items()}
-            else:
-                best["state"] = state
-            setup.note("parameters", sum(p.numel() * p.element_size() for p in model.parameters()))
-            setup.note("allocated for the snapshot", setup.allocated() - without)
+    def step() -> None:
+        state = {name: value.detach() for name, value in model.state_dict().items()}
+        if how == "clone":
+            best["state"] = {name: value.clone() for name, value in state.items()}
+        elif how == "cpu, clone":
+            best["state"] = {name: value.cpu().clone() for name, value in state.items()}
+        else:
+            best["state"] = state
+        setup.note("parameters", sum(p.numel() * p.element_size() for p in model.parameters()))
+        setup.note("allocated for the snapshot", setup.allocated() - without)
 
-        return step
-
-    return make
+    return step
 
 
-def _snapshot(to_host: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        best: dict[str, Any] = {}
+@variant
+def _snapshot(setup: Setup, to_host: bool) -> Step:
+    model = setup.language_model()
+    best: dict[str, Any] = {}
 
-        def step() -> None:
-            if to_host:
-                best["state"] = {name: value.cpu() for name, value in model.state_dict().items()}
-            else:
-                best["state"] = copy.deepcopy(model.state_dict())
-            setup.note("allocated with the snapshot", setup.allocated())
+    def step() -> None:
+        if to_host:
+            best["state"] = {name: value.cpu() for name, value in model.state_dict().items()}
+        else:
+            best["state"] = copy.deepcopy(model.state_dict())
+        setup.note("allocated with the snapshot", setup.allocated())
 
-        return step
-
-    return make
+    return step
 
 
-def _cleanup(works: bool) -> Any:
+@variant
+def _cleanup(setup: Setup, works: bool) -> Step:
     """`del` of a parameter inside a helper: the caller still holds the object."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model().eval()
+    model = setup.language_model().eval()
 
-        def clean(out: Any) -> None:
+    def clean(out: Any) -> None:
+        del out
+        setup.empty_cache()
+
+    @torch.no_grad()
+    def step() -> None:
+        out = model(setup.tokens())
+        if works:
             del out
-            if setup.device == "cuda":
-                torch.cuda.empty_cache()
+            clean(None)
+        else:
+            clean(out)
+        setup.note("allocated after the cleanup", setup.allocated())
 
-        @torch.no_grad()
-        def step() -> None:
-            out = model(setup.tokens())
-            if works:
-                del out
-                clean(None)
-            else:
-                clean(out)
-            setup.note("allocated after the cleanup", setup.allocated())
-
-        return step
-
-    return make
+    return step
 
 
-def _order(last: str, cycle: bool = False) -> Any:
+@variant
+def _order(setup: Setup, last: str, cycle: bool = False) -> Step:
     """`empty_cache` before or after what lets go of logits: their `del`, or the collector's run where a `cycle` holds them."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model().eval()
+    model = setup.language_model().eval()
 
-        def empty() -> None:
-            if setup.device == "cuda":
-                torch.cuda.empty_cache()
+    @torch.no_grad()
+    def step() -> None:
+        held: dict[str, Any] = {"out": model(setup.tokens())}
+        if cycle:
+            held["itself"] = held
+        if last != "empty_cache":
+            setup.empty_cache()
+        del held
+        if cycle:
+            gc.collect()
+        if last == "empty_cache":
+            setup.empty_cache()
+        if setup.device == "cuda":
+            setup.note("reserved after the cleanup", torch.cuda.memory_reserved())
+        setup.note("allocated after the cleanup", setup.allocated())
 
-        @torch.no_grad()
-        def step() -> None:
-            held: dict[str, Any] = {"out": model(setup.tokens())}
-            if cycle:
-                held["itself"] = held
-            if last != "empty_cache":
-                empty()
-            del held
-            if cycle:
-                gc.collect()
-            if last == "empty_cache":
-                empty()
-            if setup.device == "cuda":
-                setup.note("reserved after the cleanup", torch.cuda.memory_reserved())
-            setup.note("allocated after the cleanup", setup.allocated())
-
-        return step
-
-    return make
+    return step
 
 
-def _loop_variable(works: bool) -> Any:
+@variant
+def _loop_variable(setup: Setup, works: bool) -> Step:
     """`del` of a loop's variable: the list that the loop runs over still holds each output."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model().eval()
+    model = setup.language_model().eval()
 
-        @torch.no_grad()
-        def step() -> None:
-            outs = [model(setup.tokens())]
-            for out in outs:
-                del out
-            if works:
-                outs.clear()
-            if setup.device == "cuda":
-                torch.cuda.empty_cache()
-            setup.note("allocated after the cleanup", setup.allocated())
+    @torch.no_grad()
+    def step() -> None:
+        outs = [model(setup.tokens())]
+        for out in outs:
+            del out
+        if works:
+            outs.clear()
+        setup.empty_cache()
+        setup.note("allocated after the cleanup", setup.allocated())
 
-        return step
-
-    return make
+    return step
 
 
-def _phases(clean: bool) -> Any:
+@variant
+def _phases(setup: Setup, clean: bool) -> Step:
     """Training steps, then a validation of another shape; how much stays reserved afterwards."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
+    model, optimizer = setup.language_model_in_training()
 
-        def step() -> None:
-            setup.loss_of(model, setup.tokens()).backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            with torch.no_grad():
-                setup.loss_of(model, setup.tokens(batch=2 * setup.size.batch)).item()
-            if clean:
-                gc.collect()
-                if setup.device == "cuda":
-                    torch.cuda.empty_cache()
-            if setup.device == "cuda":
-                setup.note("reserved after validation", torch.cuda.memory_reserved())
+    def step() -> None:
+        setup.loss_of(model, setup.tokens()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            setup.loss_of(model, setup.tokens(batch=2 * setup.size.batch)).item()
+        if clean:
+            gc.collect()
+            setup.empty_cache()
+        if setup.device == "cuda":
+            setup.note("reserved after validation", torch.cuda.memory_reserved())
 
-        return step
-
-    return make
+    return step
 
 
-def _elements(each: bool) -> Any:
-    def make(setup: Setup) -> Step:
-        model = setup.mlp()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+@variant
+def _elements(setup: Setup, each: bool) -> Step:
+    model, optimizer = setup.mlp_in_training()
 
-        def step() -> None:
-            per_sample = model(setup.features()).pow(2).mean(1)
-            optimizer.zero_grad()
-            per_sample.mean().backward()
-            optimizer.step()
-            some = per_sample.detach()[:64]
-            sum(value.item() for value in some) if each else sum(some.tolist())
+    def step() -> None:
+        per_sample = model(setup.features()).pow(2).mean(1)
+        optimizer.zero_grad()
+        per_sample.mean().backward()
+        optimizer.step()
+        some = per_sample.detach()[:64]
+        sum(value.item() for value in some) if each else sum(some.tolist())
 
-        return step
-
-    return make
+    return step
 
 
 CASES = [
-    Case(
-        "GPU401",
-        "logits of a train step",
-        {
-            "kept until rebound": _late("never"),
-            "del at the end of the body": _late("end of body"),
-            "del before backward": _late("before backward"),
-        },
-    ),
-    Case(
-        "GPU401", "logits of an evaluation", {"kept": _late_evaluation(False), "del": _late_evaluation(True)}
-    ),
-    Case(
-        "GPU401",
-        "logits of a train step under bf16 autocast",
-        {"kept until rebound": _late_autocast(False), "del before backward": _late_autocast(True)},
-    ),
-    Case(
-        "GPU402",
-        "recovery from a failed step",
-        {"inside except": _recovery(True), "after it": _recovery(False)},
-    ),
-    Case(
-        "GPU403", "torch.load of a checkpoint", {"default": _load(False), 'map_location="cpu"': _load(True)}
-    ),
+    Case("GPU401", "logits of a train step", {
+        "kept until rebound": _late("never"), "del at the end of the body": _late("end of body"),
+        "del before backward": _late("before backward"),
+    }),
+    Case("GPU401", "logits of an evaluation", {"kept": _late_evaluation(False), "del": _late_evaluation(True)}),
+    Case("GPU401", "logits of a train step under bf16 autocast", {
+        "kept until rebound": _late_autocast(False), "del before backward": _late_autocast(True),
+    }),
+    Case("GPU402", "recovery from a failed step", {
+        "inside except": _recovery(True), "after it": _recovery(False),
+    }),
+    Case("GPU403", "torch.load of a checkpoint", {"default": _load(False), 'map_location="cpu"': _load(True)}),
     *(
-        Case(
-            "GPU403",
-            "resuming " + ("a model and its optimizer" if optimizer else "from weights alone"),
-            {"default": _resume(False, optimizer), 'map_location="cpu"': _resume(True, optimizer)},
-        )
+        Case("GPU403", "resuming " + ("a model and its optimizer" if optimizer else "from weights alone"), {
+            "default": _resume(False, optimizer), 'map_location="cpu"': _resume(True, optimizer),
+        })
         for optimizer in (True, False)
     ),
     Case("GPU404", "a dict of the weights", {how: _clones(how) for how in ("clone", "cpu, clone", "alias")}),
-    Case(
-        "GPU404",
-        "best weights kept",
-        {"deepcopy on the device": _snapshot(False), "on the host": _snapshot(True)},
-    ),
-    Case(
-        "GPU405", "del in a helper", {"caller holds it": _cleanup(False), "del in the caller": _cleanup(True)}
-    ),
-    Case(
-        "GPU405",
-        "empty_cache and del",
-        {"empty_cache, del": _order("del"), "del, empty_cache": _order("empty_cache")},
-    ),
-    Case(
-        "GPU405",
-        "empty_cache and gc.collect, logits in a cycle",
-        {
-            "empty_cache, gc.collect": _order("gc.collect", cycle=True),
-            "gc.collect, empty_cache": _order("empty_cache", cycle=True),
-        },
-    ),
-    Case(
-        "GPU405",
-        "del of a loop's variable",
-        {"the list holds it": _loop_variable(False), "clear()": _loop_variable(True)},
-    ),
+    Case("GPU404", "best weights kept", {
+        "deepcopy on the device": _snapshot(False), "on the host": _snapshot(True),
+    }),
+    Case("GPU405", "del in a helper", {
+        "caller holds it": _cleanup(False), "del in the caller": _cleanup(True),
+    }),
+    Case("GPU405", "empty_cache and del", {
+        "empty_cache, del": _order("del"), "del, empty_cache": _order("empty_cache"),
+    }),
+    Case("GPU405", "empty_cache and gc.collect, logits in a cycle", {
+        "empty_cache, gc.collect": _order("gc.collect", cycle=True),
+        "gc.collect, empty_cache": _order("empty_cache", cycle=True),
+    }),
+    Case("GPU405", "del of a loop's variable", {
+        "the list holds it": _loop_variable(False), "clear()": _loop_variable(True),
+    }),
     Case("GPU406", "between phases", {"nothing": _phases(False), "gc.collect, empty_cache": _phases(True)}),
     Case("GPU504", "64 values read", {".item() each": _elements(True), "one .tolist()": _elements(False)}),
-]
+]  # fmt: skip

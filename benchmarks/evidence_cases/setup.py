@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import torch
 from torch import Tensor, nn
@@ -83,11 +85,55 @@ class Setup:
         logits = model(tokens)
         return F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 
-    def adamw(self, *models: nn.Module) -> torch.optim.Optimizer:
-        return torch.optim.AdamW([p for model in models for p in model.parameters()], lr=1e-4)
+    def adamw(self, model: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def language_model_in_training(self) -> tuple[LanguageModel, torch.optim.Optimizer]:
+        model = self.language_model()
+        return model, self.adamw(model)
+
+    def mlp_in_training(
+        self, layers: int | None = None, rate: float = 1e-4
+    ) -> tuple[nn.Sequential, torch.optim.Optimizer]:
+        model = self.mlp(layers)
+        return model, torch.optim.SGD(model.parameters(), lr=rate)
+
+    def wait(self) -> None:
+        """Until the GPU has done what it was given."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def empty_cache(self) -> None:
+        if self.device == "cuda":
+            torch.cuda.empty_cache()
+
+    @staticmethod
+    def work(milliseconds: float) -> None:
+        """Keep the host busy."""
+        end = time.perf_counter() + milliseconds / 1000
+        while time.perf_counter() < end:
+            pass
+
+    @staticmethod
+    def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+        """What most training steps end with."""
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 Maker = Callable[[Setup], Step]
+Options = ParamSpec("Options")
+
+
+def variant(make: Callable[Concatenate[Setup, Options], Step]) -> Callable[Options, Maker]:
+    """A variant's set-up and step as a function of its options: what they are, the tables say."""
+
+    @functools.wraps(make)
+    def with_options(*args: Options.args, **kwargs: Options.kwargs) -> Maker:
+        return lambda setup: make(setup, *args, **kwargs)
+
+    return with_options
 
 
 @dataclass(frozen=True)
@@ -100,22 +146,21 @@ class Case:
     warmup: int = 4
 
 
-def training(act: Callable[[Setup, Tensor, dict[str, Any]], None], retain: bool = False) -> Maker:
+@variant
+def training(
+    setup: Setup, act: Callable[[Setup, Tensor, dict[str, Any]], None], retain: bool = False
+) -> Step:
     """A training step of the language model, after which `act(setup, loss, memory)` does what the case is about;
     `memory` lives as long as the loop."""
 
-    def make(setup: Setup) -> Step:
-        model = setup.language_model()
-        optimizer = setup.adamw(model)
-        memory: dict[str, Any] = {}
+    model, optimizer = setup.language_model_in_training()
+    memory: dict[str, Any] = {}
 
-        def step() -> None:
-            loss = setup.loss_of(model, setup.tokens())
-            optimizer.zero_grad()
-            loss.backward(retain_graph=retain)
-            optimizer.step()
-            act(setup, loss, memory)
+    def step() -> None:
+        loss = setup.loss_of(model, setup.tokens())
+        optimizer.zero_grad()
+        loss.backward(retain_graph=retain)
+        optimizer.step()
+        act(setup, loss, memory)
 
-        return step
-
-    return make
+    return step

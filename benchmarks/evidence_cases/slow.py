@@ -8,7 +8,7 @@ import time
 
 import torch
 
-from evidence_cases.setup import Case, Maker, Setup, Step
+from evidence_cases.setup import Case, Setup, Step, variant
 
 CHAIN = 100  # steps between two waits for the GPU where a call comes every so many steps
 EVERY = (1, 2, 5, 10, 20, 100)  # each divides `CHAIN`
@@ -16,63 +16,52 @@ CALLS = {"GPU501": "empty_cache", "GPU502": "gc.collect", "GPU503": "synchronize
 WORK = 5  # milliseconds of the host's own work a step, where it is asked what waiting for the GPU costs
 
 
-def _wait(setup: Setup) -> None:
-    if setup.device == "cuda":
-        torch.cuda.synchronize()
-
-
 def _call(setup: Setup, what: str) -> None:
     """One of the calls; those of CUDA alone do nothing on a CPU."""
-    if what == "gc.collect":
-        gc.collect()
-    elif setup.device == "cuda":
-        {"empty_cache": torch.cuda.empty_cache, "synchronize": torch.cuda.synchronize}[what]()
+    {"gc.collect": gc.collect, "empty_cache": setup.empty_cache, "synchronize": setup.wait}[what]()
 
 
-def _work(milliseconds: float) -> None:
-    """Keep the host busy."""
-    end = time.perf_counter() + milliseconds / 1000
-    while time.perf_counter() < end:
-        pass
-
-
+@variant
 def chain(
-    *what: str, every: int = 1, steps: int = 1, mlp: bool = False, trains: bool = True, work: float = 0
-) -> Maker:
+    setup: Setup,
+    *what: str,
+    every: int = 1,
+    steps: int = 1,
+    mlp: bool = False,
+    trains: bool = True,
+    work: float = 0,
+) -> Step:
     """So many steps in a row, which only the end of the chain waits for, with the calls `what` after each `every`-th.
 
     The network is the language model or, with `mlp`, 16 linear layers; it is trained, or evaluated under `no_grad`;
     `work` is what the host does besides, in milliseconds a step. Chains of several steps note what one of them took.
     """
 
-    def make(setup: Setup) -> Step:
-        model = setup.mlp(16) if mlp else setup.language_model()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4) if mlp else setup.adamw(model)
-        model.train(trains)
+    model = setup.mlp(16) if mlp else setup.language_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4) if mlp else setup.adamw(model)
+    model.train(trains)
 
-        def one() -> None:
-            with torch.set_grad_enabled(trains):
-                loss = model(setup.features()).pow(2).mean() if mlp else setup.loss_of(model, setup.tokens())
-            if trains:
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+    def one() -> None:
+        with torch.set_grad_enabled(trains):
+            loss = model(setup.features()).pow(2).mean() if mlp else setup.loss_of(model, setup.tokens())
+        if trains:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
 
-        def step() -> None:
-            _wait(setup)
-            begin = time.perf_counter()
-            for number in range(1, steps + 1):
-                one()
-                for name in what if number % every == 0 else ():
-                    _call(setup, name)
-                _work(work)
-            _wait(setup)
-            if steps > 1:
-                setup.note("one step, ms", 1000 * (time.perf_counter() - begin) / steps)
+    def step() -> None:
+        setup.wait()
+        begin = time.perf_counter()
+        for number in range(1, steps + 1):
+            one()
+            for name in what if number % every == 0 else ():
+                _call(setup, name)
+            setup.work(work)
+        setup.wait()
+        if steps > 1:
+            setup.note("one step, ms", 1000 * (time.perf_counter() - begin) / steps)
 
-        return step
-
-    return make
+    return step
 
 
 def _amortised(code: str, mlp: bool, trains: bool, work: float = 0) -> Case:
@@ -98,29 +87,19 @@ CASES = [
         Case(code, f"{what} every step", {"every step": chain(what), "never": chain()})
         for code, what in CALLS.items()
     ),
-    Case(
-        "GPU501",
-        "empty_cache every step, 16-layer MLP",
-        {"every step": chain("empty_cache", mlp=True), "never": chain(mlp=True)},
-    ),
-    Case(
-        "GPU502",
-        "gc.collect every step, 16-layer MLP",
-        {
-            "every step": chain("gc.collect", mlp=True),
-            "every step, empty_cache after it": chain("gc.collect", "empty_cache", mlp=True),
-            "never": chain(mlp=True),
-        },
-    ),
+    Case("GPU501", "empty_cache every step, 16-layer MLP", {
+        "every step": chain("empty_cache", mlp=True), "never": chain(mlp=True),
+    }),
+    Case("GPU502", "gc.collect every step, 16-layer MLP", {
+        "every step": chain("gc.collect", mlp=True),
+        "every step, empty_cache after it": chain("gc.collect", "empty_cache", mlp=True),
+        "never": chain(mlp=True),
+    }),
     *(
-        Case(
-            "GPU503",
-            f"synchronize every step, {milliseconds} ms of work of the host",
-            {
-                "every step": chain("synchronize", steps=8, work=milliseconds),
-                "never": chain(steps=8, work=milliseconds),
-            },
-        )
+        Case("GPU503", f"synchronize every step, {milliseconds} ms of work of the host", {
+            "every step": chain("synchronize", steps=8, work=milliseconds),
+            "never": chain(steps=8, work=milliseconds),
+        })
         for milliseconds in (5, 10)
     ),
     *(
@@ -130,4 +109,4 @@ CASES = [
         for trains in (True, False)
     ),
     *(_amortised("GPU503", False, trains, WORK) for trains in (True, False)),
-]
+]  # fmt: skip

@@ -17,15 +17,6 @@ from forecast_calls import (
 )
 from forecast_calls.calls import Call
 
-CALLS: list[Call] = [  # the most telling first: a measurement may end before all are done
-    *steps.CALLS,
-    *training.CALLS,
-    *layers.CALLS,
-    *attending.CALLS,
-    *losses.CALLS,
-    *products.CALLS,
-    *gathering.CALLS,
-    *mathematics.CALLS,
-    *recurrent.CALLS,
-    *convolving.CALLS,
-]
+# The most telling first: a measurement may end before all are done.
+PARTS = (steps, training, layers, attending, losses, products, gathering, mathematics, recurrent, convolving)
+CALLS: list[Call] = [call for part in PARTS for call in part.CALLS]

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from forecast_calls.calls import BF16, F16, F32, KINDS, Call, Made, floats, modules, on_card, said, trained
+from forecast_calls.calls import (
+    BF16,
+    F16,
+    F32,
+    KINDS,
+    Call,
+    Made,
+    floats,
+    modules,
+    of,
+    on_card,
+    ones,
+    said,
+    trained,
+)
 
 
 def transformers() -> list[Call]:
     layer = {"d_model": 512, "nhead": 8, "batch_first": True}
-    found: list[Call] = []
-    for kind in (F32, BF16):
-        for first in (True, False):
-            found += modules(
-                f"TransformerEncoderLayer norm_first={first}",
-                lambda n=first: nn.TransformerEncoderLayer(**layer, norm_first=n),
-                (16, 128, 512),
-                kinds=(kind,),
-            )
+    encoder = nn.TransformerEncoderLayer
+    found = [
+        call
+        for kind in KINDS
+        for first in (True, False)
+        for call in modules(f"TransformerEncoderLayer norm_first={first}", partial(encoder, **layer, norm_first=first), (16, 128, 512), kinds=(kind,))
+    ]  # fmt: skip
     return [
         *found,
         *modules("TransformerEncoderLayer gelu amp", lambda: nn.TransformerEncoderLayer(**layer, activation="gelu"), (16, 128, 512), kinds=(), amp=True),
@@ -71,96 +85,44 @@ def attention() -> list[Call]:
             *(floats(4, heads, keys or length, width, kind=kind) for _ in range(2)),
         )
 
-    found: list[Call] = []
     sdpa = F.scaled_dot_product_attention
-    for kind in (F32, BF16, F16):
-        for width in (32, 64, 80, 128, 100, 256, 320):
-            found.append(
-                trained(f"sdpa width {width} {said(kind)}", lambda k=kind, w=width: (sdpa, qkv(k, 8, 512, w)))
-            )
-        found += [
-            trained(
-                f"sdpa causal {said(kind)}",
-                lambda k=kind: (lambda q, x, v: sdpa(q, x, v, is_causal=True), qkv(k, 8, 1024, 64)),
-            ),
-            trained(
-                f"sdpa dropout {said(kind)}",
-                lambda k=kind: (lambda q, x, v: sdpa(q, x, v, dropout_p=0.1), qkv(k, 8, 500, 64)),
-            ),
-            trained(f"sdpa cross {said(kind)}", lambda k=kind: (sdpa, qkv(k, 8, 512, 64, 77))),
-            trained(
-                f"sdpa boolean mask {said(kind)}",
-                lambda k=kind: (
-                    lambda q, x, v: sdpa(
-                        q, x, v, torch.ones(4, 1, 500, 500, device="cuda", dtype=torch.bool)
-                    ),
-                    qkv(k, 8, 500, 64),
-                ),
-            ),
-            trained(
-                f"sdpa float mask {said(kind)}",
-                lambda k=kind: (
-                    lambda q, x, v, m: sdpa(q, x, v, m),
-                    (*qkv(k, 8, 512, 64), floats(4, 1, 512, 512, kind=k, grad=False)),
-                ),
-            ),
-            trained(
-                f"sdpa learned bias {said(kind)}",
-                lambda k=kind: (
-                    lambda q, x, v, m: sdpa(q, x, v, m),
-                    (*qkv(k, 8, 512, 64), floats(1, 8, 512, 512, kind=k)),
-                ),
-            ),
-            trained(
-                f"sdpa grouped {said(kind)}",
-                lambda k=kind: (
-                    lambda q, x, v: sdpa(q, x, v, enable_gqa=True),
-                    (
-                        floats(4, 16, 512, 64, kind=k),
-                        floats(4, 4, 512, 64, kind=k),
-                        floats(4, 4, 512, 64, kind=k),
-                    ),
-                ),
-            ),
-            trained(
-                f"sdpa transposed {said(kind)}",
-                lambda k=kind: (
-                    lambda q, x, v: sdpa(q.transpose(1, 2), x.transpose(1, 2), v.transpose(1, 2)),
-                    (
-                        floats(4, 512, 8, 64, kind=k),
-                        floats(4, 512, 8, 64, kind=k),
-                        floats(4, 512, 8, 64, kind=k),
-                    ),
-                ),
-            ),
-            trained(
-                f"sdpa of three dimensions {said(kind)}",
-                lambda k=kind: (
-                    sdpa,
-                    (floats(32, 512, 64, kind=k), floats(32, 512, 64, kind=k), floats(32, 512, 64, kind=k)),
-                ),
-            ),
-            trained(f"attention by hand {said(kind)}", lambda k=kind: (by_hand, qkv(k, 8, 512, 64))),
-        ]
-        if kind is not F32:
-            found.append(
-                trained(
-                    f"sdpa long {said(kind)}",
-                    lambda k=kind: (lambda q, x, v: sdpa(q, x, v, is_causal=True), qkv(k, 16, 4096, 128)),
-                )
-            )
-    found.append(trained("sdpa amp", lambda: (sdpa, qkv(F32, 8, 512, 64)), F16))
-    found.append(
-        trained(
-            "sdpa boolean mask amp",
-            lambda: (
-                lambda q, x, v: sdpa(q, x, v, torch.ones(4, 1, 500, 500, device="cuda", dtype=torch.bool)),
-                qkv(F32, 8, 500, 64),
-            ),
-            F16,
-        )
-    )
-    return found  # fmt: skip
+    causal = partial(sdpa, is_causal=True)
+
+    def masked(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return sdpa(q, k, v, ones(4, 1, 500, 500, kind=torch.bool))
+
+    def transposed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return sdpa(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
+
+    def three(kind: torch.dtype, *shape: int) -> list[torch.Tensor]:
+        return [floats(*shape, kind=kind) for _ in range(3)]
+
+    cases: dict[str, Callable[[torch.dtype], Made]] = {
+        "sdpa causal": lambda k: (causal, qkv(k, 8, 1024, 64)),
+        "sdpa dropout": lambda k: (partial(sdpa, dropout_p=0.1), qkv(k, 8, 500, 64)),
+        "sdpa cross": lambda k: (sdpa, qkv(k, 8, 512, 64, 77)),
+        "sdpa boolean mask": lambda k: (masked, qkv(k, 8, 500, 64)),
+        "sdpa float mask": lambda k: (
+            sdpa,
+            (*qkv(k, 8, 512, 64), floats(4, 1, 512, 512, kind=k, grad=False)),
+        ),
+        "sdpa learned bias": lambda k: (sdpa, (*qkv(k, 8, 512, 64), floats(1, 8, 512, 512, kind=k))),
+        "sdpa grouped": lambda k: (
+            partial(sdpa, enable_gqa=True),
+            (floats(4, 16, 512, 64, kind=k), *(floats(4, 4, 512, 64, kind=k) for _ in range(2))),
+        ),
+        "sdpa transposed": lambda k: (transposed, three(k, 4, 512, 8, 64)),
+        "sdpa of three dimensions": lambda k: (sdpa, three(k, 32, 512, 64)),
+        "attention by hand": lambda k: (by_hand, qkv(k, 8, 512, 64)),
+    }
+    for width in (32, 64, 80, 128, 100, 256, 320):
+        cases[f"sdpa width {width}"] = lambda k, w=width: (sdpa, qkv(k, 8, 512, w))  # type: ignore[misc]
+    return [
+        *(call for name, make in cases.items() for call in of(name, make, (F32, BF16, F16))),
+        *of("sdpa long", lambda k: (causal, qkv(k, 16, 4096, 128)), (BF16, F16)),
+        trained("sdpa amp", lambda: (sdpa, qkv(F32, 8, 512, 64)), F16),
+        trained("sdpa boolean mask amp", lambda: (masked, qkv(F32, 8, 500, 64)), F16),
+    ]
 
 
 def by_hand(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

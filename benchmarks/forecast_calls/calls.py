@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,12 +24,21 @@ class Call:
     phases: Callable[[], Phases]
 
 
+def call(name: str) -> Callable[[Callable[[], Phases]], Call]:
+    """The call of this name, in the place of its phases."""
+    return lambda phases: Call(name, phases)
+
+
 def said(kind: torch.dtype) -> str:
     return {F32: "f32", F16: "f16", BF16: "bf16"}.get(kind, str(kind)[6:])
 
 
 def floats(*shape: int, kind: torch.dtype = F32, grad: bool = True) -> torch.Tensor:
     return torch.randn(*shape, device="cuda").to(kind).requires_grad_(grad)
+
+
+def ones(*shape: int, kind: torch.dtype = F32) -> torch.Tensor:
+    return torch.ones(shape, device="cuda", dtype=kind)
 
 
 def whole(most: int, *shape: int) -> torch.Tensor:
@@ -96,43 +106,34 @@ def flat(value: Any) -> list[torch.Tensor]:
     return [one for part in value for one in flat(part)] if isinstance(value, (list, tuple)) else []
 
 
+def of(name: str, make: Callable[[torch.dtype], Made], kinds: tuple[torch.dtype, ...] = KINDS) -> list[Call]:
+    """A call for each of the types, with which its name ends."""
+    return [trained(f"{name} {said(kind)}", partial(make, kind)) for kind in kinds]
+
+
+def by(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
 def each(
     name: str, run: Callable[..., Any], *shapes: tuple[int, ...], kinds: tuple[torch.dtype, ...] = KINDS
 ) -> list[Call]:
     """The function on one input of each of the shapes and types."""
-    return [
-        trained(
-            f"{name} {'x'.join(map(str, shape))} {said(kind)}",
-            lambda s=shape, k=kind: (run, (floats(*s, kind=k),)),
-        )
-        for shape in shapes
-        for kind in kinds
-    ]
+
+    def made(shape: tuple[int, ...], kind: torch.dtype) -> Made:
+        return run, (floats(*shape, kind=kind),)
+
+    return [call for shape in shapes for call in of(f"{name} {by(shape)}", partial(made, shape), kinds)]
 
 
 def modules(
-    name: str,
-    make: Callable[[], nn.Module],
-    *shapes: tuple[int, ...],
-    kinds: tuple[torch.dtype, ...] = KINDS,
+    name: str, make: Callable[[], nn.Module], *shapes: tuple[int, ...], kinds: tuple[torch.dtype, ...] = KINDS,
     amp: bool = False,
-) -> list[Call]:
+) -> list[Call]:  # fmt: skip
     """The module on one input of each of the shapes and types; with `amp`, in mixed precision too."""
-    found = [
-        trained(
-            f"{name} {'x'.join(map(str, shape))} {said(kind)}",
-            lambda s=shape, k=kind: (on_card(make(), k), (floats(*s, kind=k),)),
-        )
-        for shape in shapes
-        for kind in kinds
-    ]
-    if amp:
-        found += [
-            trained(
-                f"{name} {'x'.join(map(str, shape))} amp",
-                lambda s=shape: (on_card(make()), (floats(*s),)),
-                F16,
-            )
-            for shape in shapes
-        ]
-    return found
+
+    def made(shape: tuple[int, ...], kind: torch.dtype = F32) -> Made:
+        return on_card(make(), kind), (floats(*shape, kind=kind),)
+
+    found = [call for shape in shapes for call in of(f"{name} {by(shape)}", partial(made, shape), kinds)]
+    return found + [trained(f"{name} {by(one)} amp", partial(made, one), F16) for one in shapes if amp]

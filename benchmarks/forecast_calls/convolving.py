@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import torch
 from torch import nn
@@ -18,10 +20,14 @@ from forecast_calls.calls import (
     floats,
     last,
     modules,
+    of,
     on_card,
     said,
     trained,
-)
+)  # fmt: skip
+
+HALF = (F32, F16)
+Build = Callable[[tuple[int, ...]], tuple[nn.Module, tuple[int, ...]]]
 
 # batch, channels in and out, size, kernel, stride, groups
 FLAT = [
@@ -70,34 +76,34 @@ def growing(case: tuple[int, ...]) -> tuple[nn.Module, tuple[int, ...]]:
 
 def all_of() -> list[Call]:
     found: list[Call] = []
+    both = ("nchw", "nhwc")
     for what, table, build in (("Conv2d", FLAT, image), ("ConvTranspose2d", GROWING, growing)):
-        for case, (kind, layout) in itertools.product(
-            table,
-            ((F32, "nchw"), (F32, "nhwc"), (F16, "nchw"), (F16, "nhwc"), (BF16, "nchw"), (BF16, "nhwc")),
-        ):
-            found.append(
-                trained(
-                    f"{what} {case} {layout} {said(kind)}",
-                    lambda c=case, k=kind, m=layout, b=build: made(*b(c), k, m),
-                )
-            )  # type: ignore[misc]
         for case in table:
-            found.append(trained(f"{what} {case} amp", lambda c=case, b=build: made(*b(c), F32, "nchw"), F16))  # type: ignore[misc]
-            found.append(
-                trained(f"{what} {case} nhwc amp", lambda c=case, b=build: made(*b(c), F32, "nhwc"), BF16)
-            )  # type: ignore[misc]
-    for case, kind in itertools.product(ROWS, (F32, F16, BF16)):
-        found.append(trained(f"Conv1d {case} {said(kind)}", lambda c=case, k=kind: made(*row(c), k, "nchw")))
-    for case, (kind, layout) in itertools.product(
-        VOLUMES, ((F32, "nchw"), (F16, "nchw"), (BF16, "nchw"), (F32, "ndhwc"), (F16, "ndhwc"))
-    ):
-        found.append(
-            trained(
-                f"Conv3d {case} {layout} {said(kind)}",
-                lambda c=case, k=kind, m=layout: made(*volume(c), k, m),
-            )
-        )
-    return found  # fmt: skip
+            found += [
+                *kinds_of(f"{what} {case}", build, case, itertools.product((F32, F16, BF16), both)),
+                trained(f"{what} {case} amp", partial(built, build, case, F32, "nchw"), F16),
+                trained(f"{what} {case} nhwc amp", partial(built, build, case, F32, "nhwc"), BF16),
+            ]
+    for case in ROWS:
+        found += of(f"Conv1d {case}", partial(built, row, case), (F32, F16, BF16))
+    for case in VOLUMES:
+        ways = ((F32, "nchw"), (F16, "nchw"), (BF16, "nchw"), (F32, "ndhwc"), (F16, "ndhwc"))
+        found += kinds_of(f"Conv3d {case}", volume, case, ways)
+    return found
+
+
+def built(build: Build, case: tuple[int, ...], kind: torch.dtype, layout: str = "nchw") -> Made:
+    return made(*build(case), kind, layout)
+
+
+def kinds_of(
+    name: str, build: Build, case: tuple[int, ...], ways: Iterable[tuple[torch.dtype, str]]
+) -> list[Call]:
+    """A call for each type and layout."""
+    return [
+        trained(f"{name} {layout} {said(kind)}", partial(built, build, case, kind, layout))
+        for kind, layout in ways
+    ]
 
 
 def benchmarked(case: tuple[int, ...], kind: torch.dtype) -> Call:
@@ -123,30 +129,10 @@ def benchmarked(case: tuple[int, ...], kind: torch.dtype) -> Call:
 
 CALLS = [
     *all_of(),
-    *modules(
-        "ConvTranspose1d", lambda: nn.ConvTranspose1d(256, 128, 16, 8, 4), (8, 256, 400), kinds=(F32, F16)
-    ),
-    *modules(
-        "ConvTranspose3d",
-        lambda: nn.ConvTranspose3d(64, 32, 2, 2),
-        (2, 64, 16, 16, 16),
-        kinds=(F32, F16),
-        amp=True,
-    ),
-    *modules(
-        "Conv2d dilated",
-        lambda: nn.Conv2d(128, 128, 3, padding=6, dilation=6),
-        (4, 128, 64, 64),
-        kinds=(F32, F16),
-    ),
-    *modules(
-        "Conv2d frozen",
-        lambda: nn.Conv2d(64, 64, 3, padding=1).requires_grad_(False),
-        (16, 64, 56, 56),
-        kinds=(F32, F16),
-    ),
-    *modules(
-        "Conv2d patches", lambda: nn.Conv2d(3, 768, 16, 16), (16, 3, 224, 224), kinds=(F32, BF16), amp=True
-    ),
-    *[benchmarked(case, kind) for case in FLAT[:6] for kind in (F32, F16)],
-]
+    *modules("ConvTranspose1d", lambda: nn.ConvTranspose1d(256, 128, 16, 8, 4), (8, 256, 400), kinds=HALF),
+    *modules("ConvTranspose3d", lambda: nn.ConvTranspose3d(64, 32, 2, 2), (2, 64, 16, 16, 16), kinds=HALF, amp=True),
+    *modules("Conv2d dilated", lambda: nn.Conv2d(128, 128, 3, padding=6, dilation=6), (4, 128, 64, 64), kinds=HALF),
+    *modules("Conv2d frozen", lambda: nn.Conv2d(64, 64, 3, padding=1).requires_grad_(False), (16, 64, 56, 56), kinds=HALF),
+    *modules("Conv2d patches", lambda: nn.Conv2d(3, 768, 16, 16), (16, 3, 224, 224), amp=True),
+    *[benchmarked(case, kind) for case in FLAT[:6] for kind in HALF],
+]  # fmt: skip

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from forecast_calls.calls import KINDS, Call, Made, each, floats, plain, said, trained, whole
+from forecast_calls.calls import F32, KINDS, Call, Made, each, floats, of, plain, said, trained, whole
 
 NODES, EDGES, WIDTH = 10_000, 100_000, 64
 
@@ -59,31 +61,17 @@ def product_of_rows(x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 
 
 def graphs() -> list[Call]:
-    found: list[Call] = []
-    for kind in KINDS:
-        for name, run in (
-            ("index_add", message),
-            ("scatter_add", scattered),
-            ("attention", attended),
-            ("degrees", normalized),
-        ):
-            found.append(
-                trained(
-                    f"graph {name} {said(kind)}",
-                    lambda r=run, k=kind: (r, (floats(NODES, WIDTH, kind=k), whole(NODES, 2, EDGES))),
-                )
-            )
+    def made(run: Callable[..., Any], kind: torch.dtype = F32) -> Made:
+        return run, (floats(NODES, WIDTH, kind=kind), whole(NODES, 2, EDGES))
+
+    kinds = {"index_add": message, "scatter_add": scattered, "attention": attended, "degrees": normalized}
+    found = [call for name, run in kinds.items() for call in of(f"graph {name}", partial(made, run))]
     for how in ("mean", "amax", "sum"):
-        found.append(
-            trained(
-                f"graph scatter_reduce {how}",
-                lambda h=how: (lambda x, e: reduced(x, e, h), (floats(NODES, WIDTH), whole(NODES, 2, EDGES))),
-            )
-        )
+        found.append(trained(f"graph scatter_reduce {how}", partial(made, partial(reduced, how=how))))
     return [
         *found,
-        trained("graph sparse product", lambda: (product_of_sparse, (floats(NODES, WIDTH), whole(NODES, 2, EDGES)))),
-        trained("graph csr product", lambda: (product_of_rows, (floats(NODES, WIDTH), whole(NODES, 2, EDGES)))),
+        trained("graph sparse product", partial(made, product_of_sparse)),
+        trained("graph csr product", partial(made, product_of_rows)),
     ]  # fmt: skip
 
 

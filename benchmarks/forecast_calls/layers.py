@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,15 +16,17 @@ from forecast_calls.calls import (
     KINDS,
     Call,
     Made,
+    by,
     each,
     floats,
     last,
     modules,
+    of,
     on_card,
     said,
     trained,
     whole,
-)
+)  # fmt: skip
 
 ACTIVATIONS = (
     "ReLU LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softplus Softsign Hardtanh Hardswish Hardsigmoid ReLU6 LogSigmoid "
@@ -148,16 +151,10 @@ def upsampling() -> list[Call]:
             (8, 64, 64, 64),
         )
     for mode in ("nearest", "bilinear"):
-        for kind in KINDS:
-            found.append(
-                trained(
-                    f"interpolate {mode} nhwc {said(kind)}",
-                    lambda m=mode, k=kind: (
-                        lambda x: F.interpolate(x, scale_factor=2.0, mode=m),
-                        (last(floats(8, 64, 64, 64, kind=k)),),
-                    ),
-                )
-            )
+        grown = partial(F.interpolate, scale_factor=2.0, mode=mode)
+        found += of(
+            f"interpolate {mode} nhwc", lambda k, g=grown: (g, (last(floats(8, 64, 64, 64, kind=k)),))
+        )
     return [
         *found,
         *each("interpolate bilinear size", lambda x: F.interpolate(x, size=(513, 513), mode="bilinear", align_corners=True), (4, 21, 65, 65)),
@@ -178,59 +175,33 @@ def embeddings() -> list[Call]:
     def made(module: nn.Module, kind: torch.dtype, *inputs: Any) -> Made:
         return on_card(module, kind), inputs
 
+    def embedding(rows: int, width: int, tokens: tuple[int, ...], kind: torch.dtype, **options: Any) -> Made:
+        return made(nn.Embedding(rows, width, **options), kind, whole(rows, *tokens))
+
     found: list[Call] = []
-    for kind in (*KINDS, F16):
-        for rows, width, tokens in (
-            (30000, 768, (16, 256)),
-            (1000, 64, (4096,)),
-            (100_000, 32, (8192, 8)),
-            (50257, 768, (2, 100)),
-            (50257, 768, (32, 1024)),
-        ):
-            name = f"Embedding {rows}x{width} of {'x'.join(map(str, tokens))} {said(kind)}"
-            found.append(
-                trained(
-                    name, lambda k=kind, r=rows, w=width, t=tokens: made(nn.Embedding(r, w), k, whole(r, *t))
-                )
-            )
+    for rows, width, tokens in (
+        (30000, 768, (16, 256)), (1000, 64, (4096,)), (100_000, 32, (8192, 8)), (50257, 768, (2, 100)), (50257, 768, (32, 1024)),
+    ):  # fmt: skip
+        name = f"Embedding {rows}x{width} of {by(tokens)}"
+        found += of(name, partial(embedding, rows, width, tokens), (*KINDS, F16))
+    usual = partial(embedding, 30000, 256, (32, 128), F32)
     found += [
-        trained(
-            "Embedding padding_idx",
-            lambda: made(nn.Embedding(30000, 256, padding_idx=0), F32, whole(30000, 32, 128)),
-        ),
-        trained(
-            "Embedding max_norm",
-            lambda: made(nn.Embedding(30000, 256, max_norm=1.0), F32, whole(30000, 32, 128)),
-        ),
-        trained(
-            "Embedding scale_grad",
-            lambda: made(nn.Embedding(30000, 256, scale_grad_by_freq=True), F32, whole(30000, 32, 128)),
-        ),
-        trained("Embedding amp", lambda: made(nn.Embedding(30000, 256), F32, whole(30000, 32, 128)), F16),
-        trained(
-            "Embedding positions",
-            lambda: made(nn.Embedding(1024, 768), F32, torch.arange(1024, device="cuda")[None]),
-        ),
+        trained("Embedding padding_idx", partial(usual, padding_idx=0)),
+        trained("Embedding max_norm", partial(usual, max_norm=1.0)),
+        trained("Embedding scale_grad", partial(usual, scale_grad_by_freq=True)),
+        trained("Embedding amp", usual, F16),
+        trained("Embedding positions", lambda: made(nn.Embedding(1024, 768), F32, torch.arange(1024, device="cuda")[None])),
         trained("one_hot", lambda: (lambda x: F.one_hot(x, 1000).float(), (whole(1000, 4096),))),
-    ]
-    for tokens in ((16, 256), (8192,)):
+        *[trained(f"Embedding sparse of {one}", partial(embedding, 30000, 64, one, F32, sparse=True)) for one in ((16, 256), (8192,))],
+    ]  # fmt: skip
+
+    def bag(**options: Any) -> Made:
+        return made(nn.EmbeddingBag(100_000, 64, **options), F32, whole(100_000, 4096, 20))
+
+    for mode, sparse in (("sum", False), ("sum", True), ("mean", False), ("mean", True), ("max", False)):
         found.append(
-            trained(
-                f"Embedding sparse of {tokens}",
-                lambda t=tokens: made(nn.Embedding(30000, 64, sparse=True), F32, whole(30000, *t)),
-            )
+            trained(f"EmbeddingBag {mode}{' sparse' * sparse}", partial(bag, mode=mode, sparse=sparse))
         )
-    for mode in ("sum", "mean", "max"):
-        for sparse in (False, True):
-            if not (sparse and mode == "max"):
-                found.append(
-                    trained(
-                        f"EmbeddingBag {mode}{' sparse' * sparse}",
-                        lambda m=mode, s=sparse: made(
-                            nn.EmbeddingBag(100_000, 64, mode=m, sparse=s), F32, whole(100_000, 4096, 20)
-                        ),
-                    )
-                )
     found += [
         trained("EmbeddingBag offsets", lambda: made(nn.EmbeddingBag(100_000, 64), F32, whole(100_000, 65536), torch.arange(0, 65536, 16, device="cuda"))),
         trained("EmbeddingBag weighted", lambda: (lambda w, x, s: F.embedding_bag(x, w, per_sample_weights=s, mode="sum"), (floats(100_000, 64), whole(100_000, 4096, 20), floats(4096, 20)))),
@@ -250,11 +221,4 @@ def linears() -> list[Call]:
     ]  # fmt: skip
 
 
-CALLS = [
-    *norms(),
-    *activations(),
-    *pooling(),
-    *upsampling(),
-    *embeddings(),
-    *linears(),
-]
+CALLS = [*norms(), *activations(), *pooling(), *upsampling(), *embeddings(), *linears()]

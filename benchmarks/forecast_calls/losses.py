@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from forecast_calls.calls import BF16, KINDS, Call, floats, said, trained, whole
+from forecast_calls.calls import BF16, Call, Made, by, floats, of, ones, trained, whole
 
 PAIRS: dict[str, Callable[[], nn.Module]] = {
     "MSELoss": nn.MSELoss, "L1Loss": nn.L1Loss, "SmoothL1Loss": nn.SmoothL1Loss, "HuberLoss": nn.HuberLoss,
@@ -17,43 +18,39 @@ PAIRS: dict[str, Callable[[], nn.Module]] = {
 
 
 def pairs() -> list[Call]:
-    found: list[Call] = []
-    for name, make in PAIRS.items():
-        for shape in ((1024, 1024), (16, 3, 256, 256)):
-            for kind in KINDS:
-                found.append(
-                    trained(
-                        f"{name} {'x'.join(map(str, shape))} {said(kind)}",
-                        lambda m=make, s=shape, k=kind: (
-                            m(),
-                            (floats(*s, kind=k), torch.ones(s, device="cuda", dtype=k)),
-                        ),
-                    )
-                )
+    def made(make: Callable[[], nn.Module], shape: tuple[int, ...], kind: torch.dtype) -> Made:
+        return make(), (floats(*shape, kind=kind), ones(*shape, kind=kind))
+
+    found = [
+        call
+        for name, make in PAIRS.items()
+        for shape in ((1024, 1024), (16, 3, 256, 256))
+        for call in of(f"{name} {by(shape)}", partial(made, make, shape))
+    ]
     big = (1024, 1024)
     return [
         *found,
         trained("MSELoss mixed types", lambda: (F.mse_loss, (floats(*big, kind=BF16), floats(*big, grad=False)))),
         trained("MSELoss none", lambda: (lambda a, b: F.mse_loss(a, b, reduction="none").mean(-1).sum(), (floats(*big), floats(*big, grad=False)))),
-        trained("BCELoss", lambda: (lambda a, b: F.binary_cross_entropy(a.sigmoid(), b), (floats(*big), torch.ones(big, device="cuda")))),
-        trained("BCEWithLogits weighted", lambda: (lambda a, b, w: F.binary_cross_entropy_with_logits(a, b, pos_weight=w), (floats(*big), torch.ones(big, device="cuda"), torch.ones(1024, device="cuda")))),
+        trained("BCELoss", lambda: (lambda a, b: F.binary_cross_entropy(a.sigmoid(), b), (floats(*big), ones(*big)))),
+        trained("BCEWithLogits weighted", lambda: (lambda a, b, w: F.binary_cross_entropy_with_logits(a, b, pos_weight=w), (floats(*big), ones(*big), ones(1024)))),
         trained("KLDivLoss", lambda: (lambda a, b: F.kl_div(a.log_softmax(-1), b.softmax(-1), reduction="batchmean"), (floats(4096, 1000), floats(4096, 1000, grad=False)))),
         trained("KLDivLoss log target", lambda: (lambda a, b: F.kl_div(a.log_softmax(-1), b.log_softmax(-1), log_target=True, reduction="batchmean"), (floats(4096, 1000), floats(4096, 1000, grad=False)))),
         trained("distillation", lambda: (distilled, (floats(2048, 1000), floats(2048, 1000, grad=False), whole(1000, 2048)))),
         trained("distillation bf16", lambda: (distilled, (floats(2048, 1000, kind=BF16), floats(2048, 1000, kind=BF16, grad=False), whole(1000, 2048)))),
-        trained("GaussianNLLLoss", lambda: (nn.GaussianNLLLoss(), (floats(*big), floats(*big, grad=False), torch.ones(big, device="cuda")))),
-        trained("CosineEmbeddingLoss", lambda: (nn.CosineEmbeddingLoss(), (floats(4096, 256), floats(4096, 256), torch.ones(4096, device="cuda")))),
+        trained("GaussianNLLLoss", lambda: (nn.GaussianNLLLoss(), (floats(*big), floats(*big, grad=False), ones(*big)))),
+        trained("CosineEmbeddingLoss", lambda: (nn.CosineEmbeddingLoss(), (floats(4096, 256), floats(4096, 256), ones(4096)))),
         trained("cosine_similarity", lambda: (F.cosine_similarity, (floats(4096, 256), floats(4096, 256)))),
         trained("TripletMarginLoss", lambda: (nn.TripletMarginLoss(), (floats(4096, 256), floats(4096, 256), floats(4096, 256)))),
-        trained("MarginRankingLoss", lambda: (nn.MarginRankingLoss(0.1), (floats(65536), floats(65536), torch.ones(65536, device="cuda")))),
-        trained("HingeEmbeddingLoss", lambda: (nn.HingeEmbeddingLoss(), (floats(*big), torch.ones(big, device="cuda")))),
+        trained("MarginRankingLoss", lambda: (nn.MarginRankingLoss(0.1), (floats(65536), floats(65536), ones(65536)))),
+        trained("HingeEmbeddingLoss", lambda: (nn.HingeEmbeddingLoss(), (floats(*big), ones(*big)))),
         trained("MultiMarginLoss", lambda: (nn.MultiMarginLoss(), (floats(4096, 1000), whole(1000, 4096)))),
-        trained("MultiLabelSoftMarginLoss", lambda: (nn.MultiLabelSoftMarginLoss(), (floats(4096, 80), torch.ones(4096, 80, device="cuda")))),
+        trained("MultiLabelSoftMarginLoss", lambda: (nn.MultiLabelSoftMarginLoss(), (floats(4096, 80), ones(4096, 80)))),
         trained("pairwise_distance", lambda: (F.pairwise_distance, (floats(4096, 256), floats(4096, 256)))),
         trained("cdist", lambda: (torch.cdist, (floats(1024, 64), floats(2048, 64)))),
         trained("cdist small", lambda: (torch.cdist, (floats(8, 20, 64), floats(8, 20, 64)))),
         trained("cdist 1", lambda: (lambda a, b: torch.cdist(a, b, p=1), (floats(256, 4), floats(512, 4)))),
-        trained("focal", lambda: (focal, (floats(4096, 80), torch.ones(4096, 80, device="cuda")))),
+        trained("focal", lambda: (focal, (floats(4096, 80), ones(4096, 80)))),
         trained("dice", lambda: (dice, (floats(8, 4, 128, 128), whole(4, 8, 128, 128)))),
         trained("contrastive", lambda: (contrastive, (floats(512, 128), floats(512, 128)))),
         trained("contrastive amp", lambda: (contrastive, (floats(512, 128), floats(512, 128))), BF16),
@@ -62,49 +59,17 @@ def pairs() -> list[Call]:
 
 
 def classes() -> list[Call]:
-    found: list[Call] = []
-    for kind in KINDS:
-        for rows, width in ((256, 10), (4096, 1000), (2048, 32000), (8192, 50257)):
-            found.append(
-                trained(
-                    f"cross_entropy {rows}x{width} {said(kind)}",
-                    lambda r=rows, w=width, k=kind: (F.cross_entropy, (floats(r, w, kind=k), whole(w, r))),
-                )
-            )
-        found += [
-            trained(
-                f"cross_entropy pixels {said(kind)}",
-                lambda k=kind: (F.cross_entropy, (floats(8, 21, 256, 256, kind=k), whole(21, 8, 256, 256))),
-            ),
-            trained(
-                f"cross_entropy smoothed {said(kind)}",
-                lambda k=kind: (
-                    lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1),
-                    (floats(4096, 1000, kind=k), whole(1000, 4096)),
-                ),
-            ),
-            trained(
-                f"cross_entropy of shares {said(kind)}",
-                lambda k=kind: (
-                    F.cross_entropy,
-                    (floats(4096, 1000, kind=k), torch.ones(4096, 1000, device="cuda", dtype=k)),
-                ),
-            ),
-            trained(
-                f"cross_entropy weighted {said(kind)}",
-                lambda k=kind: (
-                    lambda x, y, w: F.cross_entropy(x, y, weight=w),
-                    (floats(4096, 1000, kind=k), whole(1000, 4096), torch.ones(1000, device="cuda", dtype=k)),
-                ),
-            ),
-            trained(
-                f"cross_entropy of float {said(kind)}",
-                lambda k=kind: (
-                    lambda x, y: F.cross_entropy(x.float(), y),
-                    (floats(2048, 32000, kind=k), whole(32000, 2048)),
-                ),
-            ),
-        ]
+    entropy = F.cross_entropy
+    cases: dict[str, Callable[[torch.dtype], Made]] = {
+        "pixels": lambda k: (entropy, (floats(8, 21, 256, 256, kind=k), whole(21, 8, 256, 256))),
+        "smoothed": lambda k: (partial(entropy, label_smoothing=0.1), (floats(4096, 1000, kind=k), whole(1000, 4096))),
+        "of shares": lambda k: (entropy, (floats(4096, 1000, kind=k), ones(4096, 1000, kind=k))),
+        "weighted": lambda k: (entropy, (floats(4096, 1000, kind=k), whole(1000, 4096), ones(1000, kind=k))),
+        "of float": lambda k: (lambda x, y: entropy(x.float(), y), (floats(2048, 32000, kind=k), whole(32000, 2048))),
+    }  # fmt: skip
+    for rows, width in ((256, 10), (4096, 1000), (2048, 32000), (8192, 50257)):
+        cases[f"{rows}x{width}"] = lambda k, r=rows, w=width: (entropy, (floats(r, w, kind=k), whole(w, r)))  # type: ignore[misc]
+    found = [call for name, make in cases.items() for call in of(f"cross_entropy {name}", make)]
     return [
         *found,
         trained("cross_entropy pixels amp", lambda: (F.cross_entropy, (floats(8, 21, 256, 256), whole(21, 8, 256, 256))), torch.float16),

@@ -36,16 +36,9 @@ class Residual(nn.Module):
 
 def classifier(layout: Any = None) -> tuple[nn.Module, Loss]:
     model = nn.Sequential(
-        block(3, 64, 7, 2),
-        nn.MaxPool2d(3, 2, 1),
-        Residual(64),
-        Residual(64),
-        block(64, 128, 3, 2),
-        Residual(128),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(128, 1000),
-    )
+        block(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1), Residual(64), Residual(64), block(64, 128, 3, 2),
+        Residual(128), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 1000),
+    )  # fmt: skip
     x, y = floats(32, 3, 128, 128, grad=False), whole(1000, 32)
     return on_card(model, layout=layout), lambda net: F.cross_entropy(net(last(x) if layout else x), y)
 
@@ -53,25 +46,15 @@ def classifier(layout: Any = None) -> tuple[nn.Module, Loss]:
 def depthwise() -> tuple[nn.Module, Loss]:
     def mobile(width: int) -> nn.Module:
         return nn.Sequential(
-            nn.Conv2d(width, 4 * width, 1, bias=False),
-            nn.BatchNorm2d(4 * width),
-            nn.SiLU(),
-            nn.Conv2d(4 * width, 4 * width, 3, 1, 1, groups=4 * width, bias=False),
-            nn.BatchNorm2d(4 * width),
-            nn.Hardswish(),
-            nn.Conv2d(4 * width, width, 1, bias=False),
-            nn.BatchNorm2d(width),
-        )
+            nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width), nn.SiLU(),
+            nn.Conv2d(4 * width, 4 * width, 3, 1, 1, groups=4 * width, bias=False), nn.BatchNorm2d(4 * width),
+            nn.Hardswish(), nn.Conv2d(4 * width, width, 1, bias=False), nn.BatchNorm2d(width),
+        )  # fmt: skip
 
     model = nn.Sequential(
-        block(3, 32, 3, 2),
-        mobile(32),
-        mobile(32),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Dropout(0.2),
+        block(3, 32, 3, 2), mobile(32), mobile(32), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2),
         nn.Linear(32, 100),
-    )
+    )  # fmt: skip
     x, y = floats(32, 3, 128, 128, grad=False), whole(100, 32)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
@@ -110,52 +93,30 @@ def volumes() -> tuple[nn.Module, Loss]:
         )
 
     model = nn.Sequential(
-        part(1, 16),
-        part(16, 16),
-        nn.MaxPool3d(2),
-        part(16, 32),
-        nn.ConvTranspose3d(32, 16, 2, 2),
-        part(16, 16),
-        nn.Conv3d(16, 3, 1),
-    )
+        part(1, 16), part(16, 16), nn.MaxPool3d(2), part(16, 32), nn.ConvTranspose3d(32, 16, 2, 2),
+        part(16, 16), nn.Conv3d(16, 3, 1),
+    )  # fmt: skip
     x, y = floats(2, 1, 48, 48, 48, grad=False), whole(3, 2, 48, 48, 48)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
 
 def video() -> tuple[nn.Module, Loss]:
     model = nn.Sequential(
-        nn.Conv3d(3, 32, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False),
-        nn.BatchNorm3d(32),
-        nn.ReLU(inplace=True),
-        nn.MaxPool3d(2),
-        nn.Conv3d(32, 64, 3, padding=1),
-        nn.BatchNorm3d(64),
-        nn.ReLU(),
-        nn.AdaptiveAvgPool3d(1),
-        nn.Flatten(),
-        nn.Linear(64, 400),
-    )
+        nn.Conv3d(3, 32, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False), nn.BatchNorm3d(32),
+        nn.ReLU(inplace=True), nn.MaxPool3d(2), nn.Conv3d(32, 64, 3, padding=1), nn.BatchNorm3d(64),
+        nn.ReLU(), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(64, 400),
+    )  # fmt: skip
     x, y = floats(4, 3, 8, 112, 112, grad=False), whole(400, 4)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
 
 def waves() -> tuple[nn.Module, Loss]:
     model = nn.Sequential(
-        nn.Conv1d(1, 64, 80, 4),
-        nn.BatchNorm1d(64),
-        nn.ReLU(),
-        nn.MaxPool1d(4),
-        nn.Conv1d(64, 64, 3, padding=1),
-        nn.BatchNorm1d(64),
-        nn.ReLU(),
-        nn.MaxPool1d(4),
-        nn.Conv1d(64, 128, 3, padding=1),
-        nn.GroupNorm(8, 128),
-        nn.GELU(),
-        nn.AdaptiveAvgPool1d(1),
-        nn.Flatten(),
-        nn.Linear(128, 35),
-    )
+        nn.Conv1d(1, 64, 80, 4), nn.BatchNorm1d(64), nn.ReLU(), nn.MaxPool1d(4),
+        nn.Conv1d(64, 64, 3, padding=1), nn.BatchNorm1d(64), nn.ReLU(), nn.MaxPool1d(4),
+        nn.Conv1d(64, 128, 3, padding=1), nn.GroupNorm(8, 128), nn.GELU(), nn.AdaptiveAvgPool1d(1),
+        nn.Flatten(), nn.Linear(128, 35),
+    )  # fmt: skip
     x, y = floats(64, 1, 16000, grad=False), whole(35, 64)
     return on_card(model), lambda net: F.cross_entropy(net(x), y)
 
@@ -271,20 +232,12 @@ def actor() -> tuple[nn.Module, Loss]:
     model = nn.ModuleDict(
         {
             "body": nn.Sequential(
-                nn.Conv2d(4, 32, 8, 4),
-                nn.ReLU(),
-                nn.Conv2d(32, 64, 4, 2),
-                nn.ReLU(),
-                nn.Conv2d(64, 64, 3),
-                nn.ReLU(),
-                nn.Flatten(),
-                nn.Linear(3136, 512),
-                nn.ReLU(),
+                nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(), nn.Conv2d(64, 64, 3),
+                nn.ReLU(), nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(),
             ),
-            "policy": nn.Linear(512, 6),
-            "value": nn.Linear(512, 1),
-        }
-    )
+            "policy": nn.Linear(512, 6), "value": nn.Linear(512, 1),
+        },
+    )  # fmt: skip
     x, actions, gain, old = (
         torch.randint(0, 255, (256, 4, 84, 84), device="cuda", dtype=torch.uint8),
         whole(6, 256),
@@ -308,23 +261,15 @@ def variational() -> tuple[nn.Module, Loss]:
     model = nn.ModuleDict(
         {
             "down": nn.Sequential(
-                nn.Conv2d(3, 32, 4, 2, 1),
-                nn.ReLU(),
-                nn.Conv2d(32, 64, 4, 2, 1),
-                nn.ReLU(),
-                nn.Flatten(),
+                nn.Conv2d(3, 32, 4, 2, 1), nn.ReLU(), nn.Conv2d(32, 64, 4, 2, 1), nn.ReLU(), nn.Flatten(),
                 nn.Linear(4096, 256),
             ),
             "up": nn.Sequential(
-                nn.Linear(128, 4096),
-                nn.Unflatten(1, (64, 8, 8)),
-                nn.ConvTranspose2d(64, 32, 4, 2, 1),
-                nn.ReLU(),
-                nn.ConvTranspose2d(32, 3, 4, 2, 1),
-                nn.Sigmoid(),
+                nn.Linear(128, 4096), nn.Unflatten(1, (64, 8, 8)), nn.ConvTranspose2d(64, 32, 4, 2, 1),
+                nn.ReLU(), nn.ConvTranspose2d(32, 3, 4, 2, 1), nn.Sigmoid(),
             ),
-        }
-    )
+        },
+    )  # fmt: skip
     x = torch.rand(128, 3, 32, 32, device="cuda")
 
     def loss(net: Any) -> torch.Tensor:

@@ -87,27 +87,18 @@ def adversarial() -> Call:
     def phases() -> Phases:
         maker = on_card(
             nn.Sequential(
-                nn.ConvTranspose2d(100, 256, 4, 1, 0, bias=False),
-                nn.BatchNorm2d(256),
-                nn.ReLU(True),
-                nn.ConvTranspose2d(256, 128, 4, 2, 1, bias=False),
-                nn.BatchNorm2d(128),
-                nn.ReLU(True),
-                nn.ConvTranspose2d(128, 3, 4, 2, 1, bias=False),
-                nn.Tanh(),
-            )
-        )
+                nn.ConvTranspose2d(100, 256, 4, 1, 0, bias=False), nn.BatchNorm2d(256), nn.ReLU(True),
+                nn.ConvTranspose2d(256, 128, 4, 2, 1, bias=False), nn.BatchNorm2d(128), nn.ReLU(True),
+                nn.ConvTranspose2d(128, 3, 4, 2, 1, bias=False), nn.Tanh(),
+            ),
+        )  # fmt: skip
         critic = on_card(
             nn.Sequential(
-                nn.Conv2d(3, 64, 4, 2, 1, bias=False),
-                nn.LeakyReLU(0.2, inplace=True),
-                nn.Conv2d(64, 128, 4, 2, 1, bias=False),
-                nn.BatchNorm2d(128),
-                nn.LeakyReLU(0.2, inplace=True),
-                nn.Conv2d(128, 1, 4),
-                nn.Flatten(),
-            )
-        )
+                nn.Conv2d(3, 64, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True),
+                nn.Conv2d(64, 128, 4, 2, 1, bias=False), nn.BatchNorm2d(128), nn.LeakyReLU(0.2, inplace=True),
+                nn.Conv2d(128, 1, 4), nn.Flatten(),
+            ),
+        )  # fmt: skip
         optimizers = torch.optim.Adam(maker.parameters()), torch.optim.Adam(critic.parameters())
         real = floats(128, 3, 16, 16, grad=False)
         for step in range(3):
@@ -136,8 +127,7 @@ def momentum(parameters: Any) -> torch.optim.Optimizer:
 
 
 CALLS = [
-    training("classifier", classifier, momentum),
-    training("classifier amp", classifier, momentum, F16),
+    training("classifier", classifier, momentum), training("classifier amp", classifier, momentum, F16),
     training("classifier bf16", classifier, momentum, BF16),
     training("classifier nhwc amp", lambda: classifier(torch.channels_last), momentum, F16),
     training("classifier accumulated", classifier, momentum, None, 2),
@@ -146,23 +136,13 @@ CALLS = [
     training("segmenter transposed", lambda: segmenter("transposed")),
     training("segmenter upsampling", lambda: segmenter("bilinear")),
     training("segmenter amp", lambda: segmenter("bilinear"), autocast=F16),
-    training("volumes", volumes, momentum),
-    training("volumes amp", volumes, momentum, F16),
-    training("video", video, momentum),
-    training("video amp", video, momentum, F16),
-    training("waves", waves),
-    training("waves amp", waves, autocast=F16),
-    training("speech", speech),
+    training("volumes", volumes, momentum), training("volumes amp", volumes, momentum, F16),
+    training("video", video, momentum), training("video amp", video, momentum, F16), training("waves", waves),
+    training("waves amp", waves, autocast=F16), training("speech", speech),
     training("graph", graph, torch.optim.Adam),
     training("recommender", lambda: recommender(False), torch.optim.Adagrad),
     training("recommender sparse", lambda: recommender(True), lambda p: torch.optim.SGD(p, lr=0.1)),
-    training("language", language),
-    training("language amp", language, autocast=BF16),
-    training("language accumulated", language, pieces=2),
-    training("words", words),
-    training("actor", actor),
-    training("variational", variational),
-    generating(None),
-    generating(BF16),
-    adversarial(),
-]
+    training("language", language), training("language amp", language, autocast=BF16),
+    training("language accumulated", language, pieces=2), training("words", words), training("actor", actor),
+    training("variational", variational), generating(None), generating(BF16), adversarial(),
+]  # fmt: skip

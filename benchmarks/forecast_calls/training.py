@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from forecast_calls.calls import BF16, F16, F32, Call, Phases, casting, floats, on_card
+from forecast_calls.calls import BF16, F16, F32, Call, Phases, call, casting, floats, on_card
 
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "SGD": {"lr": 0.1}, "SGD momentum": {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}, "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
@@ -20,11 +20,8 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "RAdam": {}, "ASGD": {}, "Rprop": {}, "Adafactor": {},
 }  # fmt: skip
 HOWS: dict[str, dict[str, Any]] = {
-    "": {},
-    "for loop": {"foreach": False},
-    "fused": {"fused": True},
-    "capturable": {"capturable": True},
-}
+    "": {}, "for loop": {"foreach": False}, "fused": {"fused": True}, "capturable": {"capturable": True},
+}  # fmt: skip
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
 
 
@@ -40,81 +37,75 @@ def with_gradients(module: nn.Module) -> list[nn.Parameter]:
     return found
 
 
-def stepped(name: str, options: dict[str, Any], kind: torch.dtype = F32) -> Call:
-    kept = {key: value for key, value in options.items() if key != "how"}
+def stepped(name: str, how: str = "", kind: torch.dtype = F32) -> Call:
+    """Two steps of an optimizer, updated in one of the ways in which it may be."""
 
     def phases() -> Phases:
         module = network().to(kind)
-        optimizer = getattr(torch.optim, name.split()[0])(module.parameters(), **kept)
+        options = {**OPTIMIZERS[name], **HOWS[how]}
+        optimizer = getattr(torch.optim, name.split()[0])(module.parameters(), **options)
         with_gradients(module)
         yield ""
-        optimizer.step()
-        yield "first step"
-        optimizer.step()
-        yield "second step"
+        for step in ("first step", "second step"):
+            optimizer.step()
+            yield step
         optimizer.zero_grad()
         yield "zero_grad"
 
-    suffix = f" {options['how']}" if options.get("how") else ""
-    return Call(f"step of {name}{suffix}{' bf16' if kind is BF16 else ''}", phases)
+    return Call(f"step of {name}{how and f' {how}'}{' bf16' if kind is BF16 else ''}", phases)
+
+
+def _has(name: str, how: str) -> bool:
+    """Whether an optimizer knows this way."""
+    plain = name.split()[0]
+    if how == "capturable":
+        return plain not in ("SGD", "Adagrad", "Adafactor")
+    return how != "fused" or plain in FUSED
 
 
 def optimizers() -> list[Call]:
-    found: list[Call] = []
-    for name, options in OPTIMIZERS.items():
-        for how, given in HOWS.items():
-            plain = name.split()[0]
-            if (how == "fused" and plain not in FUSED) or (
-                how == "capturable" and plain in ("SGD", "Adagrad", "Adafactor")
-            ):
-                continue
-            found.append(stepped(name, {**options, **given, "how": how}))
     return [
-        *found,
-        *[stepped(name, {**OPTIMIZERS[name], "how": ""}, BF16) for name in ("SGD momentum", "AdamW")],
-        lbfgs(),
-        sparse_adam(),
+        *(stepped(name, how) for name in OPTIMIZERS for how in HOWS if _has(name, how)),
+        *(stepped(name, kind=BF16) for name in ("SGD momentum", "AdamW")),
+        lbfgs,
+        sparse_adam,
         scaled("AdamW", {}),
         scaled("AdamW fused", {"fused": True}),
         scaled("SGD", {"lr": 0.1}),
     ]
 
 
-def lbfgs() -> Call:
-    def phases() -> Phases:
-        module, x = network(), floats(64, 512, grad=False)
-        optimizer = torch.optim.LBFGS(module.parameters(), history_size=5, max_iter=4)
+@call("step of LBFGS")
+def lbfgs() -> Phases:
+    module, x = network(), floats(64, 512, grad=False)
+    optimizer = torch.optim.LBFGS(module.parameters(), history_size=5, max_iter=4)
 
-        def closure() -> torch.Tensor:
-            optimizer.zero_grad()
-            loss = module(x).square().mean()
-            loss.backward()
-            return loss
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = module(x).square().mean()
+        loss.backward()
+        return loss
 
-        yield ""
-        optimizer.step(closure)
-        yield "first step"
-        optimizer.step(closure)
-        yield "second step"
-
-    return Call("step of LBFGS", phases)
+    yield ""
+    optimizer.step(closure)
+    yield "first step"
+    optimizer.step(closure)
+    yield "second step"
 
 
-def sparse_adam() -> Call:
-    def phases() -> Phases:
-        module = on_card(nn.Embedding(50_000, 64, sparse=True))
-        optimizer = torch.optim.SparseAdam(module.parameters())
-        tokens = torch.randint(0, 50_000, (4096,), device="cuda")
-        yield ""
-        for number in ("first", "second"):
-            module(tokens).sum().backward()
-            yield f"{number} backward"
-            optimizer.step()
-            yield f"{number} step"
-            optimizer.zero_grad()
-            yield "zero_grad"
-
-    return Call("step of SparseAdam", phases)
+@call("step of SparseAdam")
+def sparse_adam() -> Phases:
+    module = on_card(nn.Embedding(50_000, 64, sparse=True))
+    optimizer = torch.optim.SparseAdam(module.parameters())
+    tokens = torch.randint(0, 50_000, (4096,), device="cuda")
+    yield ""
+    for number in ("first", "second"):
+        module(tokens).sum().backward()
+        yield f"{number} backward"
+        optimizer.step()
+        yield f"{number} step"
+        optimizer.zero_grad()
+        yield "zero_grad"
 
 
 def scaled(name: str, options: dict[str, Any]) -> Call:
@@ -311,6 +302,7 @@ def twice() -> list[Call]:
 
         return phases
 
+    @call("hessian product")
     def hessian() -> Phases:
         net, x = on_card(nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 1))), floats(512, 256)
         yield ""
@@ -321,6 +313,7 @@ def twice() -> list[Call]:
         product.backward()
         yield "backward"
 
+    @call("inner steps")
     def inner() -> Phases:
         weight, x = floats(512, 512), floats(256, 512, grad=False)
         yield ""
@@ -333,6 +326,7 @@ def twice() -> list[Call]:
         F.linear(x, fast).square().mean().backward()
         yield "backward"
 
+    @call("per-sample gradients")
     def per_sample() -> Phases:
         weight, x = floats(64, 256, grad=False), floats(512, 256, grad=False)
         yield ""
@@ -343,6 +337,7 @@ def twice() -> list[Call]:
         del found
         yield ""
 
+    @call("jacobian")
     def jacobian() -> Phases:
         x = floats(128)
         net = on_card(nn.Sequential(nn.Linear(128, 256), nn.Tanh(), nn.Linear(256, 64)))
@@ -356,21 +351,13 @@ def twice() -> list[Call]:
         nn.Linear(784, 512), nn.LeakyReLU(0.2), nn.Linear(512, 256), nn.LeakyReLU(0.2), nn.Linear(256, 1)
     )
     image = nn.Sequential(
-        nn.Conv2d(3, 64, 4, 2, 1),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(64, 128, 4, 2, 1),
-        nn.InstanceNorm2d(128, affine=True),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(128, 1, 4),
-    )
+        nn.Conv2d(3, 64, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(64, 128, 4, 2, 1),
+        nn.InstanceNorm2d(128, affine=True), nn.LeakyReLU(0.2), nn.Conv2d(128, 1, 4),
+    )  # fmt: skip
     silu = nn.Sequential(
-        nn.Linear(256, 512),
-        nn.SiLU(),
-        nn.LayerNorm(512),
-        nn.Linear(512, 512),
-        nn.Softplus(),
+        nn.Linear(256, 512), nn.SiLU(), nn.LayerNorm(512), nn.Linear(512, 512), nn.Softplus(),
         nn.Linear(512, 1),
-    )
+    )  # fmt: skip
     grouped = nn.Sequential(
         nn.Conv2d(3, 64, 3, 1, 1), nn.GroupNorm(8, 64), nn.SiLU(), nn.AvgPool2d(2), nn.Conv2d(64, 1, 3)
     )
@@ -381,10 +368,10 @@ def twice() -> list[Call]:
         Call("gradient penalty silu", penalty(silu, torch.randn(512, 256))),
         Call("gradient penalty group norm", penalty(grouped, torch.randn(16, 3, 64, 64))),
         Call("gradient penalty batch norm", penalty(batch, torch.randn(16, 3, 64, 64))),
-        Call("hessian product", hessian),
-        Call("inner steps", inner),
-        Call("per-sample gradients", per_sample),
-        Call("jacobian", jacobian),
+        hessian,
+        inner,
+        per_sample,
+        jacobian,
     ]  # fmt: skip
 
 

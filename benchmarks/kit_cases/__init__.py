@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 1024**2
 STEPS = 200
@@ -25,21 +27,15 @@ def section(
 
 
 def device() -> str:
-    import torch
-
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def allocated() -> int:
-    import torch
-
     return torch.cuda.memory_allocated()
 
 
 def trained(width: int = 2048, layers: int = 8) -> tuple[Any, Any, Any]:
     """A model, its Adam after one step, and a batch."""
-    import torch
-
     model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers))).to(device())
     optimizer = torch.optim.Adam(model.parameters())
     batch = torch.randn(256, width, device=device())

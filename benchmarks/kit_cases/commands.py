@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Any
 
+import torch
+
 from kit_cases import ROOT, device, section
 
 
@@ -129,8 +131,6 @@ def terminated() -> dict[str, Any]:
 @section("A7 B4")
 def gpu() -> dict[str, Any]:
     """Cards and processes through NVML, and ending a process of one's own."""
-    import torch
-
     from gpulint.operator import gpu as cards
 
     holding = subprocess.Popen(

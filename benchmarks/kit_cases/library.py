@@ -5,15 +5,17 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kit_cases import MIB, ROOT, STEPS, allocated, section, trained
+import torch
+from _parts import environment, python
+
+from gpulint import memory
+from kit_cases import MIB, STEPS, allocated, section, trained
 
 # -- clearing, figures -------------------------------------------------------------------------------------------
 
@@ -21,9 +23,6 @@ from kit_cases import MIB, ROOT, STEPS, allocated, section, trained
 @section("A1 B1 C6 D1")
 def clear() -> dict[str, Any]:
     """`gc.collect(); empty_cache()` by hand against memory.clear(): what is still reserved afterwards."""
-    import torch
-
-    from gpulint import memory
 
     def phase() -> None:
         model, optimizer, batch = trained()
@@ -59,10 +58,6 @@ def clear() -> dict[str, Any]:
 @section("A2 B2 C1 C4")
 def stats() -> dict[str, Any]:
     """The figures against torch's own, and what reading them costs."""
-    import torch
-
-    from gpulint import memory
-
     kept = trained()
     figures = memory.stats()
     begin = time.perf_counter()
@@ -89,10 +84,6 @@ def stats() -> dict[str, Any]:
 @section("A3")
 def to_cpu() -> dict[str, Any]:
     """`t.cpu()` keeps the graph on the GPU; memory.to_cpu lets go."""
-    import torch
-
-    from gpulint import memory
-
     model, optimizer, batch = trained()
     model.requires_grad_(True)
     base = allocated()
@@ -114,9 +105,6 @@ def to_cpu() -> dict[str, Any]:
 @section("A4")
 def release() -> dict[str, Any]:
     """`del model` in a helper against memory.release: both called by somebody who still holds the model."""
-    import torch
-
-    from gpulint import memory
 
     def cleanup_model_memory(model: Any) -> None:
         del model
@@ -148,10 +136,6 @@ def release() -> dict[str, Any]:
 @section("A6")
 def save_checkpoint() -> dict[str, Any]:
     """The spike of a copy on the device, of moving the model to the CPU and back, and of memory.save_checkpoint."""
-    import torch
-
-    from gpulint import memory
-
     model, optimizer, _ = trained(4096, 8)
     folder = tempfile.mkdtemp()
 
@@ -188,10 +172,6 @@ def save_checkpoint() -> dict[str, Any]:
 @section("A5 B3 B6 E2 E5")
 def monitor() -> dict[str, Any]:
     """Nested windows, and what an installed Monitor costs a step."""
-    import torch
-
-    from gpulint import memory
-
     with memory.monitor("outer", level=None) as outer:
         torch.zeros(300 * MIB, dtype=torch.uint8, device="cuda")
         with memory.monitor("inner", level=None) as inner:
@@ -231,10 +211,6 @@ def monitor() -> dict[str, Any]:
 @section("B5 A9 C5")
 def oom_guard() -> dict[str, Any]:
     """Recovery inside `except` against oom_guard; retry by halving; the diagnosis of real messages."""
-    import torch
-
-    from gpulint import memory
-
     torch.zeros(1, device="cuda")
     total = torch.cuda.get_device_properties(0).total_memory
     memory.limit(min(1.0, 6 * 1024**3 / total))
@@ -282,9 +258,6 @@ def oom_guard() -> dict[str, Any]:
 
 def fragmented_oom() -> dict[str, Any]:
     """An OOM although free and cached memory together would do; what the diagnosis says of the real message."""
-    import torch
-
-    from gpulint import memory
     from gpulint.memory.oom import diagnose
     from gpulint.memory.oom.messages import parse_message
 
@@ -328,14 +301,7 @@ def other_backend() -> dict[str, Any]:
         "last = guard.last; print(json.dumps(None if last is None else"
         " {'kind': last.diagnosis.kind, 'lines': last.lines(), 'held_after': last.cleared.allocated}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=200,
-    )
+    done = python("-c", code, env=environment(PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync"))
     lines = done.stdout.strip().splitlines()
     return {"outcome": json.loads(lines[-1]) if lines else None, "stderr": done.stderr[-2000:]}
 
@@ -364,13 +330,7 @@ def configure() -> dict[str, Any]:
     )
     found: dict[str, Any] = {}
     for name, code in codes.items():
-        done = subprocess.run(
-            [sys.executable, "-c", f"from gpulint import memory; {code}{tail}"],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=200,
-        )
+        done = python("-c", f"from gpulint import memory; {code}{tail}", env=environment())
         lines = done.stdout.strip().splitlines()
         if done.returncode == 0 and lines:
             found[name] = {**json.loads(lines[-1]), "stderr": done.stderr.strip()[-400:]}

@@ -1,10 +1,11 @@
-"""Sentences on standard error. Of wrong use of the command line: where, what was given, what would be right."""
+"""Sentences on standard error, and a line that tells how far something is. Of wrong use of the command line: where, what was given, what would be right."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import sys
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -40,6 +41,27 @@ def say(message: str) -> None:
         message = printable(message)
     with contextlib.suppress(OSError):
         print(f"gpulint: {message}", file=sys.stderr, flush=True)
+
+
+class Line:
+    """One line on standard error that is written over, from `after` seconds on and every `every` seconds; on a terminal alone."""
+
+    def __init__(self, quiet: bool, after: float, every: float) -> None:
+        self._shown = not quiet and sys.stderr.isatty()
+        self._every, self._next = every, time.monotonic() + after
+        self._written = False
+
+    def say(self, text: str, at_once: bool = False) -> None:
+        """Write `text`, unless the line was written just now."""
+        now = time.monotonic()
+        if self._shown and (at_once or now >= self._next):
+            self._next, self._written = now + self._every, True
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take it away."""
+        if self._written:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def help_text(error: click.ClickException) -> str:

@@ -8,9 +8,8 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
@@ -18,7 +17,7 @@ import click
 
 from gpulint.atomic import write_atomic
 from gpulint.cli._dispatch import while_read
-from gpulint.cli._errors import as_error, say
+from gpulint.cli._errors import Line, as_error, say
 from gpulint.cli._job import give, summarize
 from gpulint.cli._options import Given
 from gpulint.config import Config, ConfigResolver, shown_path
@@ -201,37 +200,15 @@ def _milliseconds(took: Mapping[str, float]) -> str:
 
 
 @contextlib.contextmanager
-def progress(request: Request) -> Iterator[_Progress | None]:
-    if request.quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield None
-        return
-    shown = _Progress()
+def progress(request: Request) -> Iterator[Callable[[int, int], None]]:
+    """What shows on a terminal how many files are done, from the second second of a run on."""
+    line = Line(request.quiet or os.environ.get("TERM") == "dumb", 1.0, 0.1)
+
+    def show(done: int, total: int) -> None:
+        filled = 24 * done // max(total, 1)
+        line.say(f"{'━' * filled}{'╌' * (24 - filled)} {done}/{total} files")
+
     try:
-        yield shown
+        yield show
     finally:
-        shown.clear()
-
-
-class _Progress:
-    """One line on standard error, from the second second of a run on."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic() + 1.0
-        self._shown = False
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + 0.1
-            self._shown = True
-            filled = 24 * done // max(total, 1)
-            print(
-                f"\r{'━' * filled}{'╌' * (24 - filled)} {done}/{total} files",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def clear(self) -> None:
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        line.clear()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gpulint.allocator import Allocator
-from gpulint.forecasting import doubts
 from gpulint.forecasting.cards import MIB, Card
-from gpulint.forecasting.doubts import DECIDED, WIDENING, Steps
 from gpulint.forecasting.recorder import ForecastError, Program, record
 from gpulint.forecasting.recording import Recording
 from gpulint.forecasting.replaying import Replay, replay
@@ -27,6 +26,48 @@ MEASURED_WITH: Final = "2.11"  # torch on the card
 OTHER_TORCH: Final = 0.01  # for each minor version between
 CONTEXT_MEASURED: Final = 24 * MIB  # which libraries a program loads on the way
 CONTEXT_UNMEASURED: Final = (400 * MIB, 350 * MIB)
+
+
+# What a forecast cannot know, in words, and by how much it widens an interval.
+_WORDS: Final = {
+    "mask": "how many elements a mask chooses lies in the data; all of them are taken, and the lower end of the intervals is for a tenth",
+    "unique": "how many values differ lies in the data; all of them are taken to",
+    "number": "a whole number is read from the card; it is taken to be 1",
+    "boolean": "a condition is read from the card; it is taken to be false",
+    "repeats": "how often elements are repeated lies in the data; once is taken",
+    "bincount": "the largest value lies in the data; the result is taken to be as short as it may be",
+    "compile": "torch.compile is left out and the model is run as it is; compiled code keeps and takes other memory",
+}
+DECIDED: Final = ("mask", "unique", "number", "repeats", "bincount")  # other answers to these can be tried
+UNREACHED: Final = "unreached"  # of a phase that the program's text shows
+MOST_UNREACHED: Final = 5
+WIDENING: Final = {
+    "compile": (0.30, 0.15),
+    "repeats": (0.0, 0.10),
+    "bincount": (0.0, 0.02),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of a kind as they came: bytes at most within each and left at its end."""
+
+    peaks: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def growth(self) -> int:
+        """Bytes that each of the last steps has left behind more than the one before; 0 where not all have."""
+        later = self.ends[2:]
+        steps = [after - before for before, after in itertools.pairwise(later)]
+        return min(steps) if len(steps) >= 2 and min(steps) > 0 else 0
+
+    @property
+    def spread(self) -> float:
+        """By how much of the highest peak the peaks after the second step differ."""
+        later = self.peaks[2:]
+        most = max(later, default=0)
+        return 1 - min(later) / most if most else 0.0
 
 
 def figures(
@@ -147,7 +188,7 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
     )  # fmt: skip
     fits = _fits(recording, settings, card, reserved, process)
     stopped = None
-    if fits == "yes" and any(one.code == doubts.UNREACHED for one in said):
+    if fits == "yes" and any(one.code == UNREACHED for one in said):
         fits = "unknown"
     elif fits != "yes":
         stopped = replay(recording, settings, max(0, card.memory - card.context)).out_of_memory
@@ -176,7 +217,7 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
 
 def _said(run: Recorded, training: Steps, settings: str, played: Replay) -> tuple[list[Said], Replay | None]:
     """The doubts that are left once other answers were tried, and what was played with those."""
-    found = doubts.said(run.recording, training)
+    found = doubts_of(run.recording, training)
     if run.others is None:
         return found, None
     other = replay(run.others, settings)
@@ -222,3 +263,41 @@ def steps_of(recording: Recording, settings: str) -> Steps:
         peaks.append(allocator.peak_allocated)
         left.append(allocator.allocated)
     return Steps(tuple(peaks), tuple(left))
+
+
+# -- doubts ------------------------------------------------------------------------------------------------------
+
+
+def doubts_of(recording: Recording, training: Steps) -> list[Said]:
+    """Every doubt about a run, those with a line first."""
+    found = [
+        Said(one.code, _WORDS[one.code], one.file, one.line)
+        for one in sorted(recording.doubts, key=lambda one: (one.file, one.line))
+    ]
+
+    def add(code: str, text: str, file: str = "", line: int = 0) -> None:
+        found.append(Said(code, text, file, line))
+
+    facts, seen = recording.facts, len(training.peaks)
+    if not seen:
+        add("no-steps", "no step of a training was seen: no optimizer stepped and no module ran twice")
+    elif seen < 3 and recording.end != "finished":
+        add("few-steps", f"only {seen} steps were seen")
+    if recording.end == "time":
+        add("time", "the time was up before enough was seen (--timeout)")
+    for file, line, what in facts.get("unreached", ())[:MOST_UNREACHED]:
+        add(UNREACHED, f"this {what} was not reached, and what it takes is not known", file, line)
+    if recording.end == "time" and seen < 3:
+        add(UNREACHED, "what comes after the steps that were seen is not known")
+    if facts.get("cut_epochs"):
+        what = (
+            "epochs were ended early, once their batches took the same; a batch that is larger was not seen"
+        )
+        add("cut", what)
+    if training.growth:
+        each, ends = format_bytes(training.growth), len(training.ends)
+        add("grows", f"each step leaves {each} behind, so the figures hold for {ends} steps and not for more")
+    if training.spread > 0.02:
+        most = f"{training.spread:.0%}"
+        add("varies", f"steps differ by up to {most}; the upper end allows for one larger than those seen")
+    return found

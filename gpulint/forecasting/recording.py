@@ -25,7 +25,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Something that the fake run cannot know, and where; `doubts.py` has the words."""
+    """Something that the fake run cannot know, and where; `forecasting.py` has the words."""
 
     code: str
     file: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpulint.config import shown_path
-from gpulint.forecasting.doubts import UNREACHED
+from gpulint.forecasting.forecasting import UNREACHED
 from gpulint.forecasting.replaying import Moment
 from gpulint.forecasting.result import Change, Figure, Forecast, Search
 from gpulint.reports import plural

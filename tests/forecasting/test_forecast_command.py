@@ -13,7 +13,7 @@ from warm import run_linter
 torch = pytest.importorskip("torch")
 
 import gpulint  # noqa: E402
-from gpulint.forecasting.calibrating import calibrate  # noqa: E402
+from gpulint.forecasting.api import calibrate  # noqa: E402
 from gpulint.forecasting.recorder import ForecastError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("warm_scripts")

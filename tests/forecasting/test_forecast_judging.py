@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.forecasting import api, doubts, forecasting
+from gpulint.forecasting import api, forecasting
 from gpulint.forecasting.cards import CARDS, GIB, MIB, UnknownCard, card_for
-from gpulint.forecasting.doubts import Steps
-from gpulint.forecasting.forecasting import Recorded, judged, steps_of
+from gpulint.forecasting.forecasting import Recorded, Steps, judged, steps_of
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.recording import Doubt, Mark, Phase, Recording
 from gpulint.forecasting.replaying import replay
@@ -148,7 +147,7 @@ def test_steps_that_grow_or_differ_are_told() -> None:
     assert growing.growth == MIB
     assert Steps((10,) * 5, (1, 2, 3, 3, 4)).growth == 0
     assert Steps((10, 10, 8, 10), (0,) * 4).spread == pytest.approx(0.2)
-    codes = {one.code for one in doubts.said(steps(2), growing)}
+    codes = {one.code for one in forecasting.doubts_of(steps(2), growing)}
     assert {"grows", "varies"} <= codes
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from gpulint.allocator.settings import check_settings
 from gpulint.cli import _options as shared
+from gpulint.cli._errors import Failed, as_error, say
+from gpulint.forecasting.api import calibrate, forecast_with
+from gpulint.forecasting.cards import Card, UnknownCard, card_for
+from gpulint.forecasting.recorder import ForecastError, Program
+from gpulint.forecasting.result import Forecast
+from gpulint.reports.forecast import as_json, document
+from gpulint.units import format_bytes
 
 _what = shared.under("What to forecast")
 _more = shared.under("What else to try")
@@ -79,6 +90,68 @@ def command(**given: Any) -> int:
 
     Exit status: 0 it fits, 1 it does not or may not, takes more than --max-peak, or was not reached as a whole, 2 wrong use or SCRIPT failed.
     """
-    from gpulint.cli.commands import _forecast
+    program = Program(**shared.taken(Program, given))
+    request = shared.Given(program=program, **given)
+    if request.calibrate is not None:
+        return _calibrate(request, request.calibrate)
+    if not program.target:
+        raise click.UsageError("name a script to forecast.")
+    card = _card(request)
+    if not request.quiet:
+        shared.say_what_went_to(program.target, program.arguments)
+    if not program.module and program.target.endswith(".ipynb"):
+        from gpulint.cli._notebook import cell_script
 
-    return _forecast.perform(given)
+        with cell_script(program.target) as cells:
+            program = replace(program, target=cells.path, folder=cells.home)
+            return _perform(request.but(program=program), card, cells.as_measured)
+    return _perform(request, card, lambda forecast: forecast)
+
+
+def _perform(request: shared.Given, card: Card, told: Callable[[Forecast], Forecast]) -> int:
+    try:
+        forecast = told(
+            forecast_with(
+                request.program,
+                card,
+                request.alloc_conf,
+                request.find_batch,
+                request.changes,
+                (lambda _: None) if request.quiet else say,
+            )
+        )
+    except ForecastError as error:
+        shared.print_last_words(error.details)
+        raise Failed(str(error)) from error
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    shared.tell(request, lambda: document(forecast), lambda: as_json(forecast))
+    shared.write_report(request.report, lambda: document(forecast))
+    return _status(request, forecast)
+
+
+def _calibrate(request: shared.Given, path: str) -> int:
+    """Measure the card of this machine and write its file."""
+    from gpulint.atomic import write_atomic
+
+    with as_error(Failed, ForecastError):
+        found = calibrate(request.program.python)
+    with as_error(click.UsageError, OSError, of=f"--calibrate {path}"):
+        write_atomic(path, (json.dumps(found, indent=1) + "\n").encode())
+    print(
+        f"{found['label']}, torch {found['torch']}: {format_bytes(found['context'])} of context, written to {path}"
+    )
+    return 0
+
+
+def _card(request: shared.Given) -> Card:
+    with as_error(click.UsageError, ValueError, of="--alloc-conf"):
+        check_settings(request.alloc_conf or "")
+    with as_error(click.UsageError, UnknownCard, of="--card"):
+        return card_for(request.card)
+
+
+def _status(request: shared.Given, forecast: Forecast) -> int:
+    if request.max_peak is not None:
+        return 1 if forecast.process.high > request.max_peak or forecast.fits == "unknown" else 0
+    return 0 if forecast.fits == "yes" else 1

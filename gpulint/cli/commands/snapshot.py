@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import time
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import click
 
-from gpulint.cli._options import Given, GroupedCommand, colour, output_format, quiet, report, under
+from gpulint.allocator.cards import MEMORY, memory_of
+from gpulint.allocator.settings import check_settings
+from gpulint.cli._errors import Failed, Line, as_error
+from gpulint.cli._options import (
+    Given,
+    GroupedCommand,
+    colour,
+    output_format,
+    quiet,
+    report,
+    tell,
+    under,
+    write_report,
+)
+from gpulint.reports.snapshot import as_json, document
+from gpulint.snapshot import Asked, Summary, difference_between, summary_of
+from gpulint.snapshot.reading import NotASnapshot, read
+from gpulint.snapshot.whatif import SENSIBLE
+from gpulint.units import format_bytes, parse_bytes
+
+CONTEXT = 2**29  # bytes of a card for the CUDA context, which is not torch's to reserve
+SOME = "sensible settings"  # what --what-if stands for without a value
 
 _what = under("What to show")
 _tried = under("What if")
@@ -30,7 +55,7 @@ _tried = under("What if")
     "--what-if",
     "what_if",
     is_flag=False,
-    flag_value="sensible settings",  # `_snapshot.SOME`
+    flag_value=SOME,
     multiple=True,
     metavar="[SETTINGS]",
     help="Play the trace under these allocator settings, the best first; may be given again. Without a value: some that are sensible.",
@@ -53,6 +78,76 @@ def command(**given: Any) -> int:
 
     Exit status: 0, or 2 where a FILE is no snapshot.
     """
-    from gpulint.cli.commands import _snapshot
+    request = Given(**given)
+    asked = Asked(
+        0 if request.full else request.depth, request.device, _settings(request), _capacity(request)
+    )
+    line = Line(request.quiet, 0.5, 0.2)
+    try:
+        with as_error(Failed, NotASnapshot, ValueError):
+            summaries = [_summary(path, asked, line) for path in request.files]
+    except OSError as error:
+        raise Failed(f"{error.filename or request.files[0]}: {error.strerror or error}") from error
+    finally:
+        line.clear()
+    differences = [difference_between(one, other) for one, other in pairwise(summaries)]
+    made = partial(document, summaries, differences, request.top)
+    tell(request, made, partial(as_json, summaries, differences))
+    write_report(request.report, made)
+    return 0
 
-    return _snapshot.perform(Given(**given))
+
+def _settings(request: Given) -> tuple[str, ...] | None:
+    """The settings to try. Raises click.UsageError for what is none."""
+    if not request.what_if:
+        if request.capacity is not None or request.card is not None:
+            raise click.UsageError(
+                "--capacity and --card say what has to be enough: use them with --what-if."
+            )
+        return None
+    found: dict[str, None] = {}
+    for text in request.what_if:
+        if text == SOME:
+            found |= dict.fromkeys(SENSIBLE)
+            continue
+        text = "" if text == "default" else text
+        try:
+            check_settings(text)
+        except ValueError as error:
+            hint = "; FILE stands before --what-if" if os.path.exists(text) else ""
+            raise click.UsageError(f"--what-if {text}: {error}{hint}.") from error
+        found[text] = None
+    return tuple(found)
+
+
+def _capacity(request: Given) -> int | None:
+    from gpulint.config import did_you_mean
+
+    if request.capacity is not None and request.card is not None:
+        raise click.UsageError("--capacity and --card say the same; leave one out.")
+    if request.capacity is not None:
+        with as_error(click.UsageError, ValueError, of="--capacity"):
+            return parse_bytes(request.capacity)
+    if request.card is None:
+        return None
+    memory = memory_of(request.card)
+    if memory is None:
+        near = did_you_mean(request.card, list(MEMORY))
+        known = near or f"; known are {', '.join(MEMORY)}, and --capacity takes a size"
+        raise click.UsageError(f'--card: no card "{request.card}" is known{known}')
+    return memory - CONTEXT
+
+
+def _summary(path: str, asked: Asked, line: Line) -> Summary:
+    """What a snapshot says, with a line on how far it is read."""
+    name, began = os.path.basename(path), time.monotonic()
+
+    def reading(done: int, total: int) -> None:
+        part = f"{done / total:.0%}" if total else format_bytes(done)
+        line.say(f"reading {name}: {part}, {time.monotonic() - began:.0f} s")
+
+    recording = read(path, reading)
+    line.say(f"looking at {name}", at_once=True)
+    return summary_of(
+        recording, path, asked, lambda what: line.say(f"playing the trace under {what}", at_once=True)
+    )

@@ -5,8 +5,8 @@
 is put in their place before the program runs; a function mode will not do, for it is off while an overridable function of torch
 runs, a whole backward among them.
 
-The formulas were fitted to allocations recorded on an H200 with torch 2.11 (`benchmarks/forecast_constants.py`,
-`benchmarks/forecast_operators.py`); where ATen's own source gives the size, it is that.
+The formulas were fitted to allocations recorded on an H200 with torch 2.11 (`benchmarks/forecast_operators.py`); where ATen's own
+source gives the size, it is that.
 """
 
 from __future__ import annotations
