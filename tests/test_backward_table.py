@@ -183,8 +183,9 @@ def claims_no_backward(text: str) -> list[Finding]:
     ]
 
 
-# What a tensor does not have: the program that is made for it raises there.
+# What a tensor does not have, or not so: the program that is made for it raises there.
 NOT_OF_TENSORS = (
+    ".requires_grad_",  # what has a graph wants its gradient anyway, and takes no function
     ".register_full_backward_hook",
     ".register_full_backward_pre_hook",
     ".register_backward_hook",

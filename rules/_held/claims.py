@@ -17,6 +17,7 @@ from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.runs import modes_within, runs_of
 from gpulint.analysis.queries.networks.trained import frozen
+from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import (
@@ -471,6 +472,10 @@ def _of_state(
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
+    handed = [use for one in origins for use in outcome(asked.evaluator, *one).unseen]
+    if handed and state.unseen != handed:
+        clause = "what it is made of goes to code that is not seen, which may go backward"
+        yield left_open(Question.BACKWARD, clause, handed[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")
 
 

@@ -639,8 +639,9 @@ class Evaluator:
             role = self._by_use(node, frame)  # a backward goes through the entry
             if role is not None and role.graph is Graph.LIVE:
                 found = role.but(origins=found.origins)
-        if found.graph and _may_be_replaced(node, frame):
-            found = found.assuming(Assumption(f"`{ast.unparse(node)}` may have been given something else"))
+        by = _replacing(node, frame) if found.graph else None
+        if by is not None:
+            found = found.assuming(Assumption(f"`{ast.unparse(node)}` may have been given something else", by))
         return join((*stored, found))
 
     def element(self, value: Value, index: Any = None) -> Value:
@@ -859,15 +860,12 @@ def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Va
     return evaluator.names.parameter(definition, frame)
 
 
-def _may_be_replaced(node: ast.Subscript, frame: Frame) -> bool:
-    """Whether something is stored in the same container before, under a key that is not seen."""
+def _replacing(node: ast.Subscript, frame: Frame) -> Any:
+    """The statement that stores something in the same container before, under a key that is not seen."""
     key = key_of(node.value)
-    return key is not None and any(
-        constant_index(one.target.slice) is None
-        and one.target.lineno < node.lineno
-        and key_of(one.target.value) == key
-        for one in frame.flow.stores
-    )
+    several = (one for one in frame.flow.stores if constant_index(one.target.slice) is None)
+    before = (one for one in several if key_of(one.target.value) == key and one.target.lineno < node.lineno)
+    return next((one.statement for one in before), None) if key is not None else None
 
 
 def _entry(value: Value, node: Any) -> Value:

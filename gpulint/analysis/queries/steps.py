@@ -148,7 +148,7 @@ class Steps:
 
 def _has_network(value: Value) -> bool:
     parts = (value.parts or ()) if value.kind == "tuple" else ()
-    return value.kind == "module" or any(map(_has_network, parts))
+    return value.kind in ("module", "parameter") or any(map(_has_network, parts))
 
 
 def _is_over_data(loop: Any) -> bool:

@@ -65,13 +65,15 @@ def is_called(evaluator: Evaluator, function: Function) -> bool:
 
 
 def _is_handed_on(function: Function) -> bool:
-    """Whether a function is named in its file other than to call it: `optimizer.step(closure)`."""
+    """Whether a function is named in its file other than to call it: `optimizer.step(closure)`, `optimizer.step(self.closure)`."""
     file, name = function.file, function.name
-    for one in (file.body, *file.functions):
-        for use in one.flow.uses.get(name, ()) if name in one.words else ():
-            if getattr(one.flow.parents.get(use), "func", None) is not use:
-                return True
-    return False
+    return any(
+        getattr(one.flow.parents.get(use), "func", None) is not use
+        for one in (file.body, *file.functions)
+        if name in one.words
+        for key in (name, f"{one.self_name}.{name}")
+        for use in one.flow.uses.get(key, ())
+    )
 
 
 def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
