@@ -34,8 +34,8 @@ from evidence_cases.processes import ProcessCase  # noqa: E402
 from evidence_cases.setup import FULL, QUICK, Case, Maker, Setup, Size  # noqa: E402
 from verify_fixtures import result_path  # noqa: E402
 
+from gpulint.runtime.observing.hostmemory import HostMemory  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
-from gpulint.runtime.probes.hostmemory import HostMemory  # noqa: E402
 from gpulint.runtime.record.drift import theil_sen  # noqa: E402
 from gpulint.units import format_bytes  # noqa: E402
 

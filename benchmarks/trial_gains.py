@@ -40,7 +40,7 @@ from _scripts import SCRIPTS, missing  # noqa: E402
 from _trial_scripts import SCRIPTS_WITH_FIXES  # noqa: E402
 from public_scripts import Bench  # noqa: E402
 
-from gpulint.runtime.parent import firstparty  # noqa: E402
+from gpulint.runtime.parent import source  # noqa: E402
 from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 from gpulint.runtime.record.result import RunResult, join_lines  # noqa: E402
 from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of  # noqa: E402
@@ -208,7 +208,7 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any]:
     """One A/B and three plain sampled runs, by turns."""
     places = join_lines([(f.filename, f.line, f.column) for fix in fixes for f in fix.findings])
-    evaluates = firstparty.evaluates(case.what.files())
+    evaluates = source.evaluates(case.what.files())
     plain = replace(case.what, lines=places, awaited=places, evaluates=evaluates, capture=True)
     run(plain)  # files come into memory, kernels into their caches
     sampled, trials, ratios = [], [], []

@@ -29,8 +29,11 @@ from gpulint.rules import all_rules  # noqa: E402
 from gpulint.findings import Finding, Severity  # noqa: E402
 from gpulint.runtime.parent.runner import Run  # noqa: E402
 from gpulint.runtime.parent.verdict import Verdict, Verification  # noqa: E402
-from gpulint.runtime.parent.verifying import verification_of  # noqa: E402
-from gpulint.verifying import program_findings, with_claims  # noqa: E402
+from gpulint.verifying import (  # noqa: E402
+    program_findings,
+    verification_of,
+    with_claims,
+)
 
 CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}
 FIXTURES = HERE.parent / "fixtures"

@@ -18,7 +18,7 @@ import pytest
 
 from gpulint.gate import baselines
 from gpulint.gate.baselines import BadBaseline, Baselines, Key
-from gpulint.runtime.record.gate import Check, LineAtPeak, Peak
+from gpulint.runtime.record.peaks import Check, LineAtPeak, Peak
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 

@@ -10,8 +10,7 @@ import pytest
 from gpulint.gate import baselines, running
 from gpulint.gate.baselines import Key
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.record.gate import Gate, Limits
-from gpulint.runtime.record.peaks import CardUse, PeakLine, StretchPeak
+from gpulint.runtime.record.peaks import CardUse, Gate, Limits, PeakLine, StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Site
 
 MIB = 1024**2
