@@ -124,12 +124,6 @@ class Harness:
         if self.probe is not None:
             self.probe.leave()
 
-    @property
-    def has_lost_gpu(self) -> bool:
-        """Whether this process was forked from one that uses the GPU: it cannot, and so does not train."""
-        torch = self.session.torch
-        return torch is not None and bool(torch.cuda._is_in_bad_fork())
-
     def _forked(self) -> None:
         """In a forked process (a DataLoader worker, say): be gone."""
         session = self.session

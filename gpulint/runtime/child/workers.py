@@ -93,13 +93,19 @@ def _begin(worker: Any) -> None:
         _notice_context(_harness.session.frames)
         return
     if forked:
-        if _harness.has_lost_gpu:
+        if _has_lost_gpu(_harness.session.torch):
             return
         _harness = _harness.again()
     connect(_harness, tuple(worker._identity))
     if forked:
         _harness.start()
     worker.run = functools.partial(_run, _harness, worker.run)
+
+
+def _has_lost_gpu(torch: Any) -> bool:
+    """Whether this process was forked from one that uses the GPU: it cannot, and so does not train. Without a driver it has none to
+    lose, although torch, once it was asked for GPUs there, says so too."""
+    return torch is not None and bool(torch.cuda._is_in_bad_fork()) and torch.cuda.device_count() > 0
 
 
 def _notice_context(frames: Frames) -> None:
@@ -112,7 +118,7 @@ def _notice_context(frames: Frames) -> None:
         with contextlib.suppress(OSError, KeyError), connect_to(os.environ[ADDRESS]) as parent:
             parent.sendall(json.dumps({"token": os.environ[TOKEN], "context": told}).encode() + b"\n")
 
-    if torch is not None and not torch.cuda._is_in_bad_fork():
+    if torch is not None and not _has_lost_gpu(torch):
         torch.cuda._lazy_call(tell)
 
 
