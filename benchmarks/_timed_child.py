@@ -29,10 +29,10 @@ PARTS = {
     "gpulint.runtime.child.looks.Looks": ["look"],
     "gpulint.runtime.child.session.Session": ["watch_more", "read_relatives"],
     "gpulint.runtime.child.touching.Touching": ["step", "forward", "stepped"],
-    "gpulint.runtime.observing.collector.Collector": ["_told"],
+    "gpulint.runtime.observing.calls.Collector": ["_told"],
     "gpulint.runtime.observing.lines.LineCounter": ["_enter", "_leave", "judge"],
     "gpulint.runtime.observing.calls.Calls": ["_count"],
-    "gpulint.runtime.probes.hostmemory.HostMemory": ["rss", "heap"],
+    "gpulint.runtime.observing.hostmemory.HostMemory": ["rss", "heap"],
     "gpulint.runtime.record.channel.Channel": ["send"],
 }
 WITH_TORCH = {
@@ -45,7 +45,7 @@ WITH_TORCH = {
 }
 RECORDING = "OWN_TIME_RECORDING"
 TURN = 10  # steps after which recording is turned on or off, where that is what is measured
-FUNCTIONS = {"gpulint.runtime.child.steps": ["collect"], "gpulint.runtime.child.looking": ["collect"]}
+FUNCTIONS = {"gpulint.runtime.child.steps": ["collect"], "gpulint.runtime.child.looks": ["collect"]}
 
 
 class Clock:

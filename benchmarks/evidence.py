@@ -31,8 +31,8 @@ from evidence_cases import PROCESS_CASES, all_cases
 from evidence_cases.processes import ProcessCase
 from evidence_cases.setup import FULL, QUICK, Case, Maker, Setup, Size
 
+from gpulint.runtime.observing.hostmemory import HostMemory
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.probes.hostmemory import HostMemory
 from gpulint.runtime.record.drift import theil_sen
 from gpulint.units import format_bytes
 

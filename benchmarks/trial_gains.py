@@ -37,7 +37,7 @@ from _scripts import SCRIPTS, SCRIPTS_WITH_FIXES, missing
 from public_scripts import Bench
 from verify_fixtures import FIXTURES, scripts
 
-from gpulint.runtime.parent import firstparty
+from gpulint.runtime.parent import source
 from gpulint.runtime.parent.runner import Run, run
 from gpulint.runtime.record.result import RunResult, join_lines
 from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of
@@ -197,7 +197,7 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any]:
     """One A/B and three plain sampled runs, by turns."""
     places = join_lines([(f.filename, f.line, f.column) for fix in fixes for f in fix.findings])
-    evaluates = firstparty.evaluates(case.what.files())
+    evaluates = source.evaluates(case.what.files())
     plain = replace(case.what, lines=places, awaited=places, evaluates=evaluates, capture=True)
     run(plain)  # files come into memory, kernels into their caches
     sampled, trials, ratios = [], [], []

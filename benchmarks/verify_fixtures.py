@@ -25,8 +25,7 @@ from gpulint.rules import all_rules
 from gpulint.findings import Finding, Severity
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.verdict import Verdict, Verification
-from gpulint.runtime.parent.verifying import verification_of
-from gpulint.verifying import program_findings, with_claims
+from gpulint.verifying import program_findings, verification_of, with_claims
 
 CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}
 FIXTURES = HERE.parent / "fixtures"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
@@ -13,15 +13,41 @@ from gpulint.gate import TOLERANCE
 from gpulint.gate.running import check, run_limited, subject_of
 from gpulint.lint.checking import Checker
 from gpulint.lint.engine import Options, run
-from gpulint.runtime.parent import firstparty
-from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent import source
+from gpulint.runtime.parent.runner import OnProgress, Run
+from gpulint.runtime.parent.runner import run as follow
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.parent.verifying import OnProgress, verification_of
-from gpulint.runtime.record.gate import Limits
-from gpulint.runtime.record.result import REACH, Progress
+from gpulint.runtime.parent.verdict import verify as judge
+from gpulint.runtime.record.peaks import Limits
+from gpulint.runtime.record.result import REACH, Progress, join_lines
 from gpulint.source.discovery import discover
 from gpulint.source.files import decode, read_bytes
 from gpulint.units import parse_bytes
+
+UNAWAITED = ("handler", "code")  # kinds of claims about lines that a healthy run may never reach
+
+
+def verification_of(
+    what: Run,
+    findings: Sequence[Finding],
+    max_drift: int = 0,
+    on_progress: OnProgress | None = None,
+    least: Confidence = Confidence.LOW,
+) -> Verification:
+    """Run `what`, watched at the lines of `findings`, and judge them. Those below the confidence `least` are only kept where
+    they are confirmed, and the run is not made longer for them."""
+    awaited = [
+        (f.filename, f.line, f.column)
+        for f in findings
+        if f.runtime_claim.kind not in UNAWAITED and f.confidence.reaches(least)
+    ]
+    watched = replace(
+        what,
+        lines=join_lines(lines_of(findings)),
+        awaited=join_lines(awaited),
+        evaluates=source.evaluates(what.files()),
+    )
+    return judge(what.target, follow(watched, on_progress), findings, max_drift, least)
 
 
 def verify(
@@ -121,6 +147,16 @@ def verify(
     return run_limited(what, limits, subject, command, measure)
 
 
+def lines_of(findings: Sequence[Finding]) -> list[tuple[str, int, int]]:
+    """The places whose figures the judges of these findings need."""
+    lines = [(finding.filename, finding.line, finding.column) for finding in findings]
+    for finding in findings:
+        if finding.runtime_claim.kind == "late":
+            loop = source.around(finding.filename, finding.line)
+            lines += [(finding.filename, line, 0) for line in (loop.lines if loop is not None else ())]
+    return lines
+
+
 def _bytes(size: int | str | None) -> int | None:
     return parse_bytes(size) if isinstance(size, str) else size
 
@@ -163,7 +199,7 @@ def least_confidence(
     of the script. Raises `ConfigError`."""
     if asked is not None:
         return Confidence(asked)
-    script = firstparty.find_target(target, module, cwd)
+    script = source.find_target(target, module, cwd)
     if script is None:
         return Confidence.HIGH
     return ConfigResolver().for_directory(os.path.dirname(os.path.abspath(script))).confidence

@@ -102,7 +102,7 @@ BUDGETS = {
     f"{ANALYSIS}.queries": 5_065,
     RULES: 6_400,
 }
-MOST_OF_READING = 16_720  # all of them together
+MOST_OF_READING = 16_725  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

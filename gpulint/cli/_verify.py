@@ -30,15 +30,14 @@ from gpulint.reports import trial as of_trial
 from gpulint.reports.markdown import markdown
 from gpulint.reports.verify import as_json, document
 from gpulint.reports.verify.gate import of_gate
-from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.parent.runner import OnProgress, Run, run
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.parent.verifying import OnProgress, verification_of
-from gpulint.runtime.record.gate import Limits
+from gpulint.runtime.record.peaks import Limits
 from gpulint.runtime.record.result import RunResult, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
 from gpulint.trial.plan import Tell, Trial, fixes_of
 from gpulint.trial.trying import NotWritten, apply, try_fixes
-from gpulint.verifying import both, least_confidence, program_findings, with_claims
+from gpulint.verifying import both, least_confidence, program_findings, verification_of, with_claims
 
 if TYPE_CHECKING:
     from gpulint.cli._notebook import CellScript

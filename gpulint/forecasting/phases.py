@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gpulint.runtime.parent.firstparty import EVALUATION_METHODS, find_target, first_party
+from gpulint.runtime.parent.source import EVALUATION_METHODS, find_target, first_party
 
 WITHOUT: Final = "part without gradients"
 _WITHOUT: Final = ("no_grad", "inference_mode")

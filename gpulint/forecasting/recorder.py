@@ -17,7 +17,7 @@ from typing import Final
 from gpulint.forecasting.cards import Card
 from gpulint.forecasting.recording import CHANNEL, OPTIONS, Doubt, Recording
 from gpulint.runtime.parent import processes
-from gpulint.runtime.parent.capture import Tail
+from gpulint.runtime.parent.processes import Tail
 from gpulint.runtime.record.records import Record
 
 CHILD: Final = os.path.abspath(os.path.join(__file__, "..", "child", "child.py"))

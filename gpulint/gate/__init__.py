@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpulint.atomic import one_at_a_time, target_of, write_atomic
-from gpulint.runtime.record.gate import Check, LineAtPeak, Peak, Status
+from gpulint.runtime.record.peaks import Check, LineAtPeak, Peak, Status
 from gpulint.runtime.record.records import Record
 
 SCHEMA: Final = 1

@@ -12,11 +12,12 @@ from dataclasses import replace
 from gpulint import gate as baselines
 from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.operator import gpu
-from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.runner import OnProgress, Run
 from gpulint.runtime.parent.standing import host_text, idle_text
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.parent.verifying import OnProgress
-from gpulint.runtime.record.gate import (
+from gpulint.runtime.record.peaks import (
+    STRETCHES,
+    CardUse,
     Check,
     ForeignContext,
     Gate,
@@ -25,10 +26,12 @@ from gpulint.runtime.record.gate import (
     LineAtPeak,
     Neighbour,
     Peak,
+    PeakLine,
     PeakOfRank,
     Status,
+    StretchPeak,
+    main_of,
 )
-from gpulint.runtime.record.peaks import STRETCHES, CardUse, PeakLine, StretchPeak, main_of
 from gpulint.runtime.record.result import End, Progress, RankResult, RunResult
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes

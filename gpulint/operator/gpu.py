@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from gpulint.memory.accounts.driver import NoDriver as NoDriver
 from gpulint.memory.accounts.driver import driver as driver
 from gpulint.memory.accounts.driver import read_card, sizes_on, text_of
-from gpulint.runtime.record.gate import Neighbour
+from gpulint.runtime.record.peaks import Neighbour
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 

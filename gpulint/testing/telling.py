@@ -18,7 +18,7 @@ import pytest
 
 from gpulint import gate as baselines
 from gpulint.gate import BadBaseline, Baselines, Key
-from gpulint.runtime.record.gate import Check, LineAtPeak, Peak
+from gpulint.runtime.record.peaks import Check, LineAtPeak, Peak
 from gpulint.runtime.record.records import Record
 from gpulint.units import format_bytes
 

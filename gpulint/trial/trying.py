@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpulint.atomic import target_of, write_atomic
-from gpulint.runtime.parent import firstparty
 from gpulint.runtime.parent.runner import Run
+from gpulint.runtime.parent.source import evaluates
 from gpulint.runtime.parent.verdict import verify
 from gpulint.runtime.record.recording import Bound, TrialOptions
 from gpulint.runtime.record.result import (
@@ -99,7 +99,7 @@ class _Trying:
             self.what,
             lines=lines,
             awaited=lines,
-            evaluates=firstparty.evaluates(self.what.files()),
+            evaluates=evaluates(self.what.files()),
             cut_epochs=False,
             capture=True,
             trial=TrialOptions(SEED),

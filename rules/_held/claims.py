@@ -473,7 +473,7 @@ def _of_state(
     if state.unseen and not _evaluates(asked, origins):
         yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
     handed = [use for one in origins for use in outcome(asked.evaluator, *one).unseen]
-    if handed and state.unseen != handed:
+    if handed:
         clause = "what it is made of goes to code that is not seen, which may go backward"
         yield left_open(Question.BACKWARD, clause, handed[0].node)
     yield proven(Question.GRAPH, "no backward goes through it")

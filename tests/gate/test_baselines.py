@@ -11,8 +11,8 @@ import pytest
 
 from gpulint import gate as baselines
 from gpulint.gate import BadBaseline, Baselines, Key
-from gpulint.runtime.record.gate import LineAtPeak as Line
-from gpulint.runtime.record.gate import Peak
+from gpulint.runtime.record.peaks import LineAtPeak as Line
+from gpulint.runtime.record.peaks import Peak
 
 H200 = Key("train.py --epochs 1", "NVIDIA H200", "2.11")
 CPU = Key("train.py --epochs 1", baselines.CPU, "2.13")

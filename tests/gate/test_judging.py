@@ -10,8 +10,7 @@ import pytest
 from gpulint import gate as baselines
 from gpulint.gate import Key, running
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.record.gate import Gate, Limits
-from gpulint.runtime.record.peaks import CardUse, PeakLine, StretchPeak
+from gpulint.runtime.record.peaks import CardUse, Gate, Limits, PeakLine, StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Site
 
 MIB = 1024**2

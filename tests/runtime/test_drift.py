@@ -285,12 +285,6 @@ def test_a_figure_that_was_not_measured_has_no_trend():
     assert [trend.figure for trend in found] == ["allocated"]
 
 
-def test_optimizer_settled():
-    assert not drift.optimizer_settled([0])
-    assert not drift.optimizer_settled([0, 100])
-    assert drift.optimizer_settled([0, 100, 100])
-
-
 def test_one_stray_survivor_does_not_hide_a_regular_leak():
     every_third = dict.fromkeys(range(0, 18, 3), 2048)
     assert status(births(every_third | {10: 512})) == "leak"

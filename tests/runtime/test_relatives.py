@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime.observing.relatives import Relatives  # noqa: E402
+from gpulint.runtime.observing.hostmemory import Relatives  # noqa: E402
 from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of other processes")

@@ -49,16 +49,6 @@ def test_a_round_trip_through_json_text():
     assert RunResult.from_json(json.loads(json.dumps(run.to_json()))) == run
 
 
-def test_leaks_are_merged_over_ranks_by_the_worst():
-    run = RunResult(
-        (), End("stopped", "ok"), 1.0, (rank(0, leak(512)), rank(1, leak(2048), leak(64, "host")))
-    )
-    ((worst, ranks),) = run.leaks()
-    assert (worst.bytes_per_step, ranks) == (2048, (0, 1))
-    assert run.leaks("host")[0][1] == (1,)
-    assert rank(0, leak(5, status="bounded")).leaks() == ()
-
-
 @pytest.mark.parametrize(
     ("change", "error"),
     [

@@ -66,7 +66,7 @@ def start(target: str, *arguments: str, **options) -> RunResult:
 
 def nothing_left(seen: set[str]) -> bool:
     """Whether none of the runs in `seen` has a process any more."""
-    return not any(processes.descendants(one, 0) for one in seen)
+    return not any(processes.descendants(one) for one in seen)
 
 
 @pytest.fixture

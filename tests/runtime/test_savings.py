@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from gpulint.runtime.child.inprocess import Watch  # noqa: E402
-from gpulint.runtime.holding import holders, roots  # noqa: E402
+from gpulint.runtime.holding import holders, walking  # noqa: E402
 from gpulint.runtime.observing.calls import Calls  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
@@ -112,7 +112,9 @@ def test_modules_of_a_package_that_is_not_the_users_are_not_looked_into(monkeypa
     mine = [module("mine", f"{HERE}/mine/__init__.py"), module("mine.part", f"{HERE}/mine/part.py")]
     mine += [module("space", None), module("space.part", f"{HERE}/space/part.py")]
     found = [
-        one for one in roots.user_modules(frames) if one.__name__.split(".")[0] in ("theirs", "mine", "space")
+        one
+        for one in walking.user_modules(frames)
+        if one.__name__.split(".")[0] in ("theirs", "mine", "space")
     ]
     assert found == [mine[0], mine[1], mine[3]]
 

@@ -81,7 +81,7 @@ def test_training_and_evaluation_are_counted_apart() -> None:
         "training: 20 steps sampled after 3 of warm-up",
         "evaluation: 21 steps sampled in 3 loops after 3 of warm-up",
     ]
-    moved = [phase.of("allocated") for phase in found]
+    moved = [next(one for one in phase.figures if one.figure == "allocated") for phase in found]
     assert moved[0] is not None
     assert moved[1] is not None
     assert movement_text(moved[0]).endswith(", flat")
@@ -113,7 +113,8 @@ def test_training_and_evaluation_are_counted_apart() -> None:
     ],
 )
 def test_how_memory_moved_is_said_as_it_was(amounts: list[int], words: str) -> None:
-    moved = phases(rank(sampled("train", amounts)))[0].of("allocated")
+    (phase,) = phases(rank(sampled("train", amounts)))
+    moved = next(one for one in phase.figures if one.figure == "allocated")
     assert moved is not None
     assert movement_text(moved).endswith(words)
 

@@ -21,7 +21,7 @@ from gpulint.runtime.record.besides import (
     Untouched,
     WorkerContext,
 )
-from gpulint.runtime.record.gate import Limits
+from gpulint.runtime.record.peaks import Limits
 from gpulint.runtime.record.result import (
     Drift,
     End,

@@ -641,7 +641,9 @@ class Evaluator:
                 found = role.but(origins=found.origins)
         by = _replacing(node, frame) if found.graph else None
         if by is not None:
-            found = found.assuming(Assumption(f"`{ast.unparse(node)}` may have been given something else", by))
+            found = found.assuming(
+                Assumption(f"`{ast.unparse(node)}` may have been given something else", by)
+            )
         return join((*stored, found))
 
     def element(self, value: Value, index: Any = None) -> Value:

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Final
 
 from gpulint.reports.document import Chart, Plot, Series, Tip, curve
-from gpulint.runtime.parent.growth import Phase, parts_text, phases
-from gpulint.runtime.record.result import RankResult, Sample
+from gpulint.runtime.parent.growth import Phase, phases
+from gpulint.runtime.record.result import Part, RankResult, Sample
 from gpulint.units import format_bytes
 
 _SERIES: Final = {
@@ -58,7 +58,7 @@ def _tip(sample: Sample, by_time: bool) -> Iterator[str]:
         if (size := getattr(sample, figure)) is not None:
             yield f"{name or figure.replace('_', ' ')}: {format_bytes(size)}"
     if sample.parts:
-        yield parts_text(sample.parts)
+        yield _parts_text(sample.parts)
     if not by_time:
         yield f"time: {sample.duration * 1000:.1f} ms"
 
@@ -113,5 +113,10 @@ def _plots(phase: Phase, rank: RankResult) -> Iterator[Plot]:
         step = max(parted, key=lambda sample: (sample.peak or 0, sample.step))
         shown = step.parts[-_MOST_PARTS:]
         of = f"the last {len(shown) - 1} of " if len(shown) < len(step.parts) else ""
-        said = f"{phase.name} step {step.step}, through {of}{parts_text(step.parts)}"
+        said = f"{phase.name} step {step.step}, through {of}{_parts_text(step.parts)}"
         yield Plot([size for part in shown for size in (part.peak, part.allocated)], first=said)
+
+
+def _parts_text(parts: Sequence[Part]) -> str:
+    """`4 backwards`: what parts a step, beside its end."""
+    return f"{len(parts) - 1} backwards"

@@ -9,7 +9,7 @@ from gpulint.config import shown_path
 from gpulint.reports import plural
 from gpulint.reports.document import Block, Card, Cell, Document, Say, Section, Table, Value, whole_line
 from gpulint.runtime.parent.verdict import Verification
-from gpulint.runtime.record.gate import Check, Gate, LineAtPeak, Neighbour, PeakOfRank
+from gpulint.runtime.record.peaks import Check, Gate, LineAtPeak, Neighbour, PeakOfRank
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
 

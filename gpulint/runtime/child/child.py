@@ -14,9 +14,8 @@ _gpulint_bootstrap = True
 
 def _adopt_package() -> None:
     folder = os.path.abspath(os.path.join(__file__, "..", "..", ".."))
-    spec = importlib.util.spec_from_file_location(
-        "gpulint", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
-    )
+    start = os.path.join(folder, "__init__.py")
+    spec = importlib.util.spec_from_file_location("gpulint", start, submodule_search_locations=[folder])
     assert spec is not None
     assert spec.loader is not None
     package = importlib.util.module_from_spec(spec)
@@ -27,16 +26,16 @@ def _adopt_package() -> None:
 def main() -> int:
     """Run the script under the harness; returns the exit code."""
     _adopt_package()
-    from gpulint.runtime.child import connecting, ending, running, workers
+    from gpulint.runtime.child import ending, running, workers
     from gpulint.runtime.child.harness import Harness, Stop
     from gpulint.runtime.trying import overlay
 
-    options = connecting.options()
+    options = workers.asked()
     overlay.ensure()
     target, arguments = sys.argv[1], sys.argv[2:]
     running.prepare(target, arguments, options.module)
     harness = Harness(options)
-    connecting.connect(harness)
+    workers.connect(harness)
     harness.start()
     workers.follow(harness)
     try:

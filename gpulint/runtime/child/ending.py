@@ -8,11 +8,11 @@ import sys
 import threading
 import traceback
 from dataclasses import replace
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Literal
 
 from gpulint.runtime.child import running
-from gpulint.runtime.probes.frames import function_name
+from gpulint.runtime.probes.frames import site_in
 from gpulint.runtime.record.result import NO_TORCH, End, Site, never_used_gpu, said_steps
 
 _ASKED = "the script asked for input"
@@ -28,11 +28,8 @@ def finished(harness: Any) -> End:
     if harness.session.asked_for_cuda_in_vain:
         return End("no-device", never_used_gpu(harness.session.options.limited), code=0)
     if harness.session.steps:
-        few = (
-            ""
-            if harness.session.sampled
-            else ", all of them warm-up (--warmup 0 samples from the first step on)"
-        )
+        few = ", all of them warm-up (--warmup 0 samples from the first step on)"
+        few = "" if harness.session.sampled else few
         return End("finished", f"the script ended by itself{_so_far(harness)}{few}", code=0)
     if harness.session.torch is None:
         why = "" if _has_torch() else f"; {NO_TORCH.format(sys.executable)}"
@@ -54,7 +51,8 @@ def failed(harness: Any, error: BaseException, module: bool) -> int:
             print(error.code, file=sys.stderr)
         return _left(harness, error)
     trace = running.strip_ours(error)
-    if isinstance(error, ModuleNotFoundError) and _is_torch(error.name) and not _has_torch():
+    lacking = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    if lacking.partition(".")[0] == "torch" and not _has_torch():
         where = _innermost(harness, trace)
         harness.report(End("no-torch", NO_TORCH.format(sys.executable), code=1, where=where))
         return 1
@@ -108,13 +106,8 @@ def _refusal(said: str) -> str:
 
 
 def _so_far(harness: Any) -> str:
-    return (
-        f" after {said_steps(harness.session.counts)}" if harness.session.steps else " before its first step"
-    )
-
-
-def _is_torch(name: str | None) -> bool:
-    return name is not None and name.partition(".")[0] == "torch"
+    session = harness.session
+    return f" after {said_steps(session.counts)}" if session.steps else " before its first step"
 
 
 def _has_torch() -> bool:
@@ -155,7 +148,7 @@ def cut_short(harness: Any, why: Literal["timeout", "interrupted", "stopped"]) -
         return
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     user = harness.session.frames.user_frame(frame)
-    where = _site(user)
+    where = site_in(user.f_code, user.f_lineno or 0) if user is not None else None
     stack = running.stack_text(user) if user is not None else None
     harness.look_at_end(())
     at = f", at {os.path.basename(where.file)}:{where.line} in {where.function}" if where is not None else ""
@@ -167,13 +160,6 @@ def _innermost(harness: Any, trace: TracebackType | None) -> Site | None:
     found = None
     while trace is not None:
         if harness.session.frames.is_user(trace.tb_frame.f_code.co_filename):
-            code = trace.tb_frame.f_code
-            found = Site(os.path.abspath(code.co_filename), trace.tb_lineno, function_name(code))
+            found = site_in(trace.tb_frame.f_code, trace.tb_lineno)
         trace = trace.tb_next
     return found
-
-
-def _site(frame: FrameType | None) -> Site | None:
-    if frame is None:
-        return None
-    return Site(os.path.abspath(frame.f_code.co_filename), frame.f_lineno or 0, function_name(frame.f_code))

@@ -1,5 +1,5 @@
 """The child side: watches the script from within. The script's events come in here; `steps` makes steps of them, `looks`
-judges them, `stopping` ends the script, `assembling` writes down what was seen."""
+judges them, `stopping` ends the script, `session` writes down what was seen."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ import random
 import sys
 import threading
 import weakref
-from collections.abc import Callable
 from contextlib import ExitStack
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from gpulint import marks
-from gpulint.runtime.child import seeding
-from gpulint.runtime.child.assembling import assemble
-from gpulint.runtime.child.device import DeviceChoice
-from gpulint.runtime.child.importing import ImportHook
+from gpulint.runtime.child.importing import ImportHook, seed
 from gpulint.runtime.child.looks import Looks
-from gpulint.runtime.child.session import Session
-from gpulint.runtime.child.steps import Steps
+from gpulint.runtime.child.peaking import Peaking
+from gpulint.runtime.child.session import Session, assemble
+from gpulint.runtime.child.steps import DeviceChoice, Steps
 from gpulint.runtime.child.stopping import Stop, Stopping
 from gpulint.runtime.child.touching import Touching
 from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.plain import has_parameters
+from gpulint.runtime.record.channel import Send
 from gpulint.runtime.record.result import End, Named, Options, RankResult, Site, StepKind
 
 __all__ = ["Harness", "Stop"]
@@ -49,14 +47,13 @@ class Harness:
     """Everything that happens in the child. `send` takes one message for the parent, see also `connect`; `endless` never
     stops the script."""
 
-    def __init__(
-        self, options: Options, send: Callable[[dict[str, Any]], None] = _unsent, endless: bool = False
-    ) -> None:
+    def __init__(self, options: Options, send: Send = _unsent, endless: bool = False) -> None:
         self.session = Session(options, send, endless, self._called)
         self._device = DeviceChoice(self.session)
         self._looks = Looks(self.session)
         self._steps = Steps(self.session, self._looks, self._device)
         self._touching = self.session.touching = Touching(self.session)
+        self.session.peaking = Peaking(self.session, options.peaks)
         self._windows = Windows(self.session, self._looks, self._steps.mark_window, self._promoted)
         self._stopping = Stopping(self.session, self._looks, self._steps, self._windows, self._close)
         self._stepper = self.session.stepper = Stepper(self._steps.mark, self._confirm)
@@ -77,7 +74,7 @@ class Harness:
 
     # -- start and stop --------------------------------------------------------------------------------------
 
-    def connect(self, send: Callable[[dict[str, Any]], None], process: tuple[int, ...]) -> None:
+    def connect(self, send: Send, process: tuple[int, ...]) -> None:
         """From now on there is somebody to tell, and this process is the script's own, or the worker with these numbers."""
         self.session.send, self.session.process = send, process
 
@@ -91,10 +88,10 @@ class Harness:
                 # Python's own generator alone is seeded anew by a fork, from the clock
                 random.seed(self.session.seed)
             else:
-                seeding.seed(self.session.seed)
+                seed(self.session.seed)
         if "torch" in sys.modules:
             self._torch_imported(sys.modules["torch"])
-            if hasattr(self.probe, "adopt"):
+            if self.probe is not None:
                 self.probe.adopt()
         else:
             ImportHook("torch", self._torch_imported).install()
@@ -124,22 +121,15 @@ class Harness:
         """Watch nothing in this process, which is no worker of the script's."""
         self._forked()
         self.stop_watching()
-        leave = getattr(self.probe, "leave", None)
-        if leave is not None:
-            leave()
-
-    @property
-    def has_lost_gpu(self) -> bool:
-        """Whether this process was forked from one that uses the GPU: it cannot, and so does not train."""
-        torch = self.session.torch
-        return torch is not None and bool(torch.cuda._is_in_bad_fork())
+        if self.probe is not None:
+            self.probe.leave()
 
     def _forked(self) -> None:
         """In a forked process (a DataLoader worker, say): be gone."""
         session = self.session
         session.done = True
         marks._listener = marks._windows = None
-        if session.probe is not None and hasattr(session.probe, "active"):
+        if session.probe is not None:
             session.probe.active = False
         session.lines.active = False
         session.collector.stop()
@@ -158,7 +148,6 @@ class Harness:
             self.session.notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
 
     def _watch_torch(self, torch: Any) -> None:
-        from gpulint.runtime.child.peaking import Peaking
         from gpulint.runtime.observing import machine
         from gpulint.runtime.observing.forwards import Forwards
 
@@ -171,22 +160,17 @@ class Harness:
             self.report(End("no-device", machine.why_no_cuda(session.options.limited)))
             self._stopping.raise_stop()
         session.probe = machine.make_probe(session.options.device, session.frames)
-        session.peaking = Peaking(session, session.options.peaks)
-        session.peaking.prepare()
-        if session.options.snapshot and hasattr(session.probe, "keep_history"):
+        if session.options.peaks:
+            session.probe.follow_peaks()
+        if session.options.snapshot:
             session.probe.keep_history()
+        begins, ended = session.peaking.backward_begins, session.peaking.backward_ended
         for undo in (
             hooks.optimizers(self._optimizer_made, self._optimizer_steps, self._optimizer_stepped),
             hooks.skipped_steps(self._optimizer_stepped),
             hooks.loaders(self._batch, self._pass_ended, self._loading),
             hooks.replays(self._replayed),
-            hooks.around(
-                torch.autograd,
-                "backward",
-                session.peaking.backward_begins,
-                self._backward,
-                session.peaking.backward_ended,
-            ),
+            hooks.around(torch.autograd, "backward", begins, self._backward, ended),
             hooks.around(torch.autograd, "grad", after=self._differentiated),
         ):
             self._undo.callback(undo)
@@ -194,7 +178,7 @@ class Harness:
             from gpulint.runtime.trying.recorder import Recorder
 
             if not session.is_fork:
-                seeding.seed_torch(torch, session.seed)
+                torch.manual_seed(session.seed)
             session.recorder = Recorder()
             session.recorder.start()
             self._undo.callback(session.recorder.stop)
@@ -287,9 +271,8 @@ class Harness:
             self.step()
 
     def _promoted(self, function: str) -> None:
-        self.note(
-            f"A call of `{function}()` is a step here: no optimizer stepped, and no module ran twice in it."
-        )
+        why = "no optimizer stepped, and no module ran twice in it"
+        self.note(f"A call of `{function}()` is a step here: {why}.")
 
     def _happens(self, frame: FrameType) -> None:
         """An event of the script's, which comes from this frame."""
@@ -367,15 +350,10 @@ class Harness:
     def _may_cut(self, iterator: Any) -> bool:
         """Whether the pass may end here: it has trained, so that no loop is cut to nothing, it is no evaluation's, and
         no other rank would wait for this one."""
-        session = self.session
-        return (
-            session.options.cut_epochs
-            and session.lingering is not None
-            and session.lingering.awaiting
-            and session.world_size == 1
-            and self._passes.get(iterator, 0) > 0
-            and not self._stepper.in_phase
-        )
+        session, lingering = self.session, self.session.lingering
+        wanted = session.options.cut_epochs and lingering is not None and lingering.awaiting
+        has_trained = self._passes.get(iterator, 0) > 0 and not self._stepper.in_phase
+        return wanted and has_trained and session.world_size == 1
 
     def _pass_ended(self, iterator: Any) -> None:
         """A DataLoader's iterator has given its last batch, or begins anew."""
@@ -419,7 +397,7 @@ class Harness:
             self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
-        if threading.get_ident() == self._main and hasattr(self.probe, "loading"):
+        if threading.get_ident() == self._main and self.probe is not None:
             self.probe.loading += change
 
     def _optimizer_made(self, optimizer: Any) -> None:
@@ -454,8 +432,7 @@ class Harness:
         if self.session.recorder is not None:
             self.session.recorder.stepped(optimizer)
         self._stepper.optimizer(id(parameters), id(optimizer))
-        if self.session.peaking is not None:
-            self.session.peaking.stepped()
+        self.session.peaking.stepped()
         self._happened(frame)
 
     # -- what is asked of it ---------------------------------------------------------------------------------
@@ -508,12 +485,11 @@ class Harness:
     def _write_snapshot(self) -> None:
         """Where one was asked for, and there is a GPU to speak of."""
         session = self.session
-        dump = getattr(session.probe, "dump", None)
-        if session.options.snapshot and dump is not None:
+        if session.options.snapshot and session.on_gpu:
             from gpulint.runtime.probes.history import path_of
 
             alone = session.world_size == 1 and not session.process
-            self.note(dump(path_of(session.options.snapshot, session.rank, alone)))
+            self.note(session.probe.dump(path_of(session.options.snapshot, session.rank, alone)))
 
     def result(self, end: End) -> RankResult:
         """Everything measured so far."""

@@ -1,37 +1,19 @@
 """Calls back when the script has imported torch, and not before: importing it earlier would change what the
-script sees, since environment variables that it sets first would come too late."""
+script sees, since environment variables that it sets first would come too late. Seeds the generators of random numbers before the
+script can draw from them."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
-import importlib.machinery
+import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-
-class _Loader(importlib.abc.Loader):
-    """Passes everything on to the real loader and calls back after it has run the module."""
-
-    def __init__(self, inner: Any, then: Callable[[ModuleType], None]) -> None:
-        self._inner = inner
-        self._then = then
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self._inner.create_module(spec)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
-        if spec is not None:
-            spec.loader = self._inner
-        module.__loader__ = self._inner
-        self._inner.exec_module(module)
-        self._then(module)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+from gpulint.runtime.probes import hooks
 
 
 class ImportHook(importlib.abc.MetaPathFinder):
@@ -45,21 +27,35 @@ class ImportHook(importlib.abc.MetaPathFinder):
         """Go to the front of `sys.meta_path`."""
         sys.meta_path.insert(0, self)
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if fullname != self._name or path is not None:
             return None
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
-            spec: importlib.machinery.ModuleSpec | None = find(fullname, path, target) if find else None
+            spec: ModuleSpec | None = find(fullname, path, target) if find else None
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader, self._done)
+                    self._undo = hooks.around(spec.loader, "exec_module", after=self._done)
                 return spec
         return None
 
-    def _done(self, module: ModuleType) -> None:
-        if self in sys.meta_path:
+    def _done(self, _: Any, module: ModuleType) -> None:
+        """The loader has run a module; one loader may be there for several."""
+        if module.__name__ == self._name and self in sys.meta_path:
             sys.meta_path.remove(self)
-        self._then(module)
+            self._undo()
+            self._then(module)
+
+
+def seed(number: int) -> None:
+    """Seed python's generator now, and numpy's as soon as it is imported. The script may seed them anew."""
+
+    def imported(numpy: ModuleType) -> None:
+        with contextlib.suppress(Exception):  # a numpy that cannot be seeded is seen where two runs differ
+            numpy.random.seed(number)
+
+    random.seed(number)
+    if "numpy" in sys.modules:
+        imported(sys.modules["numpy"])
+    else:
+        ImportHook("numpy", imported).install()

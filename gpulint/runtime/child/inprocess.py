@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 from gpulint.runtime.child.harness import Harness
 from gpulint.runtime.record.result import End, Options, RankResult
@@ -40,9 +39,7 @@ class Watch:
         """The end of one iteration."""
         self._harness.step()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.leave(anew=True, failed=kind is not None and not issubclass(kind, GeneratorExit))
 
     @property
@@ -59,6 +56,5 @@ class Watch:
         said = f"{reason} after {harness.session.steps} steps"
         self.result = harness.result(End.from_json({"reason": reason, "message": said}))
         harness.stop_watching()
-        leave = getattr(harness.probe, "leave", None)
-        if leave is not None:
-            leave()
+        if harness.probe is not None:
+            harness.probe.leave()

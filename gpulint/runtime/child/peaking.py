@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from gpulint.runtime.child.session import Session
-from gpulint.runtime.holding import holders
-from gpulint.runtime.record.peaks import CardUse, PeakLine, Stretch, StretchPeak
+from gpulint.runtime.probes.crests import by_site
+from gpulint.runtime.record.peaks import PeakLine, Stretch, StretchPeak
 from gpulint.runtime.record.result import Holder, Part
 
 MOST_LINES = 30  # of one peak that are told
@@ -32,21 +32,15 @@ class Peaking:
         self._turned: int | None = None  # the same, where an evaluation has begun since
         self._passed_over = False  # whether steps went by without a reading
         self._highest: dict[Stretch, tuple[int, int | None]] = {}
-        self._kept: dict[
-            int, tuple[int, str]
-        ] = {}  # site -> its bytes after the sampled steps, and who keeps them
-
-    def prepare(self) -> None:
-        """The probe is there, and not started."""
-        if self.lines:
-            self._session.probe.follow_peaks()
+        # Site -> its bytes after the sampled steps, and who keeps them
+        self._kept: dict[int, tuple[int, str]] = {}
 
     def settle(self) -> None:
         """The sampled steps are near: what is garbage by now, and what the card has not finished, is no part of them."""
         if not self.lines:
             return
         gc.collect()
-        if self._session.probe.name == "cuda-allocator" and self._session.torch.cuda.is_initialized():
+        if self._session.on_gpu and self._session.torch.cuda.is_initialized():
             self._session.torch.cuda.synchronize()
 
     def stepped(self) -> None:
@@ -81,6 +75,8 @@ class Peaking:
 
     def parted(self) -> tuple[Part, ...]:
         """The parts since the last reading; the next one is about to be taken."""
+        if self._session.probe is None:
+            return ()
         parts = (*self._parts, self._part())
         self._parts.clear()
         return parts
@@ -131,7 +127,7 @@ class Peaking:
 
     def _look_for_holders(self) -> None:
         """Who keeps what is alive now; asked once, while the variables of the script are there."""
-        if self.lines and not self._kept:
+        if self.lines and not self._kept and self._session.probe is not None:
             with self._session.aside():
                 try:
                     self._kept = self._holders()
@@ -141,9 +137,9 @@ class Peaking:
 
     def _enter(self, stretch: Stretch) -> None:
         self._stretch = stretch
-        crests = getattr(self._session.probe, "crests", None)
-        if crests is not None:
-            crests.begin(stretch)
+        probe = self._session.probe
+        if probe is not None and probe.crests is not None:
+            probe.crests.begin(stretch)
 
     def _add(self, peak: int | None, reserved: int | None) -> None:
         if peak is None:
@@ -161,20 +157,12 @@ class Peaking:
         if orderly:
             self._look_for_holders()
         made = session.probe.peaks() if orderly and self.lines else {}
-        return tuple(
-            self._peak(stretch, allocated, reserved, made.get(stretch))
-            for stretch, (allocated, reserved) in self._highest.items()
-        )
-
-    def _peak(
-        self, stretch: Stretch, allocated: int, reserved: int | None, made: tuple[int, dict[int, int]] | None
-    ) -> StretchPeak:
-        if made is None:
-            return StretchPeak(stretch, allocated, reserved)
-        traced, sites = made
-        largest = sorted(sites.items(), key=lambda item: -item[1])[:MOST_LINES]
-        lines = tuple(self._line(site, size) for site, size in largest if size > 0)
-        return StretchPeak(stretch, allocated, reserved, traced, lines)
+        found = []
+        for stretch, (allocated, reserved) in self._highest.items():
+            traced, sites = made.get(stretch, (None, {}))
+            lines = tuple(self._line(site, sites[site]) for site in _largest(sites) if sites[site] > 0)
+            found.append(StretchPeak(stretch, allocated, reserved, traced, lines))
+        return tuple(found)
 
     def _line(self, number: int, size: int) -> PeakLine:
         site = self._session.frames.sites[number]
@@ -182,22 +170,20 @@ class Peaking:
         return PeakLine(site.file, site.line, site.function, size, min(kept, size), holder if kept else "")
 
     def _holders(self) -> dict[int, tuple[int, str]]:
+        from gpulint.runtime.holding import holders
+
         session = self._session
         sites = {site for _, made in session.probe.peaks().values() for site in _largest(made)}
         session.probe.settle()
         alive = session.probe.alive(sites)
-        kept: dict[int, tuple[int, str]] = {}
-        for block in alive.values():
-            kept[block.site] = (kept.get(block.site, (0, ""))[0] + block.size, "")
+        kept = by_site((block.size, block.site) for block in alive.values())
         found = holders.find(alive, session.probe.key, range(0), session.frames) if alive else []
-        return {site: (size, self._keeper(site, found)) for site, (size, _) in kept.items()}
+        return {site: (size, self._keeper(site, found)) for site, size in kept.items()}
 
     def _keeper(self, number: int, found: list[Holder]) -> str:
         """Who keeps most of what was born at a site."""
         site = self._session.frames.sites[number]
-        shares = [
-            (sum(held.bytes for held in holder.births if held.site == site), holder) for holder in found
-        ]
+        shares = [(sum(held.bytes for held in one.births if held.site == site), one) for one in found]
         most, holder = max(shares, key=lambda share: share[0], default=(0, None))
         if holder is None or not most:
             return ""
@@ -207,19 +193,3 @@ class Peaking:
 
 def _largest(made: dict[int, int]) -> list[int]:
     return sorted(made, key=lambda site: -made[site])[:MOST_LINES]
-
-
-def cards_of(torch: Any) -> tuple[CardUse, ...]:
-    """The cards that this process can see, and what it has on each. It makes no context."""
-    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
-        return ()
-    own = torch.cuda.current_device()
-    found = []
-    for index in range(torch.cuda.device_count()):
-        about = torch.cuda.get_device_properties(index)
-        context = bool(torch._C._cuda_hasPrimaryContext(index))
-        allocated = int(torch.cuda.memory_allocated(index)) if context else 0
-        reserved = int(torch.cuda.memory_reserved(index)) if context else 0
-        uuid = str(getattr(about, "uuid", ""))
-        found.append(CardUse(index, about.name, uuid, index == own, context, allocated, reserved))
-    return tuple(found)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
+import platform
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
-from gpulint.runtime.observing.calls import Calls
-from gpulint.runtime.observing.collector import Collector
+from gpulint.runtime.observing.calls import Calls, Collector
+from gpulint.runtime.observing.hostmemory import Relatives
 from gpulint.runtime.observing.lines import LineCounter
 from gpulint.runtime.observing.lingering import Lingering
-from gpulint.runtime.observing.named import NamedCalls
-from gpulint.runtime.observing.relatives import Relatives
+from gpulint.runtime.observing.named import NamedCalls, Told
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.record.besides import Cycle
-from gpulint.runtime.record.result import Named, Options, StepKind
-from gpulint.runtime.record.series import Mark, Series, Span
+from gpulint.runtime.record import drift
+from gpulint.runtime.record.besides import Besides, Cycle
+from gpulint.runtime.record.channel import Send
+from gpulint.runtime.record.peaks import CardUse
+from gpulint.runtime.record.recording import Recording
+from gpulint.runtime.record.result import ENDED_WELL, End, Environment, Options, RankResult, StepKind
+from gpulint.runtime.record.series import Mark, Series, Span, united
 
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
 TRAINING: tuple[StepKind, ...] = ("train", "explicit")
@@ -33,21 +38,14 @@ class Session:
 
     stepper: Stepper
 
-    def __init__(
-        self,
-        options: Options,
-        send: Callable[[dict[str, Any]], None],
-        endless: bool,
-        called: Callable[[Named, bool], None],
-    ) -> None:
+    def __init__(self, options: Options, send: Send, endless: bool, called: Told) -> None:
         self.options = options
         self.send = send
         self.endless = endless
         self.frames = Frames(options.home)
         self.calls = Calls(self.frames, self.reserved, self.allocated)
-        self.lines = LineCounter(
-            options.lines, self.tensor_bytes, options.trial is None, NamedCalls(options.named, called)
-        )
+        named = NamedCalls(options.named, called)
+        self.lines = LineCounter(options.lines, self.tensor_bytes, options.trial is None, named)
         self.relatives = Relatives()
         self.collector = Collector(self._is_sampling, self.allocated)
         self.torch: Any = None
@@ -59,7 +57,7 @@ class Session:
         self.ended: list[int] = []  # the marks at which steps have ended, of whatever kind
         self.spans: dict[Hashable, Span] = {}  # windows, by what tells one kind from others
         self.attributing = True  # births are of interest between sampled steps too
-        self.peaking: Any = None  # a `peaking.Peaking`, which is given a session
+        self.peaking: Any = None  # a `peaking.Peaking`, which is given a session, from the beginning
         self.touching: Any = None  # a `touching.Touching`, likewise
         self.lingering: Lingering | None = None  # set once enough steps are sampled
         self.notes: list[str] = []
@@ -126,6 +124,11 @@ class Session:
         return max(series.sampled for series in self.series.values())
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU's memory is measured."""
+        return self.probe is not None and self.probe.name == "cuda-allocator"
+
+    @property
     def asked_for_cuda_in_vain(self) -> bool:
         """Whether the GPU shall be measured, and the script has nothing on it."""
         return self.options.device == "cuda" and self.probe is not None and not self.probe.used()
@@ -133,7 +136,7 @@ class Session:
     @property
     def sees_births(self) -> bool:
         """Whether what is born now will be known by its line."""
-        return self.attributing or self.calls.sampling or self.probe.name != "cuda-allocator"
+        return self.attributing or self.calls.sampling or not self.on_gpu
 
     def watch_more(self, sampling: bool) -> None:
         """Watch closely while steps are sampled; between, watch for what is to come alone."""
@@ -153,10 +156,93 @@ class Session:
 
     def reserved(self) -> int | None:
         """What torch's allocator has taken from the driver, where a GPU is measured."""
-        if self.torch is None or self.probe is None or self.probe.name != "cuda-allocator":
-            return None
-        return int(self.torch.cuda.memory_reserved())
+        return int(self.torch.cuda.memory_reserved()) if self.on_gpu else None
 
     def allocated(self) -> int | None:
         """What is on the GPU, or would be, as the probe reads it; None before there is one."""
         return None if self.probe is None else int(self.probe.allocated())
+
+
+# -- the result ----------------------------------------------------------------------------------------------
+
+
+def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
+    """The result as it stands. `notes` are said besides those of the session and of its probe."""
+    every = list(session.series.values())
+    drifts, holders = united(every, session.spans.values())
+    first_use = session.probe.first_use if session.probe is not None else 0
+    probed = session.probe.notes() if session.probe is not None else []
+    sampled = {series.kind: [s for s in series.samples if s.sampled] for series in every}
+    return RankResult(
+        rank=session.rank,
+        world_size=session.world_size,
+        environment=_environment(session),
+        end=end,
+        boundary=session.stepper.boundary,
+        warmup=max(series.warmup for series in every),
+        samples=tuple(sorted((s for series in every for s in series.samples), key=lambda s: s.seconds)),
+        drifts=drifts,
+        holders=holders,
+        trends=tuple(one for kind, samples in sampled.items() for one in drift.trends(kind, samples)),
+        lines=tuple(session.lines.figures()),
+        calls=tuple(session.calls.figures()),
+        forwards=tuple(session.forwards.figures() if session.forwards is not None else ()),
+        notes=(*session.notes, *notes, *probed),
+        recording=_recording(session, end),
+        process=session.process,
+        peaks=session.peaking.result(end.reason in ENDED_WELL),
+        cards=_cards(session),
+        first_use=session.frames.sites[first_use] if first_use else None,
+        pid=os.getpid(),
+        besides=Besides(
+            watched=dict(session.touching.watched),
+            doubt=session.touching.doubt,
+            untouched=session.touching.untouched,
+            cycles=_largest(session.cycles),
+            collections=session.collector.figures(),
+            processes=session.relatives.figures(),
+        ),
+        windows=tuple(span.figures() for span in session.spans.values() if span.ends or span.is_open),
+        unjudged=tuple(session.unjudged),
+    )
+
+
+def _largest(cycles: list[Cycle]) -> tuple[Cycle, ...]:
+    """Each kind of cycle once, as the look saw it that found most."""
+    found: dict[tuple[str, ...], Cycle] = {}
+    for one in sorted(cycles, key=lambda cycle: cycle.bytes):
+        found[(*one.chain, one.cut)] = one
+    return tuple(sorted(found.values(), key=lambda cycle: -cycle.bytes))
+
+
+def _cards(session: Session) -> tuple[CardUse, ...]:
+    if session.on_gpu:
+        from gpulint.runtime.observing import machine
+
+        with contextlib.suppress(Exception):
+            return machine.cards()
+    return ()
+
+
+def _recording(session: Session, end: End) -> Recording | None:
+    """What a trial compares. Nothing where the main thread may be at it still."""
+    if session.recorder is None or end.reason in ("timeout", "interrupted"):
+        return None
+    with session.aside():
+        recording: Recording = session.recorder.recording()
+        return recording
+
+
+def _environment(session: Session) -> Environment:
+    told: dict[str, Any] = {}
+    if session.probe is not None:
+        from gpulint.runtime.observing import machine
+
+        told = machine.environment(session.probe.name)
+    return Environment(
+        python=platform.python_version(),
+        executable=sys.executable,
+        platform=platform.platform(),
+        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        **told,
+    )

@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from gpulint.runtime.child.device import DeviceChoice
 from gpulint.runtime.child.looks import LOOKS, Looks
 from gpulint.runtime.child.session import TRAINING, Session
 from gpulint.runtime.observing.calls import collect
-from gpulint.runtime.probes.hostmemory import HostMemory
-from gpulint.runtime.record import drift
+from gpulint.runtime.observing.hostmemory import HostMemory
 from gpulint.runtime.record.result import Progress, Sample, StepKind
 from gpulint.runtime.record.series import Mark, Series, sample_of
 
@@ -53,8 +51,7 @@ class Steps:
         """Read everything, unless what comes now would tell nothing new; the number of the reading."""
         session = self._session
         if self.unwatched and session.marks and self._marked is None:
-            if session.peaking is not None:
-                session.peaking.pass_over()
+            session.peaking.pass_over()
             return len(session.marks) - 1
         return self._read(self._wants_reading)
 
@@ -71,13 +68,11 @@ class Steps:
             return self._marked
         if session.probe is not None:
             self._device.check()
-        if session.peaking is not None:
-            session.peaking.turn()
-        parts = session.peaking.parted() if session.peaking is not None else ()
+        session.peaking.turn()
+        parts = session.peaking.parted()
         number = self._marked = session.lines.mark = len(session.marks)
         figures = session.probe.mark(wanted()) if session.probe is not None else None
-        if session.peaking is not None:
-            session.peaking.account(figures)
+        session.peaking.account(figures)
         heap = self._memory.heap()
         if heap is not None and session.probe is not None:
             heap -= session.probe.raw_bytes()
@@ -143,8 +138,7 @@ class Steps:
         series.warm, series.boundaries = True, [mark]
         if series.kind != "eval":
             session.lines.forget()
-            if session.peaking is not None:
-                session.peaking.begin_sampling()
+            session.peaking.begin_sampling()
         session.watch_more(True)
         if session.probe is not None:
             collect(1)
@@ -155,19 +149,17 @@ class Steps:
             return warmed >= wanted
         if series.kind == "eval":
             return series.count >= 1
-        series.state_sizes.append(self._optimizer_bytes())
+        sizes = series.state_sizes
+        sizes.append(self._optimizer_bytes())
         if warmed < self._session.fewest_warmup:
             return False
-        return warmed >= MOST_WARMUP or drift.optimizer_settled(series.state_sizes)
+        return warmed >= MOST_WARMUP or (len(sizes) >= 2 and sizes[-1] == sizes[-2])
 
     def _optimizer_bytes(self) -> int:
-        total = 0
-        for reference in self._optimizers.values():
-            optimizer = reference()
-            for values in () if optimizer is None else list(optimizer.state.values()):
-                if isinstance(values, dict):
-                    total += sum(self._session.tensor_bytes(value) or 0 for value in values.values())
-        return total
+        optimizers = (reference() for reference in self._optimizers.values())
+        states = [one for known in optimizers if known is not None for one in list(known.state.values())]
+        values = (value for one in states if isinstance(one, dict) for value in one.values())
+        return sum(self._session.tensor_bytes(value) or 0 for value in values)
 
     def _tell(self, series: Series, sample: Sample) -> None:
         drifted = None
@@ -236,3 +228,44 @@ class Steps:
 def _parameters(optimizer: Any) -> list[Any]:
     groups = getattr(optimizer, "param_groups", ())
     return [parameter for group in groups for parameter in group["params"]]
+
+
+class DeviceChoice:
+    """Made before each mark, until the script uses the GPU. `idle` is the GPU's probe as long as the host's stands in
+    for it."""
+
+    def __init__(self, session: Session) -> None:
+        self.idle: Any = None
+        self._session = session
+
+    def check(self) -> None:
+        """On a machine with a GPU that the script leaves alone, what it keeps is on the host."""
+        session = self._session
+        probe = session.probe
+        if session.on_gpu and session.options.device == "auto" and not probe.used():
+            from gpulint.runtime.probes.host import HostProbe
+
+            probe.on_first_use = self._use_cuda
+            self.idle = probe
+            host = HostProbe(session.frames)
+            if probe.crests is not None:
+                host.follow_peaks()
+            host.start()
+            host.adopt(parameters_on_device=True)
+            self._switch(host)
+
+    def _use_cuda(self) -> None:
+        """The script has begun to use CUDA after all."""
+        if self.idle is not None and not self._session.done:
+            self._session.probe.stop()
+            self._switch(self.idle)
+            self.idle = None
+
+    def _switch(self, probe: Any) -> None:
+        """Measure with another probe from here on. Every series begins anew: their figures do not compare."""
+        session = self._session
+        probe.skip_to(len(session.marks))
+        session.probe = session.lines.probe = probe
+        session.forwards.allocated = probe.allocated
+        for series in session.series.values():
+            series.begin_anew()

@@ -88,12 +88,7 @@ class Stopping:
     """Decides after each step whether it was the last. `close` is told how the run ended and measures no more."""
 
     def __init__(
-        self,
-        session: Session,
-        looks: Looks,
-        steps: Steps,
-        windows: Windows,
-        close: Callable[[End], None],
+        self, session: Session, looks: Looks, steps: Steps, windows: Windows, close: Callable[[End], None]
     ) -> None:
         self._session = session
         self._looks = looks
@@ -129,9 +124,8 @@ class Stopping:
         now = time.monotonic()
         if self._enough_since is None:
             self._enough_since = now
-        return now - self._enough_since >= max(
-            AFTERWARDS, AFTERWARDS_SHARE * (self._enough_since - self._begin)
-        )
+        until_then = self._enough_since - self._begin
+        return now - self._enough_since >= max(AFTERWARDS, AFTERWARDS_SHARE * until_then)
 
     def stop_if_over(self) -> None:
         """Before a batch: what was waited for may have taken too long. A trial's runs end after a step, where they can be
@@ -182,8 +176,7 @@ class Stopping:
         for series in trained:
             self._looks.look(series, 2)
         session.lines.settle()
-        if session.peaking is not None:
-            session.peaking.end_sampling()
+        session.peaking.end_sampling()
         if session.recorder is not None:
             with session.aside():
                 session.recorder.weigh("after the sampled steps")

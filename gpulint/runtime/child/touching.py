@@ -69,12 +69,8 @@ class Touching:
     def step(self, kind: StepKind) -> None:
         """A step is over."""
         session = self._session
-        if (
-            session.options.trial is not None
-            or session.endless
-            or session.probe is None
-            or self.doubt in (GRAPHS, UNREAD)
-        ):
+        unwatched = session.options.trial is not None or session.endless or session.probe is None
+        if unwatched or self.doubt in (GRAPHS, UNREAD):
             return
         loop = session.stepper.loop
         self._counts[loop] = count = self._counts[loop] + 1
@@ -164,21 +160,16 @@ class Touching:
         used: Counter[int] = Counter()
         for (number, _, size), flag in zip(earlier, flags, strict=False):
             used[number] += size * flag
-        self._found = [
-            (
-                replace(
-                    one, bytes=one.bytes - used[number], freed=one.freed and max(0, one.freed - used[number])
-                ),
-                parts,
-            )
-            for number, (one, parts) in enumerate(self._found)
-            if one.bytes - used[number] >= LEAST
-        ]
+        found, self._found = self._found, []
+        for number, (one, parts) in enumerate(found):
+            left = one.bytes - used[number]
+            if left >= LEAST:
+                freed = one.freed and max(0, one.freed - used[number])
+                self._found.append((replace(one, bytes=left, freed=freed), parts))
         hidden = self._hidden()
         key = self._session.probe.key
-        return [
-            flag or key(tensor) in hidden for flag, tensor in zip(flags[len(earlier) :], tensors, strict=True)
-        ]
+        theirs = zip(flags[len(earlier) :], tensors, strict=True)
+        return [flag or key(tensor) in hidden for flag, tensor in theirs]
 
     def _hidden(self) -> set[Hashable]:
         """Storages that may have been used out of sight: the states of optimizers that stepped, as some have kernels of their own,
@@ -190,11 +181,9 @@ class Touching:
                 seen.update(key(one) for one in elements_of(state) if self._is_tensor(one))
         if _compiles():
             self.doubt = KERNELS
-            for module in self._ran.values():
-                for attributes in modules_within(module()):
-                    for part in ("_parameters", "_buffers"):
-                        weights = elements_of(attributes.get(part))
-                        seen.update(key(one) for one in weights if self._is_tensor(one))
+            parts = [one for module in self._ran.values() for one in modules_within(module())]
+            for weights in (part.get(name) for part in parts for name in ("_parameters", "_buffers")):
+                seen.update(key(one) for one in elements_of(weights) if self._is_tensor(one))
         return seen - {None}
 
     def _is_tensor(self, value: Any) -> bool:

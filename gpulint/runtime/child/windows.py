@@ -12,14 +12,14 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
 from typing import NamedTuple
 
 from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.holding.naming import loops_around
-from gpulint.runtime.probes.frames import Activation, activation, function_name
+from gpulint.runtime.probes.frames import Activation, activation, site_in
 from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
 from gpulint.runtime.record.series import EVALUATION, ROUND, Span
@@ -152,14 +152,13 @@ class Windows:
         code, instruction = frame.f_code, frame.f_lasti
         place = self._places.get((id(code), instruction))
         if place is None:
-            file, name, line = os.path.abspath(code.co_filename), function_name(code), frame.f_lineno or 0
-            said = f"run of `{os.path.basename(file)}`" if name == "<module>" else f"call of `{name}()`"
-            peaking = self._session.peaking
-            around = (
-                () if peaking is not None and peaking.lines else loops_around(file, code.co_firstlineno, line)
-            )
-            loops = tuple(_Kind(f"{ROUND} `{head}`", Site(file, first, name)) for first, head in around)
-            function = _Kind(said, Site(file, code.co_firstlineno, name), is_call=name != "<module>")
+            start, line = site_in(code), frame.f_lineno or 0
+            is_call = start.function != "<module>"
+            said = f"call of `{start.function}()`" if is_call else f"run of `{os.path.basename(start.file)}`"
+            parted = not self._session.peaking.lines
+            around = loops_around(start.file, start.line, line) if parted else ()
+            loops = tuple(_Kind(f"{ROUND} `{head}`", replace(start, line=first)) for first, head in around)
+            function = _Kind(said, start, is_call)
             place = self._places[id(code), instruction] = _Place(function, instruction, line, loops)
             self._codes.append(code)
         return place
@@ -209,9 +208,8 @@ class Windows:
         span.may_leak |= self._looks.recheck(span, again, last)
         judged = len(span.ends) in LOOKED_AT and self._session.sees_births
         if judged and span.may_leak and not self._is_stepwise(span):
-            twins = (
-                one for one in self._session.spans.values() if one is not span and one.window is not None
-            )
+            others = (one for one in self._session.spans.values() if one is not span)
+            twins = (one for one in others if one.window is not None)
             # What is the same under another name was judged already
             if span.name == EVALUATION or all(one.ends != span.ends for one in twins):
                 self._looks.look_at(span)

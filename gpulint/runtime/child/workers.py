@@ -17,16 +17,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Literal
 
-from gpulint.runtime.child import connecting, ending
+from gpulint.runtime.child import ending
 from gpulint.runtime.child.harness import Harness, Stop
 from gpulint.runtime.child.importing import ImportHook
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.besides import WorkerContext
-from gpulint.runtime.record.channel import ADDRESS, TOKEN, connect_to
-from gpulint.runtime.record.result import UNFOLLOWED
+from gpulint.runtime.record.channel import ADDRESS, ENOUGH, OPTIONS, TIMEOUT, TOKEN, Channel, connect_to
+from gpulint.runtime.record.result import UNFOLLOWED, Options
 from gpulint.runtime.trying import overlay
 
 CHILD = os.path.abspath(os.path.join(__file__, "..", "child.py"))
@@ -51,7 +51,7 @@ def follow(harness: Harness) -> None:
 def enter(number: int) -> None:
     """In a spawned worker, before anything else: watch what it imports. `number` counts those of its parent."""
     overlay.ensure()
-    harness = Harness(connecting.options())
+    harness = Harness(asked())
     harness.start(number)
     _watch_main(harness)
     follow(harness)
@@ -93,13 +93,19 @@ def _begin(worker: Any) -> None:
         _notice_context(_harness.session.frames)
         return
     if forked:
-        if _harness.has_lost_gpu:
+        if _has_lost_gpu(_harness.session.torch):
             return
         _harness = _harness.again()
-    connecting.connect(_harness, tuple(worker._identity))
+    connect(_harness, tuple(worker._identity))
     if forked:
         _harness.start()
     worker.run = functools.partial(_run, _harness, worker.run)
+
+
+def _has_lost_gpu(torch: Any) -> bool:
+    """Whether this process was forked from one that uses the GPU: it cannot, and so does not train. Without a driver it has none to
+    lose, although torch, once it was asked for GPUs there, says so too."""
+    return torch is not None and bool(torch.cuda._is_in_bad_fork()) and torch.cuda.device_count() > 0
 
 
 def _notice_context(frames: Frames) -> None:
@@ -112,7 +118,7 @@ def _notice_context(frames: Frames) -> None:
         with contextlib.suppress(OSError, KeyError), connect_to(os.environ[ADDRESS]) as parent:
             parent.sendall(json.dumps({"token": os.environ[TOKEN], "context": told}).encode() + b"\n")
 
-    if torch is not None and not torch.cuda._is_in_bad_fork():
+    if torch is not None and not _has_lost_gpu(torch):
         torch.cuda._lazy_call(tell)
 
 
@@ -158,11 +164,8 @@ def _watch_main(harness: Harness) -> None:
 def _notice_pythons(harness: Harness) -> None:
     def starts(_: Any, args: Any, *__: Any, **___: Any) -> None:
         frame = _outside_subprocess(sys._getframe(2))  # past the hook's own
-        if (
-            frame is not None
-            and _is_python(args)
-            and harness.session.frames.is_user(frame.f_code.co_filename)
-        ):
+        users = frame is not None and harness.session.frames.is_user(frame.f_code.co_filename)
+        if frame is not None and users and _is_python(args):
             place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
             harness.note(f"{place} {UNFOLLOWED}")
 
@@ -170,17 +173,35 @@ def _notice_pythons(harness: Harness) -> None:
 
 
 def _is_python(args: Any) -> bool:
-    first = (
-        args.split()[:1]
-        if isinstance(args, str)
-        else list(args)[:1]
-        if isinstance(args, (list, tuple))
-        else []
-    )
-    return bool(first) and os.path.basename(os.fsdecode(first[0])).startswith("python")
+    words = args.split() if isinstance(args, str) else args if isinstance(args, (list, tuple)) else ()
+    return bool(words) and os.path.basename(os.fsdecode(words[0])).startswith("python")
 
 
 def _outside_subprocess(frame: FrameType | None) -> FrameType | None:
     while frame is not None and frame.f_globals.get("__name__") == subprocess.__name__:
         frame = frame.f_back
     return frame
+
+
+# -- the line to the parent ----------------------------------------------------------------------------------
+
+_REASONS: dict[str, Literal["timeout", "stopped"]] = {TIMEOUT: "timeout", ENOUGH: "stopped"}
+
+
+def asked() -> Options:
+    """What the parent asks of every process of the run."""
+    return Options.from_json(json.loads(os.environ[OPTIONS]))
+
+
+def connect(harness: Harness, process: tuple[int, ...] = ()) -> None:
+    """Send what the harness has to say, as the script's own process or the worker with these numbers, and end this process when the
+    parent asks for it."""
+    channel = Channel(os.environ[ADDRESS], os.environ[TOKEN], process)
+    harness.connect(channel.send, process)
+
+    def command(word: str) -> None:
+        if not harness.done:
+            ending.cut_short(harness, _REASONS.get(word, "interrupted"))
+        os._exit(0)
+
+    channel.listen(command, lambda: os._exit(1))

@@ -8,20 +8,19 @@ holds the exception whose traceback holds the frame, a bound method, an attribut
 from __future__ import annotations
 
 import gc
-import os
 import types
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 
 from gpulint.runtime.holding.naming import storing_lines
-from gpulint.runtime.holding.paths import PARTS, file_of
+from gpulint.runtime.holding.paths import PARTS, born_at, file_of
 from gpulint.runtime.holding.walking import PLAIN, grad_of, is_node, undisturbed
-from gpulint.runtime.probes.base import Block
-from gpulint.runtime.probes.frames import Frames, frame_locals, function_name
+from gpulint.runtime.probes.base import Block, Key, Targets
+from gpulint.runtime.probes.frames import Frames, frame_locals, function_name, site_in
 from gpulint.runtime.probes.plain import (
     attributes_of,
     is_one,
@@ -36,12 +35,8 @@ from gpulint.runtime.record.besides import Cycle
 MOST_OBJECTS = 300_000  # of garbage that are looked through
 MOST = 5  # cycles that are told
 
-Key = Callable[[Any], Hashable | None]
 
-
-def collected(
-    targets: Mapping[Hashable, Block], key_of: Key, frames: Frames, collect: Callable[[], Any]
-) -> list[Cycle]:
+def collected(targets: Targets, key_of: Key, frames: Frames, collect: Callable[[], Any]) -> list[Cycle]:
     """Collect all garbage by `collect`, and say what tied that which memory of `targets` hung on, most first."""
     flags, before = gc.get_debug(), len(gc.garbage)
     gc.set_debug(gc.DEBUG_SAVEALL)
@@ -59,9 +54,7 @@ def collected(
         collect()
 
 
-def _explained(
-    garbage: list[Any], targets: Mapping[Hashable, Block], key_of: Key, frames: Frames
-) -> list[Cycle]:
+def _explained(garbage: list[Any], targets: Targets, key_of: Key, frames: Frames) -> list[Cycle]:
     held = _storages(garbage, targets, key_of)
     if not held:
         return []
@@ -89,9 +82,7 @@ def _sum(one: Cycle, other: Cycle) -> Cycle:
     )
 
 
-def _storages(
-    garbage: list[Any], targets: Mapping[Hashable, Block], key_of: Key
-) -> dict[int, list[Hashable]]:
+def _storages(garbage: list[Any], targets: Targets, key_of: Key) -> dict[int, list[Hashable]]:
     """Position in the garbage -> the storages of that tensor and of its gradient."""
     held: dict[int, list[Hashable]] = {}
     for number, one in enumerate(garbage):
@@ -207,18 +198,18 @@ class _Knot:
             function, name = self.functions.get(id(above), (None, ""))
             if function is None:
                 return None
-            code = function.__code__
-            text = f"`{function_name(code)}()` closes over `{name}`: give it a `weakref.ref` to it, or the values that it needs"
-            return _Edge(1, above, below, text, os.path.abspath(code.co_filename), code.co_firstlineno)
+            site = site_in(function.__code__)
+            text = f"`{site.function}()` closes over `{name}`: give it a `weakref.ref` to it, or the values that it needs"
+            return _Edge(1, above, below, text, site.file, site.line)
         if kind is types.FrameType:
             return _local(above, below) if is_one(below, BaseException) else None
         if kind is types.MethodType:
             function = above.__func__
             if below is not above.__self__ or type(function) is not types.FunctionType:
                 return None
-            code = function.__code__
-            text = f"the bound method `{function_name(code)}` holds its object: keep a `weakref.WeakMethod` of it"
-            return _Edge(2, above, below, text, os.path.abspath(code.co_filename), code.co_firstlineno)
+            site = site_in(function.__code__)
+            text = f"the bound method `{site.function}` holds its object: keep a `weakref.WeakMethod` of it"
+            return _Edge(2, above, below, text, site.file, site.line)
         return self._attribute(above, below)
 
     def _attribute(self, above: Any, below: Any) -> _Edge | None:
@@ -228,20 +219,18 @@ class _Knot:
         if kind is dict or (is_one(owner, torch.nn.Module) and is_one(below, torch.nn.Module)):
             return None  # a module's own submodules
         name = _name_of(owner, below)
-        if is_node(kind) and name is not None:
-            function = namespace_of(kind).get("_forward_cls", kind)
-            text = (
-                f"`ctx.{name}` of `{name_of(function)}` leads back to it: `ctx.save_for_backward()` does not"
-            )
-            file = file_of(function)
-            lines = storing_lines(file, name, True) if file else ()
-            return _Edge(1, above, below, text, file, lines[0] if lines else 0)
-        if name is None or name in PARTS or module_of(kind).partition(".")[0] == "torch":
+        if name is None:
             return None
-        text = f"attribute `{name}` of `{name_of(kind)}` leads back: hold it by `weakref.ref`"
+        if is_node(kind):
+            rank, kind = 1, namespace_of(kind).get("_forward_cls", kind)
+            text = f"`ctx.{name}` of `{name_of(kind)}` leads back to it: `ctx.save_for_backward()` does not"
+        elif name in PARTS or module_of(kind).partition(".")[0] == "torch":
+            return None
+        else:
+            rank, text = 3, f"attribute `{name}` of `{name_of(kind)}` leads back: hold it by `weakref.ref`"
         file = file_of(kind)
         lines = storing_lines(file, name, True) if file else ()
-        return _Edge(3, above, below, text, file, lines[0] if lines else 0)
+        return _Edge(rank, above, below, text, file, lines[0] if lines else 0)
 
 
 def _local(frame: types.FrameType, below: Any) -> _Edge | None:
@@ -249,11 +238,10 @@ def _local(frame: types.FrameType, below: Any) -> _Edge | None:
     name = next((name for name, value in frame_locals(frame).items() if value is below), None)
     if name is None:
         return None
-    code = frame.f_code
-    file = os.path.abspath(code.co_filename)
-    lines = storing_lines(file, name, False, code.co_firstlineno)
-    text = f"`{name}` in `{function_name(code)}()` is an exception whose traceback holds the function's frame: keep `str()` of it"
-    return _Edge(0, frame, below, text, file, lines[0] if lines else code.co_firstlineno)
+    site = site_in(frame.f_code)
+    lines = storing_lines(site.file, name, False, site.line)
+    text = f"`{name}` in `{site.function}()` is an exception whose traceback holds the function's frame: keep `str()` of it"
+    return _Edge(0, frame, below, text, site.file, lines[0] if lines else site.line)
 
 
 def _told(objects: list[Any], blocks: list[Block], frames: Frames) -> Cycle:
@@ -261,10 +249,6 @@ def _told(objects: list[Any], blocks: list[Block], frames: Frames) -> Cycle:
     edges = (knot.edge(above, below) for above in objects for below in knot.below(above))
     written = [edge for edge in edges if edge is not None]
     cut = min(written, key=lambda edge: edge.rank, default=_Edge(9, objects[0], objects[0], ""))
-    sites: dict[int, int] = {}
-    for block in blocks:
-        sites[block.site] = sites.get(block.site, 0) + block.size
-    born = [frames.sites[site] for site in sorted(sites, key=lambda site: -sites[site]) if site]
     return Cycle(
         chain=tuple(_chain(knot.way(cut.below, cut.above))),
         cut=cut.text,
@@ -272,7 +256,7 @@ def _told(objects: list[Any], blocks: list[Block], frames: Frames) -> Cycle:
         line=cut.line,
         count=len(blocks),
         bytes=sum(block.size for block in blocks),
-        born=tuple(f"{os.path.basename(site.file)}:{site.line}" for site in born[:3]),
+        born=born_at(blocks, frames),
     )
 
 

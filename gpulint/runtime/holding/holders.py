@@ -1,4 +1,4 @@
-"""Who keeps survivors alive: a walk from the user's variables down to the memory (`roots`, `walking`), then a name for the
+"""Who keeps survivors alive: a walk from the user's variables down to the memory (`walking`), then a name for the
 path.
 """
 
@@ -10,16 +10,28 @@ import os
 import statistics
 import types
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from gpulint.runtime.holding.paths import PARTS, Name, Root, describe, hops_of, path_of
-from gpulint.runtime.holding.roots import instances, library_frames, other_roots, running_frames, user_roots
-from gpulint.runtime.holding.walking import Find, Walk, explore, follow_graphs, reaches_old, undisturbed
-from gpulint.runtime.probes.base import Block
+from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of
+from gpulint.runtime.holding.walking import (
+    Find,
+    Root,
+    Walk,
+    explore,
+    follow_graphs,
+    instances,
+    library_frames,
+    other_roots,
+    reaches_old,
+    running_frames,
+    undisturbed,
+    user_roots,
+)
+from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
 from gpulint.runtime.record.result import Held, Holder
@@ -29,8 +41,8 @@ SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps t
 
 
 def find(
-    targets: Mapping[Hashable, Block],
-    key_of: Callable[[Any], Hashable | None],
+    targets: Targets,
+    key_of: Key,
     old: range,
     frames: Frames,
     extra_frames: tuple[types.FrameType, ...] = (),
@@ -61,10 +73,7 @@ def find(
 
 
 def reached(
-    roots: Iterable[Any],
-    targets: Mapping[Hashable, Block],
-    key_of: Callable[[Any], Hashable | None],
-    closed: tuple[str, ...] = (),
+    roots: Iterable[Any], targets: Targets, key_of: Key, closed: tuple[str, ...] = ()
 ) -> set[Hashable]:
     """Which of `targets` are kept alive by these objects, through autograd graphs too. Objects of classes whose modules' names
     begin as one of `closed` does are not looked into."""
@@ -139,9 +148,13 @@ def _shown_of(walk: Walk, keys: Set[Hashable]) -> dict[Hashable, int]:
     return shown
 
 
+_Sets = dict[int, set[int]]  # by ids of objects
+_Named = tuple[Name, str, _Group]
+
+
 def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
-    epochs: dict[int, set[int]] = {}
-    optimizers: dict[int, set[int]] = {}  # of which states are below an object
+    epochs: _Sets = {}
+    optimizers: _Sets = {}  # of which states are below an object
     paths: list[tuple[Find, list[Any]]] = []
     for one in walk.finds:
         path = path_of(walk.parents, one.tensor)
@@ -161,18 +174,14 @@ def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list
         group.add(one, path[: position + 1])
     _add_nodes(walk, groups)
     shown = _shown_of(walk, {key for group in groups.values() for key in group.slices})
-    named = [
-        (describe(hops_of(group.path), group.path[0]), place, group) for (_, place), group in groups.items()
-    ]
+    named = [(describe(group.path), place, group) for (_, place), group in groups.items()]
     holders = _joined(named, frames, shown)
     if lost:
         holders.append(_unknown(lost, frames))
     return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
 
 
-def _holding(
-    path: list[Any], epochs: dict[int, set[int]], optimizers: dict[int, set[int]], enough: int
-) -> int:
+def _holding(path: list[Any], epochs: _Sets, optimizers: _Sets, enough: int) -> int:
     """Position in the path of the object that gathers memory of several steps: the list, not the dict in it
     that was made anew in each step. `enough` is 3 rather than 2, because one step's memory may lie on both
     sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
@@ -208,9 +217,8 @@ def is_namespace(path: list[Any], position: int) -> bool:
     for above in path[position + 1 : position + 3]:
         attributes = attributes_of(above)
         if attributes is not None:
-            return attributes is one or (
-                is_one(above, torch.nn.Module) and any(one is attributes.get(name) for name in PARTS)
-            )
+            parts = map(attributes.get, PARTS) if is_one(above, torch.nn.Module) else ()
+            return attributes is one or any(one is part for part in parts)
     return False
 
 
@@ -243,11 +251,9 @@ def _add_nodes(walk: Walk, groups: dict[tuple[int, str], _Group]) -> None:
         known.graph = True
 
 
-def _joined(
-    named: list[tuple[Name, str, _Group]], frames: Frames, shown: Mapping[Hashable, int]
-) -> list[Holder]:
+def _joined(named: list[_Named], frames: Frames, shown: Mapping[Hashable, int]) -> list[Holder]:
     """One holder for each name: the lists of all layers of one class are filled by one line."""
-    alike: dict[tuple[object, ...], tuple[Name, str, _Group]] = {}
+    alike: dict[tuple[object, ...], _Named] = {}
     for name, place, group in named:
         key = (name.text, name.file, name.line, place)
         if key in alike:
@@ -269,32 +275,18 @@ def _holder(name: Name, group: _Group, place: Any, frames: Frames, shown: Mappin
     size = sum(block.size for block in group.blocks)
     where = f"{os.path.basename(name.file)}:{name.line}" if name.line else os.path.basename(name.file)
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
+    text = ", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part)
+    pins: Any = "graph" if group.graph else "network" if group.network else ""
     return Holder(
-        text=", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part),
-        variable=name.variable,
-        container=name.container,
-        scope=name.scope,
-        owner=name.owner,
-        file=name.file,
-        line=name.line,
+        **name._replace(text=text)._asdict(),
         count=len(group.tensors),
         bytes=size,
-        lines=name.lines,
         place=place,
         through_graph=group.graph,
         nodes=group.nodes,
-        bound=name.bound,
-        length=name.length,
         births=_births(group.blocks, frames),
         entry=round(statistics.median(group.entries.values())) if len(group.entries) > 1 else 0,
-        renews=name.renews,
-        pins=""
-        if name.scope == "optimizer"
-        else "graph"
-        if group.graph
-        else "network"
-        if group.network
-        else "",
+        pins="" if name.scope == "optimizer" else pins,
     )
 
 
@@ -309,16 +301,6 @@ def _births(blocks: Iterable[Block], frames: Frames) -> tuple[Held, ...]:
 
 
 def _unknown(lost: list[Block], frames: Frames) -> Holder:
-    return Holder(
-        text=f"nothing that Python can reach (C++ code, or another thread), {len(lost)} blocks",
-        variable="",
-        container="",
-        scope="unknown",
-        owner="",
-        file="",
-        line=0,
-        count=len(lost),
-        bytes=sum(block.size for block in lost),
-        place=lost[0].place,
-        births=_births(lost, frames),
-    )
+    text = f"nothing that Python can reach (C++ code, or another thread), {len(lost)} blocks"
+    size, births = sum(block.size for block in lost), _births(lost, frames)
+    return Holder(text, "", "", "unknown", "", "", 0, len(lost), size, place=lost[0].place, births=births)

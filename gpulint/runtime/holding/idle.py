@@ -6,23 +6,25 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Set
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpulint.runtime.holding.holders import is_namespace
-from gpulint.runtime.holding.paths import Root, describe, hops_of, path_of, written
-from gpulint.runtime.holding.roots import running_frames, user_roots
+from gpulint.runtime.holding.paths import born_at, describe, path_of, written
 from gpulint.runtime.holding.walking import (
+    Root,
     Walk,
     explore,
     follow_graphs,
     grad_fn_of,
     grad_of,
+    running_frames,
     tensors_behind,
     undisturbed,
+    user_roots,
 )
-from gpulint.runtime.probes.base import Block
+from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames, function_name
 from gpulint.runtime.probes.plain import attributes_of, is_one, live_tensors, name_of
 from gpulint.runtime.record.besides import Untouched
@@ -48,9 +50,7 @@ class Idle:
         return sum(block.size for block in self.blocks.values())
 
 
-def tensors_of(
-    targets: Mapping[Hashable, Block], key_of: Callable[[Any], Hashable | None]
-) -> dict[Hashable, Any]:
+def tensors_of(targets: Targets, key_of: Key) -> dict[Hashable, Any]:
     """A tensor for each of these storages that Python has one of, or that a live graph keeps. No walk to variables: it takes longer
     than all else where there are many objects."""
     found: dict[Hashable, Any] = {}
@@ -68,11 +68,7 @@ def tensors_of(
 
 
 def idle(
-    targets: Mapping[Hashable, Block],
-    unused: Set[Hashable],
-    key_of: Callable[[Any], Hashable | None],
-    frames: Frames,
-    least: int,
+    targets: Targets, unused: Set[Hashable], key_of: Key, frames: Frames, least: int
 ) -> list[tuple[Untouched, list[tuple[Any, int]]]]:
     """Of `targets`, all storages that are alive, those that are `unused` and that variables of the user's lead to, by what
     holds them, largest first, each with a tensor of each storage and its bytes. Less than `least` bytes are not told."""
@@ -134,12 +130,7 @@ def _together(groups: list[Idle]) -> list[Idle]:
     return [one.single if one.entries == 1 and one.single is not None else one for one in found.values()]
 
 
-def _is_busy(
-    one: Any,
-    busy: dict[int, bool],
-    used: Mapping[Hashable, Block],
-    key_of: Callable[[Any], Hashable | None],
-) -> bool:
+def _is_busy(one: Any, busy: dict[int, bool], used: Targets, key_of: Key) -> bool:
     """Whether an object leads to memory that is used; what is known of others is in `busy`."""
     if id(one) not in busy:
         with contextlib.closing(Walk(used, key_of, range(0), first=True)) as walk:
@@ -148,18 +139,14 @@ def _is_busy(
     return busy[id(one)]
 
 
-def _told(one: Idle, key_of: Callable[[Any], Hashable | None], frames: Frames, weighed: bool) -> Untouched:
-    name = describe(hops_of(one.path), one.path[0])
+def _told(one: Idle, key_of: Key, frames: Frames, weighed: bool) -> Untouched:
+    name = describe(one.path)
     expression = written(one.path)
     where = f", {os.path.basename(name.file)}:{name.line}" if name.file and name.line else ""
     weighed = weighed and not one.entries
     others, kept = _elsewhere(one, key_of, frames) if weighed else ((), 0)
     if one.entries:
         expression = f"{expression}[...]" if expression else ""
-    born: dict[int, int] = {}
-    for block in one.blocks.values():
-        born[block.site] = born.get(block.site, 0) + block.size
-    sites = [frames.sites[site] for site in sorted(born, key=lambda site: -born[site]) if site]
     return Untouched(
         text=(f"`{expression}`{_owner(one.path)}" if expression else name.text) + where,
         written=expression,
@@ -170,7 +157,7 @@ def _told(one: Idle, key_of: Callable[[Any], Hashable | None], frames: Frames, w
         freed=one.bytes - kept if weighed else None,
         entries=one.entries,
         others=others,
-        born=tuple(f"{os.path.basename(site.file)}:{site.line}" for site in sites[:3]),
+        born=born_at(one.blocks.values(), frames),
     )
 
 
@@ -184,9 +171,7 @@ def _owner(path: list[Any]) -> str:
     return f" in `{function_name(root.where.f_code)}()`"
 
 
-def _elsewhere(
-    one: Idle, key_of: Callable[[Any], Hashable | None], frames: Frames
-) -> tuple[tuple[str, ...], int]:
+def _elsewhere(one: Idle, key_of: Key, frames: Frames) -> tuple[tuple[str, ...], int]:
     """What else leads to the same storages, and to how many bytes of them."""
     held, above = one.path[0], one.path[1]
     with contextlib.closing(Walk(one.blocks, key_of, range(0))) as walk:

@@ -9,20 +9,9 @@ from collections.abc import Iterator
 
 MOST_HEAD = 48  # characters of a loop's head that are said
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_GROWING = {
-    "append",
-    "appendleft",
-    "extend",
-    "extendleft",
-    "insert",
-    "add",
-    "update",
-    "setdefault",
-    "put",
-    "put_nowait",
-    "push",
-    "__setitem__",
-}
+_GROWING = set(
+    "append appendleft extend extendleft insert add update setdefault put put_nowait push __setitem__".split()
+)
 
 
 @functools.lru_cache(maxsize=256)

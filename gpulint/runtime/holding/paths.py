@@ -4,18 +4,21 @@ line."""
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import types
 from collections import deque
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 
 from gpulint.runtime.holding.naming import renews, storing_lines
-from gpulint.runtime.holding.walking import grad_of
-from gpulint.runtime.probes.frames import frame_locals, function_name
+from gpulint.runtime.holding.walking import Root, grad_of
+from gpulint.runtime.probes.base import Block
+from gpulint.runtime.probes.crests import by_site
+from gpulint.runtime.probes.frames import Frames, frame_locals, function_name, site_in
 from gpulint.runtime.probes.plain import (
     attribute,
     attributes_of,
@@ -28,28 +31,12 @@ from gpulint.runtime.probes.plain import (
     namespace_of,
     slots_of,
 )
+from gpulint.runtime.record.result import Scope
 
-Scope = Literal["local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"]
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
 _MAXLEN: Any = vars(deque)["maxlen"]
 _WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
 PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
-
-
-class Root(NamedTuple):
-    """Where a path begins: a local of a frame, a global of a module, or an object of a class, which a variable that was
-    not found leads to."""
-
-    kind: Literal["local", "global", "object"]
-    name: str
-    where: Any
-
-
-class Hop(NamedTuple):
-    """One edge of a path: `above` refers to `below`. `above` is a Root at the start."""
-
-    above: Any
-    below: Any
 
 
 class Name(NamedTuple):
@@ -72,32 +59,38 @@ class _State(NamedTuple):
     """The name so far while going down a path. `base` is the identifier to look for in the source. `part` says that what comes
     is a dict whose keys are attributes of the module just named."""
 
-    variable: str
-    scope: Scope
-    owner: str
-    file: str
-    first_line: int
-    base: str
-    attribute: bool
+    variable: str = ""
+    scope: Scope = "unknown"
+    owner: str = ""
+    file: str = ""
+    first_line: int = 0
+    base: str = ""
+    attribute: bool = False
     via: str = ""
     bound: int | None = None
     part: bool = False
 
+    @classmethod
+    def of_code(cls, code: types.CodeType, name: str, scope: Scope, via: str = "") -> _State:
+        """A variable of a function."""
+        site = site_in(code)
+        return cls(name, scope, f"{site.function}()", site.file, site.line, name, via=via)
 
-def describe(hops: list[Hop], holding: Any) -> Name:
-    """The name of `holding`, the object at the end of `hops`; the first hop starts at a `Root`."""
-    state = _State("", "unknown", "", "", 0, "", False)
-    skip = False
-    for position, hop in enumerate(hops):
+
+def describe(path: list[Any]) -> Name:
+    """The name of the object at the beginning of a path, which ends at a `Root`."""
+    holding, chain = path[0], path[::-1]
+    state, skip = _State(), False
+    for position, (above, below) in enumerate(itertools.pairwise(chain)):
         if skip:
             skip = False
             continue
-        following = hops[position + 1].below if position + 1 < len(hops) else None
-        state, skip = _down(state, hop, following)
+        following = chain[position + 2] if position + 2 < len(chain) else None
+        state, skip = _down(state, above, below, following)
     if type(holding) is _LRU:
-        state = _cache(state, holding)
+        state = _cache(holding)
     elif is_one(holding, torch.optim.Optimizer):
-        state = _optimizer(state, holding)
+        state = _optimizer(holding)
     container = _container(holding)
     bound = state.bound
     if is_one(holding, deque) and _MAXLEN.__get__(holding) is not None:
@@ -113,19 +106,10 @@ def describe(hops: list[Hop], holding: Any) -> Name:
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
     length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else length_of(holding)
-    return Name(
-        _text(state, variable, container),
-        variable,
-        container,
-        state.scope,
-        state.owner,
-        state.file,
-        lines[0] if lines else state.first_line,
-        lines,
-        bound,
-        length,
-        any(renews(state.file, state.base, state.attribute, line) for line in lines),
-    )
+    scope, owner, file = state.scope, state.owner, state.file
+    renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
+    text, line = _text(state, variable, container), lines[0] if lines else state.first_line
+    return Name(text, variable, container, scope, owner, file, line, lines, bound, length, renewed)
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:
@@ -138,9 +122,11 @@ def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:
     return path
 
 
-def hops_of(path: list[Any]) -> list[Hop]:
-    """The edges of a path, from its root down."""
-    return [Hop(above, below) for above, below in zip(path[1:], path, strict=False)][::-1]
+def born_at(blocks: Iterable[Block], frames: Frames) -> tuple[str, ...]:
+    """The lines at which blocks were born, those of most bytes first, three at most: `train.py:24`."""
+    sizes = by_site((block.size, block.site) for block in blocks)
+    sites = [frames.sites[site] for site in sorted(sizes, key=lambda site: -sizes[site]) if site]
+    return tuple(f"{os.path.basename(site.file)}:{site.line}" for site in sites[:3])
 
 
 def written(path: list[Any]) -> str:
@@ -229,28 +215,19 @@ def file_of(kind: type) -> str:
 
 def _root(root: Root) -> _State:
     if root.kind == "object":
-        return _State("", "unknown", root.name, file_of(root.where), 0, "", False)
+        return _State(owner=root.name, file=file_of(root.where))
     if root.kind == "local":
         code = root.where.f_code
         owner = frame_locals(root.where).get("self") if code.co_name == "step" else None
         if is_one(owner, torch.optim.Optimizer):  # what it will put into its state
-            return _optimizer(_State("", "optimizer", "", "", 0, "", False), owner)
-        return _State(
-            root.name,
-            "local",
-            f"{function_name(code)}()",
-            os.path.abspath(code.co_filename),
-            code.co_firstlineno,
-            root.name,
-            False,
-        )
+            return _optimizer(owner)
+        return _State.of_code(code, root.name, "local")
     name, file = (str(attribute(root.where, one, "") or "") for one in ("__name__", "__file__"))
-    return _State(root.name, "global", name, os.path.abspath(file) if file else "", 0, root.name, False)
+    return _State(root.name, "global", name, os.path.abspath(file) if file else "", base=root.name)
 
 
-def _down(state: _State, hop: Hop, following: Any) -> tuple[_State, bool]:
+def _down(state: _State, above: Any, below: Any, following: Any) -> tuple[_State, bool]:
     """The name one hop further down. The second value says that the hop after this one is already in it."""
-    above, below = hop
     if isinstance(above, Root):
         return _root(above), False
     if state.scope == "optimizer":
@@ -264,7 +241,7 @@ def _down(state: _State, hop: Hop, following: Any) -> tuple[_State, bool]:
     if issubclass(kind, (list, tuple, deque, set, frozenset)):
         return _elements(state), False
     if kind is _LRU:
-        return _cache(state, above), False
+        return _cache(above), False
     if kind is types.FunctionType:
         return _function(state, above, below), False
     if kind is types.CellType:
@@ -296,33 +273,29 @@ def _elements(state: _State) -> _State:
     return state if state.variable.endswith("[...]") else state._replace(variable=f"{state.variable}[...]")
 
 
-def _cache(state: _State, above: Any) -> _State:
+def _cache(above: Any) -> _State:
     wrapped, bound = above, _LRU.cache_info(above).maxsize
     while (inner := attribute(wrapped, "__wrapped__")) is not None:
         wrapped = inner
     if type(wrapped) is not types.FunctionType:
-        return _State("?", "cache", "?", "", 0, "", False, bound=bound)
-    code = wrapped.__code__
-    owner, file = f"{function_name(code)}()", os.path.abspath(code.co_filename)
-    return _State(owner[:-2], "cache", owner, file, code.co_firstlineno, "", False, bound=bound)
+        return _State("?", "cache", "?", bound=bound)
+    site = site_in(wrapped.__code__)
+    return _State(site.function, "cache", f"{site.function}()", site.file, site.line, bound=bound)
 
 
 def _function(state: _State, above: types.FunctionType, below: Any) -> _State:
     code = above.__code__
-    file = os.path.abspath(code.co_filename)
-    owner = f"{function_name(code)}()"
     for name, cell in zip(code.co_freevars, above.__closure__ or (), strict=False):
         if cell is below:
             # the variable is bound in the function around, and may be filled there or here
-            lines = storing_lines(file, name, False, code.co_firstlineno)
-            return _State(name, "closure", owner, file, code.co_firstlineno if lines else 0, name, False)
+            found = _State.of_code(code, name, "closure")
+            lines = storing_lines(found.file, name, False, found.first_line)
+            return found if lines else found._replace(first_line=0)
     defaults = above.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount][-len(defaults) :] if defaults else ()
     for name, value in [*zip(names, defaults, strict=False), *(above.__kwdefaults__ or {}).items()]:
         if value is below:
-            return _State(
-                name, "closure", owner, file, code.co_firstlineno, name, False, via="a default argument"
-            )
+            return _State.of_code(code, name, "closure", via="a default argument")
     return state
 
 
@@ -330,28 +303,17 @@ def _frame(state: _State, above: types.FrameType, below: Any) -> _State:
     name = next((name for name, value in frame_locals(above).items() if value is below), None)
     if name is None:
         return state
-    function = f"{function_name(above.f_code)}()"
     if not state.via:  # a generator's frame
-        code = above.f_code
-        return _State(
-            name, "local", function, os.path.abspath(code.co_filename), code.co_firstlineno, name, False
-        )
-    return state._replace(via=f"{state.via}: local `{name}` of `{function}`")
+        return _State.of_code(above.f_code, name, "local")
+    return state._replace(via=f"{state.via}: local `{name}` of `{function_name(above.f_code)}()`")
 
 
 def _class(state: _State, above: type, below: Any) -> _State:
     for name, value in namespace_of(above).items():
         method = value.__func__ if type(value) in (staticmethod, classmethod) else None
         if value is below or method is below:
-            return _State(
-                f"{name_of(above).rpartition('.')[2]}.{name}",
-                "class attribute",
-                name_of(above),
-                file_of(above),
-                0,
-                name,
-                True,
-            )
+            variable = f"{name_of(above).rpartition('.')[2]}.{name}"
+            return _State(variable, "class attribute", name_of(above), file_of(above), 0, name, True)
     return state
 
 
@@ -366,11 +328,11 @@ def _attribute(state: _State, above: Any, below: Any, following: Any) -> tuple[_
     if name is None:
         return state, skip
     if issubclass(kind, torch.optim.Optimizer) and name == "state":
-        return _optimizer(state, above), skip
+        return _optimizer(above), skip
     if issubclass(kind, torch.nn.Module) and name in PARTS:
         if state.variable and (name == "_modules" or module_of(kind).partition(".")[0] == "torch"):
             return state._replace(part=True), skip
-        return _State("self", "attribute", name_of(kind), file_of(kind), 0, "", False, part=True), skip
+        return _State("self", "attribute", name_of(kind), file_of(kind), part=True), skip
     return _State(f"self.{name}", "attribute", name_of(kind), file_of(kind), 0, name, True), skip
 
 
@@ -379,9 +341,9 @@ def _key_of(namespace: dict[Any, Any], value: Any) -> str | None:
     return next((key for key, item in items_of(namespace) if item is value and type(key) is str), None)
 
 
-def _optimizer(state: _State, above: Any) -> _State:
+def _optimizer(above: Any) -> _State:
     kind = type(above)
     bound = None
     if module_of(kind).startswith("torch.optim"):
         bound = int(above.param_groups[0].get("history_size", max(1, len(above.state))))
-    return _State("state", "optimizer", name_of(kind), file_of(kind), 0, "", False, bound=bound)
+    return _State("state", "optimizer", name_of(kind), file_of(kind), bound=bound)

@@ -1,4 +1,5 @@
-"""Times the calls that cost time rather than memory: cleanup and synchronization, per calling line."""
+"""Times the calls that cost time rather than memory: cleanup and synchronization, per calling line. Counts how often Python's
+collector comes by itself, and what it frees on the device."""
 
 from __future__ import annotations
 
@@ -13,26 +14,25 @@ from typing import Any
 
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.besides import Collections
 from gpulint.runtime.record.result import CallFigures
 
+_GIVEN_BACK = {"torch.cuda.empty_cache": "released", "gc.collect": "freed"}  # the figure that says it
 collect = gc.collect  # the original, for our own use
+
+
+Weigh = Callable[[], int | None]  # reads a figure, in bytes, where there is one
 
 
 class Calls:
     """Wraps functions in place and counts what they cost. `sampling` is set once warm-up is over."""
 
-    def __init__(
-        self,
-        frames: Frames,
-        reserved: Callable[[], int | None],
-        allocated: Callable[[], int | None] = lambda: None,
-    ) -> None:
+    def __init__(self, frames: Frames, reserved: Weigh, allocated: Weigh = lambda: None) -> None:
         self.sampling = False
         self._frames = frames
         self._weighed = {"torch.cuda.empty_cache": reserved, "gc.collect": allocated}
-        self._cells: dict[
-            tuple[str, int], list[float]
-        ] = {}  # count, sampled, seconds, and what was given back
+        # Count, sampled, seconds, and what was given back
+        self._cells: dict[tuple[str, int], list[float]] = {}
         self._undo = ExitStack()
 
     def watch_collector(self) -> None:
@@ -72,9 +72,8 @@ class Calls:
         """Counted where the user's code itself calls, and not torch in an optimizer, say. Loops over tensors call
         thousands of times: each place is looked up once, and timed only while steps are sampled."""
         frames, cells, clock = self._frames, self._cells, time.perf_counter
-        places: dict[
-            tuple[int, int], tuple[CodeType, list[float] | None]
-        ] = {}  # the code is kept: ids are used again
+        # The code is kept: ids are used again
+        places: dict[tuple[int, int], tuple[CodeType, list[float] | None]] = {}
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             caller = sys._getframe(1)
@@ -111,22 +110,50 @@ class Calls:
 
     def figures(self) -> list[CallFigures]:
         """What was counted, by calls from the user's code; the most expensive first."""
-        known = {what: weigh() is not None for what, weigh in self._weighed.items()}
-        found = [
-            CallFigures(
-                what,
-                self._frames.sites[site],
-                int(count),
-                int(sampled),
-                seconds,
-                int(given_back) if what == "torch.cuda.empty_cache" and known[what] else None,
-                int(given_back) if what == "gc.collect" and known[what] else None,
-            )
-            for (what, site), (count, sampled, seconds, given_back) in self._cells.items()
-            if site
-        ]
+        known = {what for what, weigh in self._weighed.items() if weigh() is not None}
+        found = []
+        for (what, site), (count, sampled, seconds, given_back) in self._cells.items():
+            if site:
+                amounts = {_GIVEN_BACK[what]: int(given_back)} if what in known else {}
+                where = self._frames.sites[site]
+                found.append(CallFigures(what, where, int(count), int(sampled), seconds, **amounts))
         return sorted(found, key=lambda call: (-call.seconds, call.what, call.site.line))
 
 
 def _nothing() -> None:
     return None
+
+
+class Collector:
+    """Counts while `counting()` says so. `allocated` reads the probe."""
+
+    def __init__(self, counting: Callable[[], bool], allocated: Weigh) -> None:
+        self._counting = counting
+        self._allocated = allocated
+        self._came = [0, 0]
+        self._freed = 0
+        self._before: int | None = None
+
+    def start(self) -> None:
+        gc.callbacks.append(self._told)
+
+    def stop(self) -> None:
+        """Count no more."""
+        if self._told in gc.callbacks:
+            gc.callbacks.remove(self._told)
+
+    def figures(self) -> Collections:
+        """What was counted so far."""
+        partial, full = self._came
+        return Collections(partial, full, self._freed)
+
+    def _told(self, phase: str, info: dict[str, Any]) -> None:
+        generation = min(int(info["generation"]), 2)
+        if generation == 0:  # hundreds of times a second: what it finds is small, and counted with the next
+            return
+        if phase == "start":
+            self._before = self._allocated() if self._counting() else None
+        elif self._before is not None:
+            self._came[generation - 1] += 1
+            self._freed += max(0, self._before - (self._allocated() or 0))
+            self._before = None

@@ -4,10 +4,12 @@ which were saved for nothing where no backward comes."""
 from __future__ import annotations
 
 import heapq
+import statistics
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ import torch
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attributes_of, elements_of, has_parameters
-from gpulint.runtime.record.result import ForwardFigures
+from gpulint.runtime.record.result import ForwardFigures, Site
 
 # Calls of one kind from one place that are followed to their end, or measured where they save nothing. Of those that save
 # something every 2ⁿ-th call is followed then, and all are measured.
@@ -24,36 +26,46 @@ ENDS = 8  # nodes that are watched at either end of a call's graph
 MOST_NODES = 1000  # visited in search of the first ones
 
 
+_Place = tuple[int, str, bool]  # site, kind of module, whether it trains
+
+
 class _State(threading.local):
     depth = 0
     training = False  # the outermost module's mode
 
 
+@dataclass(slots=True, eq=False)
 class _Cell:
     """The calls of one kind from one place. `wasted` has, for each call whose graph died without a backward,
     what the call kept."""
 
-    __slots__ = ("count", "inner", "kept", "output", "seconds", "visited", "wasted", "weights")
+    weights: bool
+    inner: bool
+    count: int = 0
+    kept: int = 0
+    output: int = 0
+    visited: int = 0
+    seconds: float = 0.0
+    wasted: list[int] = field(default_factory=list)
 
-    def __init__(self, module: Any, inner: bool) -> None:
-        self.count = self.kept = self.output = self.visited = 0
-        self.seconds = 0.0
-        self.wasted: list[int] = []
-        self.inner = inner
-        self.weights = has_parameters(module)
+    def figures(self, site: Site, module: str, training: bool, grad: bool) -> ForwardFigures:
+        """As the result has them."""
+        dead, wasted = len(self.wasted), statistics.median_high(self.wasted) if self.wasted else None
+        memory = (self.kept, self.output, self.seconds, self.visited, dead, wasted)
+        return ForwardFigures(
+            site, module, training, grad, self.count, *memory, weights=self.weights, inner=self.inner
+        )
 
 
+@dataclass(slots=True, eq=False)
 class _Fate:
     """What becomes of one call's graph. Held by hooks on some of the graph's nodes and by nothing else, so it
     dies when they have died; holds no tensor and no node, so it keeps nothing alive."""
 
-    __slots__ = ("cell", "handles", "kept", "visited")
-
-    def __init__(self, cell: _Cell, kept: int) -> None:
-        self.cell = cell
-        self.kept = kept
-        self.visited = False
-        self.handles: list[Any] = []
+    cell: _Cell
+    kept: int
+    visited: bool = False
+    handles: list[Any] = field(default_factory=list)
 
     def __call__(self, gradients: Any) -> None:
         """A backward goes through: before a node's gradients are computed."""
@@ -153,20 +165,13 @@ class Forwards:
         return out
 
     def _note(
-        self,
-        module: Any,
-        place: tuple[int, str, bool],
-        out: Any,
-        rise: int,
-        took: float,
-        args: Any,
-        first: int,
+        self, module: Any, place: _Place, out: Any, rise: int, took: float, args: Any, first: int
     ) -> None:
         tensors = list(_tensors(out))
         grad = any(tensor.grad_fn is not None for tensor in tensors)
         cell = self._cells.get((*place, grad))
         if cell is None:
-            cell = self._cells[(*place, grad)] = _Cell(module, self._state.depth > 0)
+            cell = self._cells[(*place, grad)] = _Cell(has_parameters(module), self._state.depth > 0)
         cell.count = count = cell.count + 1
         cell.seconds += took
         output = _storage_bytes(tensors, _tensors(args))
@@ -185,21 +190,7 @@ class Forwards:
     def figures(self) -> list[ForwardFigures]:
         """What was seen from the user's code, the largest first."""
         found = [
-            ForwardFigures(
-                self._frames.sites[site],
-                module,
-                training,
-                grad,
-                cell.count,
-                cell.kept,
-                cell.output,
-                cell.seconds,
-                visited=cell.visited,
-                dead=len(cell.wasted),
-                wasted=sorted(cell.wasted)[len(cell.wasted) // 2] if cell.wasted else None,
-                weights=cell.weights,
-                inner=cell.inner,
-            )
+            cell.figures(self._frames.sites[site], module, training, grad)
             for (site, module, training, grad), cell in self._cells.items()
             if site
         ]

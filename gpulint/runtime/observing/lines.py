@@ -16,10 +16,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from gpulint.runtime.observing.named import NamedCalls
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import frame_locals
 from gpulint.runtime.record.result import MEASURED_HITS, LineFigures, Lines
 
@@ -27,6 +29,7 @@ Place = tuple[int, int]  # line, column; column 0 is the whole line
 
 FEWEST_HITS = 5  # sampled runs of a line after which more of them are not waited for
 EARLY_HITS = 3  # of those before sampling begins, in which the program is set up
+_MEMORY = ("growth", "peak", "tensors", "level", "early", "left")  # what a line's figures say of it
 _ENTER, _LEAVE = "__gpulint_enter__", "__gpulint_leave__"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -34,41 +37,25 @@ _COMPOUND = (*_LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
+@dataclass(slots=True, eq=False)
 class _Line:
     """What the statement behind one or more lines of interest did so far."""
 
-    __slots__ = (
-        "early",
-        "growth",
-        "hits",
-        "judged",
-        "left",
-        "level",
-        "marks",
-        "measured",
-        "peak",
-        "sampled",
-        "seconds",
-        "settled",
-        "taken",
-        "tensors",
-    )
-
-    def __init__(self, measured: bool = True) -> None:
-        self.measured = measured  # a part of an expression is only counted
-        self.settled = False  # more steps of this kind would tell nothing new
-        self.marks: list[int] = []  # the steps of the present window in which it ran, as mark numbers
-        self.judged = 0
-        self.hits = 0
-        self.sampled = 0
-        self.taken = 0
-        self.seconds = 0.0
-        self.early: int | None = None
-        self.left: int | None = None
-        self.growth: int | None = None
-        self.peak: int | None = None
-        self.tensors: dict[str, int] | None = None
-        self.level: int | None = None
+    measured: bool = True  # a part of an expression is only counted
+    settled: bool = False  # more steps of this kind would tell nothing new
+    # The steps of the present window in which it ran, as mark numbers
+    marks: list[int] = field(default_factory=list)
+    judged: int = 0
+    hits: int = 0
+    sampled: int = 0
+    taken: int = 0
+    seconds: float = 0.0
+    early: int | None = None
+    left: int | None = None
+    growth: int | None = None
+    peak: int | None = None
+    tensors: dict[str, int] | None = None
+    level: int | None = None
 
 
 class LineCounter:
@@ -96,7 +83,7 @@ class LineCounter:
         self._touched: set[int] = set()  # ran while steps were sampled, since the last `settle` or `forget`
         # (frame, line) -> allocated, clock (None before sampling begins)
         self._inside: dict[tuple[int, int], tuple[int, float | None]] = {}
-        self._undo: Callable[[], None] | None = None
+        self._undo: hooks.Undo = _nothing
         self._named = named or NamedCalls((), lambda named, begins: None)
 
     def start(self) -> None:
@@ -106,17 +93,18 @@ class LineCounter:
             return
         setattr(builtins, _ENTER, _make_hook(self, self._enter))
         setattr(builtins, _LEAVE, _make_hook(self, self._leave))
-        loader = importlib.machinery.SourceFileLoader
-        original = loader.get_code
 
-        def get_code(this: Any, fullname: str) -> CodeType | None:
-            path = this.get_filename(fullname)
-            if self.is_wanted(path):  # past the bytecode cache, which has the file as it is
-                return self.compile(this.get_data(path), path)
-            return original(this, fullname)
+        def made(original: Any) -> Any:
+            def get_code(this: Any, fullname: str) -> CodeType | None:
+                path = this.get_filename(fullname)
+                if self.is_wanted(path):  # past the bytecode cache, which has the file as it is
+                    return self.compile(this.get_data(path), path)
+                code: CodeType | None = original(this, fullname)
+                return code
 
-        loader.get_code = get_code  # type: ignore[method-assign,assignment]
-        self._undo = lambda: setattr(loader, "get_code", original)
+            return get_code
+
+        self._undo = hooks.wrap(importlib.machinery.SourceFileLoader, "get_code", made)
 
     def adopt(self, other: LineCounter) -> None:
         """Count anew in the code that another one has compiled, in whose stead this one is started then."""
@@ -127,9 +115,7 @@ class LineCounter:
     def stop(self) -> None:
         """Count no more."""
         self.active = False
-        if self._undo is not None:
-            self._undo()
-            self._undo = None
+        self._undo()
 
     def is_wanted(self, path: str) -> bool:
         """Whether the file has lines of interest, or functions that were named."""
@@ -158,12 +144,8 @@ class LineCounter:
 
     def missing(self, lines: tuple[Lines, ...]) -> bool:
         """Whether more steps could tell about one of the places, which must be of interest."""
-        for entry in lines:
-            for place in entry.places:
-                one = self._figures.get((entry.file, *place))
-                if one is None or not (one.settled or one.sampled >= FEWEST_HITS):
-                    return True
-        return False
+        found = (self._figures.get((entry.file, *place)) for entry in lines for place in entry.places)
+        return any(one is None or not (one.settled or one.sampled >= FEWEST_HITS) for one in found)
 
     def ran(self, file: str, line: int) -> bool:
         """Whether the statement of a line of interest has run."""
@@ -191,23 +173,9 @@ class LineCounter:
         found = []
         for file, line, column in self._order:
             one = self._figures.get((file, line, column)) or _Line()
-            found.append(
-                LineFigures(
-                    file,
-                    line,
-                    one.hits,
-                    one.sampled,
-                    one.seconds if one.taken else None,
-                    one.growth,
-                    one.peak,
-                    one.tensors,
-                    one.level,
-                    one.early,
-                    column,
-                    one.judged,
-                    one.left,
-                )
-            )
+            figures = LineFigures(file, line, one.hits, one.sampled, one.seconds if one.taken else None)
+            memory = {name: getattr(one, name) for name in _MEMORY}
+            found.append(replace(figures, column=column, judged_hits=one.judged, **memory))
         return found
 
     def _enter(self, index: int, frame: FrameType) -> None:
@@ -225,7 +193,7 @@ class LineCounter:
             if one.tensors is None:
                 one.tensors = self._locals(frame)
             now = self.probe.begin_peak("line")
-            one.level = now if one.level is None else max(one.level, now)
+            one.level = _most(one.level, now)
             self._inside[(id(frame), index)] = (now, time.perf_counter())
 
     def _leave(self, index: int, frame: FrameType) -> None:
@@ -242,17 +210,21 @@ class LineCounter:
         one.taken += 1
         one.seconds += time.perf_counter() - clock
         growth, peak = self.probe.allocated() - before, top - before
-        one.level = top if one.level is None else max(one.level, top)
-        one.growth = growth if one.growth is None else max(one.growth, growth)
-        one.peak = peak if one.peak is None else max(one.peak, peak)
+        one.level = _most(one.level, top)
+        one.growth = _most(one.growth, growth)
+        one.peak = _most(one.peak, peak)
 
     def _locals(self, frame: FrameType) -> dict[str, int]:
-        sizes = {}
-        for name, value in frame_locals(frame).items():
-            size = self._tensor_bytes(value)
-            if size is not None:
-                sizes[name] = size
-        return sizes
+        sizes = ((name, self._tensor_bytes(value)) for name, value in frame_locals(frame).items())
+        return {name: size for name, size in sizes if size is not None}
+
+
+def _most(known: int | None, now: int) -> int:
+    return now if known is None else max(known, now)
+
+
+def _nothing() -> None:
+    """There is nothing to take out."""
 
 
 def _never() -> bool:
@@ -334,13 +306,13 @@ def _optional_part(statement: ast.AST, line: int, column: int) -> tuple[ast.AST,
     node: ast.AST | None = statement
     while node is not None:
         inner: ast.expr | None = None
-        for field, value in ast.iter_fields(node):
+        for name, value in ast.iter_fields(node):
             for position, child in enumerate(value) if isinstance(value, list) else ((None, value),):
                 if isinstance(child, ast.expr) and _holds(child, line, column):
                     inner = child
                     later = isinstance(node, ast.BoolOp) and position != 0
-                    if later or field in _OPTIONAL.get(type(node), ()):
-                        found = (node, field, position)
+                    if later or name in _OPTIONAL.get(type(node), ()):
+                        found = (node, name, position)
                 elif isinstance(child, (ast.comprehension, ast.keyword, ast.withitem)) and inner is None:
                     around = (c for c in ast.iter_child_nodes(child) if isinstance(c, ast.expr))
                     inner = next((c for c in around if _holds(c, line, column)), None)
@@ -355,8 +327,7 @@ def _count_part(part: tuple[ast.AST, str, int | None], index: int) -> None:
     inner: ast.expr = owner if position is None else owner[position]
     call = ast.Call(ast.Name(_ENTER, ast.Load()), [ast.Constant(index)], [])
     pair = ast.Subscript(ast.Tuple([call, inner], ast.Load()), ast.Constant(1), ast.Load())
-    for node in (pair, pair.value, pair.slice, call, call.func, *call.args):
-        ast.copy_location(node, inner)
+    ast.copy_location(pair, inner)
     if position is None:
         setattr(parent, field, pair)
     else:
@@ -374,10 +345,8 @@ def _instrument(tree: ast.Module, statement: ast.AST, index: int) -> None:
     it."""
     if isinstance(statement, (*_LOOPS, *_FUNCTIONS, ast.ExceptHandler)):
         body = statement.body
-        after_docstring = (
-            1 if isinstance(statement, _FUNCTIONS) and ast.get_docstring(statement, clean=False) else 0
-        )
-        body.insert(after_docstring, _call(_ENTER, index, statement))
+        documented = isinstance(statement, _FUNCTIONS) and ast.get_docstring(statement, clean=False)
+        body.insert(1 if documented else 0, _call(_ENTER, index, statement))
         return
     for block in _blocks(tree):
         for position, one in enumerate(block):
@@ -411,7 +380,4 @@ def _call(name: str, index: int, at: Any) -> ast.stmt:
     located: ast.stmt = ast.copy_location(ast.Expr(call), at)
     if name == _LEAVE:  # the call after a statement is still on its last line
         located.lineno = located.end_lineno = at.end_lineno or at.lineno
-    for node in ast.walk(located):
-        if node is not located:
-            ast.copy_location(node, located)
     return located

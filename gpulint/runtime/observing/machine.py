@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.record.peaks import CardUse
 from gpulint.runtime.record.result import INSTEAD, LIMITED
 
 
@@ -46,9 +47,8 @@ def why_no_cuda(limited: bool = False) -> str:
         why = f"torch {torch.__version__} finds no usable GPU or driver"
     if limited:
         return f"{LIMITED}, but {why}; run where a GPU is; {INSTEAD}"
-    return (
-        f"--device cuda was asked for, but {why}; leave it out to measure on the host, or run where a GPU is"
-    )
+    otherwise = "leave it out to measure on the host, or run where a GPU is"
+    return f"--device cuda was asked for, but {why}; {otherwise}"
 
 
 def environment(probe: str) -> dict[str, Any]:
@@ -63,16 +63,26 @@ def environment(probe: str) -> dict[str, Any]:
         found["device_name"] = torch.cuda.get_device_name()
         found["driver"] = _driver()
         found["card"] = torch.cuda.current_device()
-        found["contexts"] = _contexts()
+        found["contexts"] = tuple(card.index for card in cards() if card.context)
         found["allocator_backend"] = torch.cuda.get_allocator_backend()
         found["allocator"] = _settings(torch.cuda.memory._snapshot().get("allocator_settings", {}))
     return found
 
 
-def _contexts() -> tuple[int, ...]:
-    """The cards on which this process has a context, as far as torch tells; asking makes none."""
-    has = getattr(torch._C, "_cuda_hasPrimaryContext", None)
-    return tuple(card for card in range(torch.cuda.device_count()) if has(card)) if has is not None else ()
+def cards() -> tuple[CardUse, ...]:
+    """The cards that this process can see, and what it has on each. It makes no context."""
+    if not torch.cuda.is_available() or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return ()
+    own = torch.cuda.current_device()
+    found = []
+    for index in range(torch.cuda.device_count()):
+        about = torch.cuda.get_device_properties(index)
+        context = bool(torch._C._cuda_hasPrimaryContext(index))  # type: ignore[attr-defined]
+        allocated = int(torch.cuda.memory_allocated(index)) if context else 0
+        reserved = int(torch.cuda.memory_reserved(index)) if context else 0
+        uuid = str(getattr(about, "uuid", ""))
+        found.append(CardUse(index, about.name, uuid, index == own, context, allocated, reserved))
+    return tuple(found)
 
 
 def _settings(settings: dict[str, Any]) -> str:

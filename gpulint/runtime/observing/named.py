@@ -7,7 +7,6 @@ import ast
 import builtins
 import os
 from collections.abc import Callable, Iterable
-from types import TracebackType
 
 from gpulint.runtime.record.result import Named
 
@@ -15,11 +14,14 @@ _CALL = "__gpulint_call__"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+Told = Callable[[Named, bool], None]
+
+
 class NamedCalls:
     """Tells `told` of each call of one of these functions, with True where it begins and False where it ends; of a function that
     calls itself the outermost."""
 
-    def __init__(self, named: Iterable[Named], told: Callable[[Named, bool], None]) -> None:
+    def __init__(self, named: Iterable[Named], told: Told) -> None:
         self._named = [(os.path.realpath(one.file), one) for one in named]
         self.files = frozenset(file for file, _ in self._named)
         self._calls = [_Call(one, told) for _, one in self._named]
@@ -41,7 +43,7 @@ class NamedCalls:
 class _Call:
     """Entered and left with each call of a function."""
 
-    def __init__(self, named: Named, told: Callable[[Named, bool], None]) -> None:
+    def __init__(self, named: Named, told: Told) -> None:
         self._named = named
         self._told = told
         self._depth = 0
@@ -51,9 +53,7 @@ class _Call:
         if self._depth == 1:
             self._told(self._named, True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0 and (kind is None or issubclass(kind, Exception)):
             self._told(self._named, False)
@@ -66,6 +66,4 @@ def _enclose(function: ast.FunctionDef | ast.AsyncFunctionDef, index: int) -> No
         return
     call = ast.Call(ast.Name(_CALL, ast.Load()), [ast.Constant(index)], [])
     around = ast.With(items=[ast.withitem(call)], body=body)
-    for node in ast.walk(around.items[0]):
-        ast.copy_location(node, body[0])
     function.body[documented:] = [ast.copy_location(around, body[0])]

@@ -8,13 +8,10 @@ optimizer has stepped, is the next forward a new iteration or the generator's ha
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Literal
 
-from gpulint.runtime.record.result import StepKind
+from gpulint.runtime.record.result import Boundary, StepKind
 
 FEW = 4  # optimizers that step once each, and are no part of one iteration then
-
-Boundary = Literal["optimizer", "forward", "batch", "explicit", "none"]
 
 
 class Stepper:

@@ -45,9 +45,8 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def begin(self) -> bool:
         """Whether it could begin: not where modes of the script's own are under way, whose end must find them on top."""
-        if any(
-            not type(mode).__module__.startswith("gpulint.") for mode in _get_current_dispatch_mode_stack()
-        ):
+        modes = _get_current_dispatch_mode_stack()
+        if any(not type(mode).__module__.startswith("gpulint.") for mode in modes):
             return False
         self._touched.clear()
         self._thread = threading.get_ident()

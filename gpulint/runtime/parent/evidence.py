@@ -65,6 +65,12 @@ class Share(NamedTuple):
         return cls(device, host, nodes)
 
     @classmethod
+    def of_part(cls, drift: Drift, part: float) -> Share:
+        """That part of what a site grows by."""
+        each = drift.per_window * part
+        return cls.of_drifts([replace(drift, bytes_per_step=drift.bytes_per_step * part, per_window=each)])
+
+    @classmethod
     def of_drifts(cls, drifts: Iterable[Drift]) -> Share:
         """What sites grow by."""
         return cls.of(
@@ -119,10 +125,6 @@ class Evidence:
 
     # -- steps -----------------------------------------------------------------------------------------------
 
-    def steps(self) -> int:
-        """How many steps were sampled, of any kind."""
-        return self.rank.steps()
-
     def steps_text(self) -> str:
         """`20 sampled steps`; where there are several kinds, `20 training and 12 evaluation steps`."""
         counts = count_steps(self.rank.samples, sampled=True)
@@ -146,7 +148,7 @@ class Evidence:
         if step is None:
             return None
         clearing = sum(call.seconds for call in self.rank.calls if call.what in CLEARING)
-        return max(step - clearing / max(1, self.steps()), 0.1 * step)
+        return max(step - clearing / max(1, self.rank.steps()), 0.1 * step)
 
     def heap_slope(self, kind: StepKind | None = None) -> float | None:
         """Host bytes per step that malloc did not get back, where they grow steadily, in steps of a kind."""
@@ -210,17 +212,12 @@ class Evidence:
         for held in () if holder.released else holder.births:
             leak = self._leak(held.site, holder.place)
             if leak is not None and leak.total and not _is_passing(held, leak):
-                part = min(1.0, held.bytes / leak.total)
-                shared = replace(
-                    leak, bytes_per_step=leak.bytes_per_step * part, per_window=leak.per_window * part
-                )
-                parts.append(Share.of_drifts([shared]))
+                parts.append(Share.of_part(leak, min(1.0, held.bytes / leak.total)))
         if holder.released or (holder.bound is not None and not parts):
             return Share()
         nodes = holder.nodes / max(1, self._judged_steps(self.kind_of(holder)))
-        return Share.of(
-            [*parts, Share(nodes=nodes if nodes >= 1 else 0.0, window=parts[0].window if parts else "")]
-        )
+        window = parts[0].window if parts else ""
+        return Share.of([*parts, Share(nodes=nodes if nodes >= 1 else 0.0, window=window)])
 
     def leaks(self) -> list[Drift]:
         """What grows on the device, but for the state of optimizers that are no more than there were."""
@@ -279,9 +276,8 @@ def _is_passing(held: Held, leak: Drift) -> bool:
 
 
 def _is_filled_in(holder: Holder, functions: Container[str]) -> bool:
-    return any(
-        source.function_at(holder.file, line) in functions for line in (holder.line, *holder.lines[:1])
-    )
+    lines = (holder.line, *holder.lines[:1])
+    return any(source.function_at(holder.file, line) in functions for line in lines)
 
 
 def _is_named(holder: Holder, name: str) -> bool:

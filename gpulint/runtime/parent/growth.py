@@ -23,7 +23,6 @@ from gpulint.runtime.record.result import (
     Drift,
     Figure,
     Holder,
-    Part,
     RankResult,
     RunResult,
     Sample,
@@ -99,10 +98,6 @@ class Phase(Record):
         after = f" after {self.warmup} of warm-up" if self.warmup else ", no warm-up"
         return f"{self.name}: {said_steps({self.kind: self.sampled})} sampled{loops}{after}"
 
-    def of(self, figure: Figure) -> Movement | None:
-        """How this figure moved, where it was measured."""
-        return next((one for one in self.figures if one.figure == figure), None)
-
 
 @dataclass(frozen=True, slots=True)
 class Harmless(Record):
@@ -148,12 +143,8 @@ class Unexplained(Record):
 
 def phases(rank: RankResult) -> tuple[Phase, ...]:
     """The kinds of steps this rank took, training first."""
-    found = []
-    for kind in KIND_NAMES:
-        samples = [sample for sample in rank.samples if sample.kind == kind]
-        if samples:
-            found.append(_phase(rank.rank, kind, samples))
-    return tuple(found)
+    kinds = {kind: [sample for sample in rank.samples if sample.kind == kind] for kind in KIND_NAMES}
+    return tuple(_phase(rank.rank, kind, samples) for kind, samples in kinds.items() if samples)
 
 
 def told_windows(rank: RankResult) -> tuple[WindowFigures, ...]:
@@ -173,9 +164,8 @@ def seen_text(window: WindowFigures) -> tuple[str, str]:
     """`3 seen`, or that growth cannot be told; and how memory stood at their ends where there were several."""
     said = f"{len(window.seconds)} seen"
     if window.is_open:
-        what = (
-            f"of growth from one {window.name.partition(' of ')[0]} to the next nothing is said below three"
-        )
+        kind = window.name.partition(" of ")[0]
+        what = f"of growth from one {kind} to the next nothing is said below three"
         said = f"{len(window.seconds) or 'no end of one'} seen when the time for it was up: {what} (--reach)"
     if window.seen < 2:
         return said, ""
@@ -194,15 +184,8 @@ def _phase(rank: int, kind: StepKind, samples: Sequence[Sample]) -> Phase:
 
 def _loops(samples: Sequence[Sample]) -> list[list[Sample]]:
     """The sampled steps, parted where another loop begins with its warm-up."""
-    found: list[list[Sample]] = []
-    before = False
-    for sample in samples:
-        if sample.sampled:
-            if not before:
-                found.append([])
-            found[-1].append(sample)
-        before = sample.sampled
-    return found
+    runs = itertools.groupby(samples, key=lambda sample: sample.sampled)
+    return [list(loop) for sampled, loop in runs if sampled]
 
 
 def _movement(figure: Figure, kind: StepKind, loops: Sequence[Sequence[Sample]]) -> Movement | None:
@@ -268,11 +251,6 @@ def peak_text(run: RunResult) -> tuple[str, str] | None:
     return format_bytes(peak.allocated), what + when + who
 
 
-def parts_text(parts: Sequence[Part]) -> str:
-    """`4 backwards`: what parts a step, beside its end."""
-    return f"{len(parts) - 1} backwards"
-
-
 # -- what is harmless ----------------------------------------------------------------------------------------
 
 
@@ -320,9 +298,8 @@ def _too_few(window: WindowFigures) -> Harmless:
         f"{format_bytes(more)} that {per(window.name)} has left: it was seen {once}, and of growth from one to the next nothing is "
         "said below three (--reach)"
     )
-    return Harmless(
-        text, "few", "eval" if window.name == EVALUATION else "train", 0.0, 0.0, more, (window.site,)
-    )
+    kind: StepKind = "eval" if window.name == EVALUATION else "train"
+    return Harmless(text, "few", kind, 0.0, 0.0, more, (window.site,))
 
 
 def _is_in_use(drift: Drift, keeper: Holder | None) -> bool:
@@ -398,9 +375,7 @@ def account(evidence: Sequence[Evidence]) -> tuple[Rate, ...]:
 
 def _rates(one: Evidence) -> tuple[Rate, ...]:
     found: dict[str, Rate] = {}
-    parts = [
-        (leak.window, leak.per_window or leak.bytes_per_step, leak.bytes_per_step) for leak in one.leaks()
-    ]
+    parts = [(d.window, d.per_window or d.bytes_per_step, d.bytes_per_step) for d in one.leaks()]
     parts += [("", left.device, left.device) for left in unexplained([one])]
     for window, each, device in parts:
         known = found.get(window, Rate(window, 0.0, 0.0))
@@ -428,7 +403,7 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
 
 def _left_over(phase: Phase, one: Evidence) -> float:
     """Bytes a step of growth that nothing accounts for."""
-    moved = phase.of("allocated")
+    moved = next((one for one in phase.figures if one.figure == "allocated"), None)
     # What an evaluation piles up beside a training may go at its end, which is looked at elsewhere.
     beside = phase.kind == "eval" and one.main_kind() != "eval"
     if moved is None or moved.status != "growing" or phase.sampled < TOTAL or beside:

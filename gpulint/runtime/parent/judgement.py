@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from gpulint.findings import Finding
 from gpulint.runtime.parent.evidence import Evidence, Share
 from gpulint.runtime.record.records import Record
-from gpulint.runtime.record.result import Site, count_steps, said_steps
+from gpulint.runtime.record.result import LineFigures, Site, count_steps, said_steps
 from gpulint.units import format_bytes
 
 NEGLIGIBLE = 1024  # bytes per step on the GPU that nobody will miss: a scalar block or two
@@ -70,31 +70,61 @@ def times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def never_ran(evidence: Evidence) -> Judgement:
-    """Of a line that did not run once: how far the script came, and why no further."""
-    end = evidence.rank.end
-    if end.reason != "stopped":
-        return Judgement("not reached", f"the line did not run: {end.message}")
-    steps = said_steps(count_steps(evidence.rank.samples))
-    return Judgement("not reached", f"the line did not run within {steps}; run more (--steps, --reach)")
+def confirmed(text: str, **measured: Any) -> Judgement:
+    """The run bears the claim out; `measured` are the other fields of a `Judgement`, here and below."""
+    return Judgement("confirmed", text, **measured)
 
 
-def unmeasured(finding: Finding, evidence: Evidence) -> Judgement | None:
-    """Why the line's figures bear no judgement: it never ran, or not while steps were sampled."""
-    figures = evidence.at(finding)
-    if figures is None or figures.hits is None:
-        return Judgement("inconclusive", "how often the line ran could not be counted")
-    if figures.hits == 0:
-        return never_ran(evidence)
-    if evidence.steps() == 0:
-        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, but no step was sampled")
-    if not figures.sampled_hits:
-        return Judgement("inconclusive", f"the line ran {times(figures.hits)}, before sampling began")
-    return None
+def refuted(text: str, **measured: Any) -> Judgement:
+    """The run contradicts the claim."""
+    return Judgement("refuted", text, **measured)
 
 
-def cannot_tell(finding: Finding, evidence: Evidence, why: str) -> Judgement:
-    figures = evidence.at(finding)
-    if figures is not None and figures.hits == 0:
-        return never_ran(evidence)
-    return Judgement("inconclusive", why)
+def inconclusive(text: str) -> Judgement:
+    """The run does not tell."""
+    return Judgement("inconclusive", text)
+
+
+class Case:
+    """A finding before one rank's evidence, as each judge is given it. `figures` are those of its own place, without any where it was
+    not watched."""
+
+    def __init__(self, finding: Finding, evidence: Evidence) -> None:
+        self.finding = finding
+        self.claim = finding.runtime_claim
+        self.evidence = evidence
+        self.figures = evidence.at(finding) or LineFigures(finding.filename, finding.line, None)
+
+    @property
+    def ran(self) -> str:
+        """`the line ran 3 times`."""
+        return f"the line ran {times(self.figures.hits or 0)}"
+
+    def never_ran(self) -> Judgement | None:
+        """Where the line did not run once: how far the script came, and why no further."""
+        if self.figures.hits != 0:
+            return None
+        end = self.evidence.rank.end
+        if end.reason != "stopped":
+            return Judgement("not reached", f"the line did not run: {end.message}")
+        steps = said_steps(count_steps(self.evidence.rank.samples))
+        return Judgement("not reached", f"the line did not run within {steps}; run more (--steps, --reach)")
+
+    def uncounted(self) -> Judgement | None:
+        """Why nothing is known of the line: it never ran, or that could not be counted."""
+        if self.figures.hits is None:
+            return inconclusive("how often the line ran could not be counted")
+        return self.never_ran()
+
+    def unmeasured(self) -> Judgement | None:
+        """Why the line's figures bear no judgement: it never ran, or not while steps were sampled."""
+        problem = self.uncounted()
+        if problem is None and self.evidence.rank.steps() == 0:
+            return inconclusive(f"{self.ran}, but no step was sampled")
+        if problem is None and not self.figures.sampled_hits:
+            return inconclusive(f"{self.ran}, before sampling began")
+        return problem
+
+    def cannot_tell(self, why: str) -> Judgement:
+        """`why` it cannot be told, unless the line never ran."""
+        return self.never_ran() or inconclusive(why)

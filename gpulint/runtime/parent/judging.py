@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from gpulint.claims import Claim, Kind
+from gpulint.claims import Kind
 from gpulint.findings import Finding
 from gpulint.runtime.parent import growth, placing, source
 from gpulint.runtime.parent.evidence import Evidence, Share, Spot, real
@@ -16,21 +16,17 @@ from gpulint.runtime.parent.judgement import (
     NOTICED,
     NOTICED_SHARE,
     OFTEN,
+    Case,
     Judgement,
-    cannot_tell,
-    never_ran,
+    confirmed,
+    inconclusive,
     per,
     rate,
+    refuted,
     size,
     times,
-    unmeasured,
 )
-from gpulint.runtime.record.result import (
-    CallFigures,
-    Drift,
-    ForwardFigures,
-    Holder,
-)
+from gpulint.runtime.record.result import Drift, ForwardFigures, Holder
 from gpulint.units import options
 
 FRAGMENTED = 1.3  # times the peak of allocated: reserved beyond this is lost to fragments
@@ -45,31 +41,18 @@ def nodes_text(number: float) -> str:
 
 def judge(finding: Finding, evidence: Evidence) -> Judgement:
     """The judgement of the claim's kind, with how often the line ran."""
-    claim = finding.runtime_claim
-    problem = unmeasured(finding, evidence) if claim.kind in _MEASURED else None
-    found = problem or _JUDGES[claim.kind](finding, claim, evidence)
-    figures = evidence.at(finding)
-    return found if figures is None or found.hits is not None else replace(found, hits=figures.hits)
-
-
-# -- what every judge may have to say ------------------------------------------------------------------------
-
-
-def _too_few(finding: Finding, evidence: Evidence) -> Judgement | None:
-    figures = evidence.at(finding)
-    passes = (figures.judged_hits or 0) if figures is not None else 0
-    if passes >= FEWEST:
-        return None
-    told = f"only {passes} of the steps" if passes else "none of the steps"
-    text = f"{told} in which growth would have been seen ran the line; run more with --steps"
-    return Judgement("inconclusive", text)
+    case = Case(finding, evidence)
+    problem = case.unmeasured() if case.claim.kind in _MEASURED else None
+    found = problem or _JUDGES[case.claim.kind](case)
+    return found if found.hits is not None else replace(found, hits=case.figures.hits)
 
 
 # -- growth --------------------------------------------------------------------------------------------------
 
 
-def _drift(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    holders, born = evidence.holders(finding), evidence.born_at(finding)
+def _drift(case: Case) -> Judgement:
+    evidence = case.evidence
+    holders, born = evidence.holders(case.finding), evidence.born_at(case.finding)
     grown = [(holder, evidence.growth(holder)) for holder in holders]
     share = Share.of(one for _, one in grown)
     leaking = [drift for drift in born if drift.status == "leak"]
@@ -79,12 +62,7 @@ def _drift(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
         growing = [holder for holder, one in grown if one] or _keepers(leaking, evidence)
         return _confirmed_drift(share, growing, leaking, evidence)
     weaker = [*born, *(drift for holder in holders for drift in evidence.drifts_of(holder))]
-    return (
-        _explained(claim, holders, weaker)
-        or unmeasured(finding, evidence)
-        or _too_few(finding, evidence)
-        or _refuted_drift(finding, evidence)
-    )
+    return _explained(case, holders, weaker) or case.unmeasured() or _not_grown(case)
 
 
 def _keepers(drifts: list[Drift], evidence: Evidence) -> list[Holder]:
@@ -106,8 +84,7 @@ def _confirmed_drift(
         parts.append(f"{nodes_text(share.nodes)} a step {pile} up on the host")
     sites = {held.site: held.bytes for holder in holders for held in holder.births}
     born = tuple(sorted(sites, key=lambda site: -sites[site])) or tuple(d.site for d in leaking)
-    return Judgement(
-        "confirmed",
+    return confirmed(
         "; ".join(parts),
         device=share.device,
         host=host,
@@ -118,42 +95,40 @@ def _confirmed_drift(
     )
 
 
-def _explained(claim: Claim, holders: list[Holder], drifts: list[Drift]) -> Judgement | None:
+def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgement | None:
     """What survived at the finding's place without being a leak."""
     garbage = [drift for drift in drifts if drift.status == "gc-garbage"]
-    if garbage and claim.kind == "cycle":
+    if garbage and case.claim.kind == "cycle":
         amount = sum(drift.bytes_per_step for drift in garbage)
-        return Judgement(
-            "confirmed",
-            f"{size(amount)} a step waits in reference cycles for gc.collect()",
-            bytes=round(amount),
-        )
+        text = f"{size(amount)} a step waits in reference cycles for gc.collect()"
+        return confirmed(text, bytes=round(amount))
     piled = [drift for drift in drifts if drift.released and drift.place == "device"]
     if piled:
         most = max(piled, key=lambda drift: drift.total)
         text = f"{size(sum(d.bytes_per_step for d in piled))} a step pile up until the end of {per(most.released)}"
-        return Judgement("confirmed", f"{text}, which lets go of it", bytes=sum(d.total for d in piled))
+        return confirmed(f"{text}, which lets go of it", bytes=sum(d.total for d in piled))
     limited = next((holder for holder in holders if holder.bound is not None), None)
     if limited is not None:
-        return Judgement(
-            "refuted", f"kept by {limited.text}, which holds at most {limited.bound}", holder=limited.text
-        )
-    for status, result in (("bounded", "refuted"), ("occasional", "inconclusive"), ("gc-garbage", "refuted")):
+        text = f"kept by {limited.text}, which holds at most {limited.bound}"
+        return refuted(text, holder=limited.text)
+    for status, judged in (("bounded", refuted), ("occasional", inconclusive), ("gc-garbage", refuted)):
         found = next((drift for drift in drifts if drift.status == status), None)
         if found is not None:
-            text = f"{size(found.total)} survived: {found.reason}"
-            return Judgement("refuted" if result == "refuted" else "inconclusive", text)
+            return judged(f"{size(found.total)} survived: {found.reason}")
     return None
 
 
-def _refuted_drift(finding: Finding, evidence: Evidence) -> Judgement:
-    figures = evidence.at(finding)
-    passes = figures.judged_hits or 0 if figures is not None else 0
-    grown = growth.unexplained([evidence])
+def _not_grown(case: Case) -> Judgement:
+    """Refuted, if the line ran often enough in steps in which growth would have been seen, and nothing else grew."""
+    passes = case.figures.judged_hits or 0
+    if passes < FEWEST:
+        told = f"{f'only {passes}' if passes else 'none'} of the steps in which growth would have been seen"
+        return inconclusive(f"{told} ran the line; run more with --steps")
+    grown = growth.unexplained([case.evidence])
     if grown:
         more = f"{size(grown[0].device)} {per('step')} grew that nothing explains"
-        return Judgement("inconclusive", f"nothing was found that the line keeps, but {more}")
-    return Judgement("refuted", f"the line ran in {passes} of the steps that were judged, and nothing grew")
+        return inconclusive(f"nothing was found that the line keeps, but {more}")
+    return refuted(f"the line ran in {passes} of the steps that were judged, and nothing grew")
 
 
 # -- forwards ------------------------------------------------------------------------------------------------
@@ -173,13 +148,14 @@ def forwards_of(finding: Finding, evidence: Evidence) -> list[ForwardFigures]:
     return [f for f in later if f.site.line == first]
 
 
-def _forward(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    found = forwards_of(finding, evidence)
-    if claim.unvisited:
-        needed = _needed([f for f in found if not f.training] or found, set(evidence.spots(finding)))
+def _forward(case: Case) -> Judgement:
+    found = forwards_of(case.finding, case.evidence)
+    if case.claim.unvisited:
+        spots = set(case.evidence.spots(case.finding))
+        needed = _needed([f for f in found if not f.training] or found, spots)
         if needed is not None:
             return needed
-    return _forwards(finding, found, evidence)
+    return _forwards(case, found)
 
 
 def _needed(found: list[ForwardFigures], spots: set[Spot]) -> Judgement | None:
@@ -193,39 +169,34 @@ def _needed(found: list[ForwardFigures], spots: set[Spot]) -> Judgement | None:
         return None
     count = sum(forward.count for forward in found)
     text = f"ran {times(count)} with grad enabled, and a backward went through its graph"
-    return Judgement("refuted", text, hits=count)
+    return refuted(text, hits=count)
 
 
-def _forwards(finding: Finding, found: list[ForwardFigures], evidence: Evidence) -> Judgement:
-    figures = evidence.at(finding)
+def _forwards(case: Case, found: list[ForwardFigures]) -> Judgement:
     if not found:
-        if figures is not None and figures.hits:
-            text = f"the line ran {times(figures.hits)}, but no module's forward was seen there"
-            return Judgement("inconclusive", text)
-        return unmeasured(finding, evidence) or Judgement(
-            "inconclusive", "no module's forward was seen there"
-        )
-    evaluating = [forward for forward in found if not forward.training]
-    found = evaluating or found  # a helper may serve training too
+        if case.figures.hits:
+            return inconclusive(f"{case.ran}, but no module's forward was seen there")
+        return case.unmeasured() or inconclusive("no module's forward was seen there")
+    found = [forward for forward in found if not forward.training] or found  # a helper may serve training too
     with_grad = [forward for forward in found if forward.grad and forward.kept]
     count = sum(forward.count for forward in found)
     if with_grad:
         worst = max(with_grad, key=lambda forward: forward.kept or 0)
-        kept = worst.kept or 0
         runs = sum(forward.count for forward in with_grad)
         mode = "eval" if not worst.training else "train"
         unused = ", and no backward went through its graph" if worst.dead and not worst.visited else ""
         text = (
             f"{worst.module} ran {times(runs)} with grad enabled, in {mode} mode{unused}: a call keeps "
-            f"{'up to ' if runs > 1 else ''}{size(kept)} of activations"
+            f"{'up to ' if runs > 1 else ''}{size(worst.kept or 0)} of activations"
         )
-        piled = _confirmed_growth(text, grown_through(with_grad, evidence), evidence)
-        return replace(piled or Judgement("confirmed", text), bytes=kept, hits=count)
+        piled = grown_through(with_grad, case.evidence)
+        share = Share.of(case.evidence.growth(holder) for holder in piled)
+        judged = _confirmed_drift(share, piled, [], case.evidence) if share else confirmed(text)
+        text = f"{text}; it grows: {judged.text}" if share else text
+        return replace(judged, text=text, bytes=worst.kept, hits=count)
     if any(forward.grad for forward in found):
-        return Judgement(
-            "refuted", f"ran {times(count)} with grad enabled, and kept no activations", hits=count
-        )
-    return Judgement("refuted", f"ran {times(count)}, with grad disabled", hits=count)
+        return refuted(f"ran {times(count)} with grad enabled, and kept no activations", hits=count)
+    return refuted(f"ran {times(count)}, with grad disabled", hits=count)
 
 
 def grown_through(forwards: Iterable[ForwardFigures], evidence: Evidence) -> list[Holder]:
@@ -246,15 +217,6 @@ def grown_through(forwards: Iterable[ForwardFigures], evidence: Evidence) -> lis
     ]
 
 
-def _confirmed_growth(text: str, piled: list[Holder], evidence: Evidence) -> Judgement | None:
-    """What forwards with grad enabled keep, where it grows from one to the next."""
-    share = Share.of(evidence.growth(holder) for holder in piled)
-    if not share:
-        return None
-    found = _confirmed_drift(share, piled, [], evidence)
-    return replace(found, text=f"{text}; it grows: {found.text}")
-
-
 def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:
     """Whether a forward's graphs died again and again and no backward ever went through one. A module without
     parameters has its graph from what it is given, so it is not to blame."""
@@ -267,210 +229,177 @@ def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:
 # -- peaks ---------------------------------------------------------------------------------------------------
 
 
-def _late(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    figures = evidence.at(finding)
-    sizes = (figures.tensors if figures is not None else None) or {}
-    name = finding.subject if finding.subject in sizes else None
-    loop = source.around(finding.filename, finding.line)
-    if name is None or loop is None:
-        return Judgement("inconclusive", "the size of the value was not measured")
-    held = sizes[name]
-    idle = source.idle_lines(loop, name, finding.line)
-    levels = {line: _level(evidence, finding.filename, line) for line in loop.lines}
-    top_idle = max((levels[line] for line in idle), default=0)
-    top_used = max((level for line, level in levels.items() if line not in idle), default=0)
+def _late(case: Case) -> Judgement:
+    file, line, name = case.finding.filename, case.finding.line, case.finding.subject
+    held = (case.figures.tensors or {}).get(name)
+    loop = source.around(file, line)
+    if held is None or loop is None:
+        return inconclusive("the size of the value was not measured")
+    idle = source.idle_lines(loop, name, line)
+    watched = {one: case.evidence.line(file, one) for one in loop.lines}
+    levels = {one: figures.level or 0 if figures is not None else 0 for one, figures in watched.items()}
+    top_idle = max((levels[one] for one in idle), default=0)
+    top_used = max((level for one, level in levels.items() if one not in idle), default=0)
     if not top_idle:
-        return Judgement("inconclusive", f"`{name}` is {size(held)}; memory after the line was not measured")
-    where = max(idle, key=lambda line: levels[line])
+        return inconclusive(f"`{name}` is {size(held)}; memory after the line was not measured")
+    where = max(idle, key=lambda one: levels[one])
     saving = max(0, top_idle - max(top_used, top_idle - held))
     if saving <= 0 or top_idle < TOP * max(levels.values()):
-        text = (
-            f"`{name}` ({size(held)}) is kept, but the peak of {size(top_used)} is reached while it is in use"
-        )
-        return Judgement("refuted", text, bytes=0)
+        used = f"the peak of {size(top_used)} is reached while it is in use"
+        return refuted(f"`{name}` ({size(held)}) is kept, but {used}", bytes=0)
     text = (
         f"`{name}` ({size(held)}) is still alive at the peak of {size(top_idle)}, on line {where}; "
         f"releasing it in time lowers the peak by up to {size(saving)}"
     )
-    return Judgement("confirmed", text, bytes=saving, negligible=saving <= NEGLIGIBLE)
+    return confirmed(text, bytes=saving, negligible=saving <= NEGLIGIBLE)
 
 
-def _level(evidence: Evidence, file: str, line: int) -> int:
-    figures = evidence.line(file, line)
-    return figures.level or 0 if figures is not None else 0
-
-
-def _deferred(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    figures = evidence.at(finding)
-    hits = (figures.sampled_hits or 0) if figures is not None else 0
-    per_step = hits / max(1, evidence.steps())
+def _deferred(case: Case) -> Judgement:
+    evidence = case.evidence
+    per_step = (case.figures.sampled_hits or 0) / max(1, evidence.rank.steps())
     kept = _kept_in_training(evidence)
     if per_step < 1.5:
-        return Judgement("refuted", f"the line runs {per_step:.1f} times a step: there is nothing to defer")
+        return refuted(f"the line runs {per_step:.1f} times a step: there is nothing to defer")
     if not kept:
-        return Judgement("inconclusive", "the activations of a forward were not measured")
+        return inconclusive("the activations of a forward were not measured")
     base = min((s.allocated for s in evidence.rank.samples if s.sampled and s.allocated), default=None)
     peak = max((s.peak for s in evidence.rank.samples if s.sampled and s.peak), default=None)
     saving = round(kept * (per_step - 1))
     if base is not None and peak is not None and peak - base < 0.7 * kept * per_step:
-        rise = size(peak - base)
-        return Judgement("refuted", f"the peak is only {rise} above the step's end: no batches pile up")
+        return refuted(f"the peak is only {size(peak - base)} above the step's end: no batches pile up")
     text = (
         f"{per_step:.0f} micro-batches of {size(kept)} each are alive at the peak; "
         f"a backward for each lowers it by about {size(saving)}"
     )
-    return Judgement("confirmed", text, bytes=saving)
+    return confirmed(text, bytes=saving)
 
 
 def _kept_in_training(evidence: Evidence) -> int:
     return max((f.kept or 0 for f in evidence.rank.forwards if f.grad and f.training), default=0)
 
 
-def _retained(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    problem = unmeasured(finding, evidence)
+def _retained(case: Case) -> Judgement:
+    problem = case.unmeasured()
     if problem is not None:
         return problem
-    figures = evidence.at(finding)
-    kept = _kept_in_training(evidence)
-    if figures is None or figures.growth is None or not kept:
-        return Judgement("inconclusive", "what the backward frees was not measured")
-    freed = max(0, -figures.growth)
+    kept = _kept_in_training(case.evidence)
+    if case.figures.growth is None or not kept:
+        return inconclusive("what the backward frees was not measured")
+    freed = max(0, -case.figures.growth)
     if freed > kept / 2:
-        return Judgement("refuted", f"the backward freed {size(freed)} of activations all the same")
+        return refuted(f"the backward freed {size(freed)} of activations all the same")
     text = f"the backward leaves up to {size(kept - freed)} of saved tensors allocated"
-    return Judgement("confirmed", text, bytes=kept - freed)
+    return confirmed(text, bytes=kept - freed)
 
 
-def _cycle(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
+def _cycle(case: Case) -> Judgement:
     """Growth, or garbage, or else what the backward leaves allocated until the gradients go."""
-    found = _drift(finding, claim, evidence)
-    return found if found.status == "confirmed" else _retained(finding, claim, evidence)
+    found = _drift(case)
+    return found if found.status == "confirmed" else _retained(case)
 
 
-def _growth(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    if claim.device_only and not evidence.on_device:
-        return cannot_tell(finding, evidence, "where the tensors land shows only on a machine with a GPU")
-    figures = evidence.at(finding)
-    if figures is None or not figures.hits:
-        return unmeasured(finding, evidence) or Judgement("inconclusive", "the line was not watched")
+def _growth(case: Case) -> Judgement:
+    if case.claim.device_only and not case.evidence.on_device:
+        return case.cannot_tell("where the tensors land shows only on a machine with a GPU")
+    problem, figures = case.uncounted(), case.figures
+    if problem is not None:
+        return problem
     rise = max((b for b in (figures.early, figures.peak) if b is not None), default=None)
     if rise is None:
-        return Judgement("inconclusive", "what the line allocates was not measured")
-    ran = f"the line ran {times(figures.hits)}"
-    if claim.kind == "alias":
+        return inconclusive("what the line allocates was not measured")
+    if case.claim.kind == "alias":
         if rise == 0:
-            text = f"{ran} and allocated nothing: what it keeps are the model's own tensors"
-            return Judgement("confirmed", text, bytes=0, negligible=True)
-        return Judgement("refuted", f"{ran} and allocated {size(rise)}: it makes a copy")
+            text = f"{case.ran} and allocated nothing: what it keeps are the model's own tensors"
+            return confirmed(text, bytes=0, negligible=True)
+        return refuted(f"{case.ran} and allocated {size(rise)}: it makes a copy")
     if rise == 0:
-        return Judgement("refuted", f"{ran} and allocated nothing")
+        return refuted(f"{case.ran} and allocated nothing")
     if figures.growth is not None and figures.growth > 0:
-        return Judgement(
-            "confirmed", f"the line leaves {size(figures.growth)} allocated", bytes=figures.growth
-        )
-    return Judgement("confirmed", f"{ran} and allocates {size(rise)} each time", bytes=rise)
+        return confirmed(f"the line leaves {size(figures.growth)} allocated", bytes=figures.growth)
+    return confirmed(f"{case.ran} and allocates {size(rise)} each time", bytes=rise)
 
 
-def _useless(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    figures = evidence.at(finding)
-    if figures is None or figures.growth is None:
-        return Judgement("inconclusive", "what the line frees was not measured")
-    if figures.growth < 0:
-        return Judgement("refuted", f"the line frees {size(-figures.growth)}")
-    return Judgement("confirmed", f"the line ran {times(figures.hits or 0)} and freed nothing", bytes=0)
+def _useless(case: Case) -> Judgement:
+    growth = case.figures.growth
+    if growth is None:
+        return inconclusive("what the line frees was not measured")
+    if growth < 0:
+        return refuted(f"the line frees {size(-growth)}")
+    return confirmed(f"{case.ran} and freed nothing", bytes=0)
 
 
-def _handler(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    figures = evidence.at(finding)
-    if figures is None or figures.hits is None:
-        return Judgement("inconclusive", "whether the handler ran could not be counted")
-    if not figures.hits:
+def _handler(case: Case) -> Judgement:
+    hits, level = case.figures.hits, case.figures.level
+    if hits is None:
+        return inconclusive("whether the handler ran could not be counted")
+    if not hits:
         return Judgement("not reached", "no out-of-memory error was raised, so the handler did not run")
-    at_rest = min((s.allocated for s in evidence.rank.samples if s.allocated is not None), default=None)
-    text = f"the handler ran {times(figures.hits)}"
-    held = None
-    if figures.level is not None and at_rest is not None and figures.level > at_rest:
-        held = figures.level - at_rest
-        text += f", with {size(held)} more allocated than between steps"
-    return Judgement("confirmed", text, bytes=held)
+    samples = case.evidence.rank.samples
+    at_rest = min((s.allocated for s in samples if s.allocated is not None), default=None)
+    held = level - at_rest if level is not None and at_rest is not None and level > at_rest else None
+    more = "" if held is None else f", with {size(held)} more allocated than between steps"
+    return confirmed(f"the handler ran {times(hits)}{more}", bytes=held)
 
 
 # -- time, settings, source ----------------------------------------------------------------------------------
 
 
-def _time(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    calls = [call for call in evidence.calls(finding, claim.calls) if call.sampled]
-    steps = evidence.steps()
+def _time(case: Case) -> Judgement:
+    evidence, steps = case.evidence, case.evidence.rank.steps()
+    calls = [call for call in evidence.calls(case.finding, case.claim.calls) if call.sampled]
     if not calls or not steps:
-        return unmeasured(finding, evidence) or Judgement(
-            "inconclusive", f"no call of {' or '.join(claim.calls)} was seen from the line"
-        )
-    return _timed(claim, evidence, calls, steps)
-
-
-def _timed(claim: Claim, evidence: Evidence, calls: list[CallFigures], steps: int) -> Judgement:
+        unseen = f"no call of {' or '.join(case.claim.calls)} was seen from the line"
+        return case.unmeasured() or inconclusive(unseen)
     count, spent = sum(call.sampled for call in calls), sum(call.seconds for call in calls)
     per_step, step, work = spent / steps, evidence.step_seconds(), evidence.work_seconds()
-    name = calls[0].what
-    often = f"{name} ran {times(count)} in {evidence.steps_text()}"
-    if claim.device_only and not evidence.on_device:
-        return Judgement(
-            "inconclusive", f"{often}; without a GPU it does nothing, so its cost was not measured"
-        )
+    often = f"{calls[0].what} ran {times(count)} in {evidence.steps_text()}"
+    if case.claim.device_only and not evidence.on_device:
+        return inconclusive(f"{often}; without a GPU it does nothing, so its cost was not measured")
     freed = sum(call.freed or 0 for call in calls)
     if freed / count > NEGLIGIBLE:
         text = f"{often}, and freed {size(freed / count)} a call of tensors that wait in reference cycles"
-        return Judgement("refuted", text, bytes=round(freed / count), seconds=per_step)
+        return refuted(text, bytes=round(freed / count), seconds=per_step)
+    if not work or per_step < NOTABLE * work:
+        return refuted(f"{often}, and took {per_step * 1e6:.0f} µs a step", seconds=per_step)
     share = per_step / step if step else 0.0
     text = f"{often}: {per_step * 1000:.2f} ms a step, {share:.0%} of its time"
     if any(call.freed is not None for call in calls):
-        text += (
-            ", and it freed nothing on the device"
-            if freed <= 0
-            else f", for {size(freed / count)} freed a call"
-        )
+        nothing = ", and it freed nothing on the device"
+        text += nothing if freed <= 0 else f", for {size(freed / count)} freed a call"
     released = sum(call.released or 0 for call in calls)
     if released > 0:
         text += f"; it gave back {size(released / count)} a call, which the next step takes again"
-    if not work or per_step < NOTABLE * work:
-        return Judgement("refuted", f"{often}, and took {per_step * 1e6:.0f} µs a step", seconds=per_step)
-    return Judgement("confirmed", text, seconds=per_step)
+    return confirmed(text, seconds=per_step)
 
 
-def _setting(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    if evidence.rank.end.refusal:
-        return Judgement("confirmed", f"torch refused the setting: {evidence.rank.end.refusal}")
-    figures = evidence.at(finding)
-    if figures is not None and figures.hits == 0:
-        return never_ran(evidence)
-    settings = evidence.rank.environment.allocator
-    if settings is None:
-        why = "the allocator's settings can be read back only on a machine with a GPU"
-        return cannot_tell(finding, evidence, why)
+def _setting(case: Case) -> Judgement:
+    rank = case.evidence.rank
+    if rank.end.refusal:
+        return confirmed(f"torch refused the setting: {rank.end.refusal}")
+    settings = rank.environment.allocator
+    if settings is None or case.figures.hits == 0:
+        return case.cannot_tell("the allocator's settings can be read back only on a machine with a GPU")
     in_force = {key for key, value in options(settings) if value not in _OFF}
-    missing = [name for name in claim.options if name not in in_force]
+    missing = [name for name in case.claim.options if name not in in_force]
     if missing:
-        return Judgement("confirmed", f"the allocator runs without {', '.join(missing)}: {settings}")
-    reserved, peak = evidence.rank.most_reserved, evidence.rank.peak
-    if claim.fragments and reserved and peak is not None and peak.allocated:
+        return confirmed(f"the allocator runs without {', '.join(missing)}: {settings}")
+    reserved, peak = rank.most_reserved, rank.peak
+    if case.claim.fragments and reserved and peak is not None and peak.allocated:
         ratio = reserved / peak.allocated
         text = f"reserved is {ratio:.2f} times the peak of allocated ({size(reserved)} for {size(peak.allocated)})"
         if ratio > FRAGMENTED:
-            return Judgement("confirmed", text)
-        return Judgement("inconclusive", f"{text} in this run; what splits badly shows in longer ones")
-    return Judgement("inconclusive", f"the allocator's settings are: {settings}")
+            return confirmed(text)
+        return inconclusive(f"{text} in this run; what splits badly shows in longer ones")
+    return inconclusive(f"the allocator's settings are: {settings}")
 
 
-def _code(finding: Finding, claim: Claim, evidence: Evidence) -> Judgement:
-    return Judgement("inconclusive", "not measurable by a run: this is about how the code reads")
+def _code(case: Case) -> Judgement:
+    return inconclusive("not measurable by a run: this is about how the code reads")
 
 
-_MEASURED = (
-    "late",
-    "deferred",
-    "useless",
-)  # claims of which nothing is said unless the line ran in sampled steps
-_JUDGES: Mapping[Kind, Callable[[Finding, Claim, Evidence], Judgement]] = {
+# claims of which nothing is said unless the line ran in sampled steps
+_MEASURED = ("late", "deferred", "useless")
+_JUDGES: Mapping[Kind, Callable[[Case], Judgement]] = {
     "drift": _drift,
     "cycle": _cycle,
     "forward": _forward,

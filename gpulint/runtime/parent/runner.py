@@ -21,10 +21,10 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from gpulint.runtime.parent import firstparty, processes
-from gpulint.runtime.parent.capture import Tail
+from gpulint.runtime.parent import processes, source
+from gpulint.runtime.parent.processes import Tail
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
 from gpulint.runtime.record.result import (
@@ -47,26 +47,19 @@ from gpulint.runtime.record.result import (
 _IDLE = ("no-steps", "no-torch")  # how a process ends that only starts others
 
 
-class Ranks(NamedTuple):
-    """The processes that count, in order and numbered, and those that took no step beside them."""
-
-    ranks: tuple[RankResult, ...]
-    others: tuple[RankResult, ...]
-
-
-def of_run(results: Sequence[RankResult], end: End) -> Ranks:
-    """Workers that train are ranks, in the order in which they were made. Without any it is torchrun that numbers them. `end` is how
-    the run has ended."""
+def of_run(results: Sequence[RankResult], end: End) -> tuple[tuple[RankResult, ...], tuple[RankResult, ...]]:
+    """The processes that count, in order and numbered, and those that took no step beside them. Workers that train are ranks, in the
+    order in which they were made. Without any it is torchrun that numbers them. `end` is how the run has ended."""
     counted = _counted(results)
     others = tuple(result for result in results if not any(result is one for one in counted))
     if end.reason in ENDED_WELL:
         counted = [_excused(result) for result in counted]
     if not any(result.process for result in counted):
-        return Ranks(tuple(sorted(counted, key=lambda result: result.rank)), others)
+        return tuple(sorted(counted, key=lambda result: result.rank)), others
     ordered = sorted(counted, key=lambda result: result.process)
     size = max(len(ordered), *(result.world_size for result in ordered))
     numbered = (replace(result, rank=rank, world_size=size) for rank, result in enumerate(ordered))
-    return Ranks(tuple(numbered), others)
+    return tuple(numbered), others
 
 
 def _excused(result: RankResult) -> RankResult:
@@ -79,13 +72,10 @@ def _excused(result: RankResult) -> RankResult:
 def _counted(results: Sequence[RankResult]) -> list[RankResult]:
     """All but the workers that neither stepped nor failed; where workers stepped, also without a starter that did neither."""
     training = any(result.process and result.samples for result in results)
-    return [
-        result
-        for result in results
-        if result.samples
-        or (not result.process and not training)
-        or (result.end.reason not in (*ENDED_WELL, *_IDLE, "killed") and not training)
-    ]
+    if training:
+        return [result for result in results if result.samples]
+    silent = (*ENDED_WELL, *_IDLE, "killed")
+    return [one for one in results if one.samples or not one.process or one.end.reason not in silent]
 
 
 def end_of(results: Sequence[RankResult], number: int) -> End | None:
@@ -110,6 +100,8 @@ def _named(result: RankResult, results: Sequence[RankResult]) -> End:
     who = f"worker {'.'.join(map(str, result.process))}" if result.process else f"rank {result.rank}"
     return replace(result.end, message=f"{who}: {result.end.message}")
 
+
+OnProgress = Callable[[Progress], None]
 
 CHILD = os.path.abspath(os.path.join(__file__, "..", "..", "child", "child.py"))
 REPORT_GRACE = 20.0  # seconds a child may take for its last look once it was told to end
@@ -143,9 +135,9 @@ class Run(Options):
 
     def files(self) -> list[str]:
         """The script, first, and the user's own modules that it imports, as absolute paths; none where there is no such script."""
-        script = firstparty.find_target(self.target, self.module, self.cwd)
+        script = source.find_target(self.target, self.module, self.cwd)
         path = {**os.environ, **self.environment}.get("PYTHONPATH", "")
-        return [] if script is None else firstparty.first_party(script, self.module, self.cwd, path)
+        return [] if script is None else source.first_party(script, self.module, self.cwd, path)
 
     def naming(self, step: str | None, units: Sequence[str]) -> Run:
         """The same, where calls of the function `step` are its steps and those of `units` windows of which many come. Raises
@@ -156,7 +148,7 @@ class Run(Options):
         wanted: list[tuple[str, Literal["step", "unit"]]] = [(name, "unit") for name in units]
         if step is not None:
             wanted.append((step, "step"))
-        return replace(self, named=tuple(firstparty.function(files, name, kind) for name, kind in wanted))
+        return replace(self, named=tuple(source.function_named(files, name, kind) for name, kind in wanted))
 
     def options(self) -> Options:
         """What the child is told."""
@@ -165,7 +157,7 @@ class Run(Options):
         return Options.from_json({**self.to_json(), "home": home})  # read, and so checked
 
 
-def run(what: Run, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
+def run(what: Run, on_progress: OnProgress | None = None) -> RunResult:
     """Run the program for its sampled steps and return what was measured.
 
     Never raises for what the program does: the result's `end` tells. Raises ValueError for options that make
@@ -176,7 +168,7 @@ def run(what: Run, on_progress: Callable[[Progress], None] | None = None) -> Run
     problem = _problem(what)
     if problem is not None:
         return RunResult(what.command(), End("not-started", problem), 0.0)
-    with _Listener() as listener:
+    with contextlib.closing(_Listener()) as listener:
         return _Follower(what, listener, on_progress).follow()
 
 
@@ -192,15 +184,6 @@ def _problem(what: Run) -> str | None:
         if not os.access(target, os.R_OK):
             return f"the script {what.target} cannot be read"
     return None
-
-
-def _is_terminal(descriptor: int) -> bool:
-    """Whether somebody sits there. A prompt that is captured cannot be answered; what is piped in can be
-    read."""
-    try:
-        return os.isatty(descriptor)
-    except OSError:
-        return False
 
 
 def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
@@ -235,35 +218,31 @@ class _Listener:
             self.socket.bind(self.address)
         self.socket.listen(256)
 
-    def __enter__(self) -> _Listener:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Be no longer there."""
         self.socket.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
+@dataclass(eq=False)
 class _Connection:
     """One child's line: bytes so far, and what it has said."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self.socket = connection
-        self.pending = bytearray()
-        self.trusted = False
-        self.gone = False
-        self.rank = 0
-        self.process: tuple[int, ...] = ()  # of a worker
-        self.samples: list[Sample] = []
-        self.result: RankResult | None = None
+    socket: socket.socket
+    pending: bytearray = field(default_factory=bytearray)
+    trusted: bool = False
+    gone: bool = False
+    rank: int = 0
+    process: tuple[int, ...] = ()  # of a worker
+    samples: list[Sample] = field(default_factory=list)
+    result: RankResult | None = None
 
 
 class _Follower:
     """Follows one run from its start to its last process."""
 
-    def __init__(
-        self, what: Run, listener: _Listener, on_progress: Callable[[Progress], None] | None
-    ) -> None:
+    def __init__(self, what: Run, listener: _Listener, on_progress: OnProgress | None) -> None:
         self._what = what
         self._listener = listener
         self._on_progress = on_progress
@@ -276,9 +255,8 @@ class _Follower:
         self._told: str | None = None
         self._contexts: list[WorkerContext] = []
         self._news = 0.0  # when a process came, said something or went
-        self._order: list[
-            RankResult
-        ] = []  # as they arrived: the first to fail is the cause, the others follow
+        # As they arrived: the first to fail is the cause, the others follow
+        self._order: list[RankResult] = []
         self._begin = time.monotonic()
 
     def follow(self) -> RunResult:
@@ -315,7 +293,8 @@ class _Follower:
             what.command((CHILD,)),
             cwd=what.cwd,
             env=environment,
-            stdin=subprocess.DEVNULL if what.capture and _is_terminal(0) else None,
+            # A prompt that is captured cannot be answered; what is piped in can be read.
+            stdin=subprocess.DEVNULL if what.capture and os.isatty(0) else None,
             stdout=output,
             stderr=output,
             start_new_session=True,
@@ -427,30 +406,19 @@ class _Follower:
         self._selector.close()
         for connection in self._connections:
             connection.socket.close()
-        found = of_run([self._result_of(c, end) for c in self._connections if c.trusted], end)
-        texts: list[str | None] = [tail.text() for tail in self._tails] or [None, None]
-        end = _explained(end, self._what, texts[0] or "", texts[1] or "")
-        return RunResult(
-            self._what.command(),
-            end,
-            time.monotonic() - self._begin,
-            found.ranks,
-            texts[0],
-            texts[1],
-            found.others,
-            tuple(self._contexts),
-        )
+        ranks, others = of_run([self._result_of(c, end) for c in self._connections if c.trusted], end)
+        stdout, stderr = (tail.text() for tail in self._tails) if self._tails else (None, None)
+        end = _explained(end, self._what, stdout or "", stderr or "")
+        took, contexts = time.monotonic() - self._begin, tuple(self._contexts)
+        return RunResult(self._what.command(), end, took, ranks, stdout, stderr, others, contexts)
 
     def _result_of(self, connection: _Connection, end: End) -> RankResult:
+        """What a child has reported; of one that died before it could, the samples it sent on its way."""
         if connection.result is not None:
             return connection.result
-        return self._rebuilt(connection, _ENDED if connection.process else end)
-
-    def _rebuilt(self, connection: _Connection, end: End) -> RankResult:
-        """What is known of a child that died before it could report: the samples it sent on its way."""
-        environment = Environment(
-            "", self._what.python, sys.platform, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        )
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        environment = Environment("", self._what.python, sys.platform, now)
+        end = _ENDED if connection.process else end
         samples, process = tuple(connection.samples), connection.process
         return RankResult(connection.rank, 1, environment, end, samples=samples, process=process)
 
@@ -480,9 +448,9 @@ class _Follower:
             what = "torchrun" if self._what.launch else f"the interpreter {self._what.python}"
             return End("not-started", f"{what} ended with code {code} before the script began", code=code)
         if code < 0:
-            name = (
-                signal.Signals(-code).name if -code in {int(s) for s in signal.Signals} else f"signal {-code}"
-            )
+            name = f"signal {-code}"
+            with contextlib.suppress(ValueError):
+                name = signal.Signals(-code).name
             hint = " (out of memory on the host?)" if -code == signal.SIGKILL else ""
             return End("killed", f"the process was killed by {name}{hint}{so_far}", signal=-code)
         return End("killed", f"the process ended at once (os._exit) with code {code}{so_far}", code=code)

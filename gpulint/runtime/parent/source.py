@@ -1,12 +1,17 @@
 """What the verifier reads in the program's own source, by Python's syntax tree: the loop around a line, the function that
-holds it, and what lines call."""
+holds it, and what lines call; and which files belong to the program: the script, and the modules below its roots that it imports,
+directly or through one another. Imports nothing."""
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+from gpulint.runtime.record.result import Named
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -17,7 +22,6 @@ class Loop:
     """The first lines of the simple statements in a loop's body, in order, and which names each one binds."""
 
     lines: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
     binds: tuple[frozenset[str], ...]
 
 
@@ -55,11 +59,7 @@ def around(file: str, line: int) -> Loop | None:
         return None
     innermost = max(holding, key=lambda node: node.lineno)
     statements = [s for part in innermost.body for s in _simple(part)]
-    return Loop(
-        tuple(s.lineno for s in statements),
-        tuple((s.lineno, s.end_lineno or s.lineno) for s in statements),
-        tuple(frozenset(_bound(s)) for s in statements),
-    )
+    return Loop(tuple(s.lineno for s in statements), tuple(frozenset(_bound(s)) for s in statements))
 
 
 def _simple(node: ast.stmt) -> list[ast.stmt]:
@@ -81,7 +81,7 @@ def _bound(node: ast.stmt) -> list[str]:
 def idle_lines(loop: Loop, name: str, last_use: int) -> tuple[int, ...]:
     """The lines at which `name` is alive and no longer used: after its last use, round to where it is bound
     anew."""
-    later = [line for line, span in zip(loop.lines, loop.spans, strict=True) if span[0] > last_use]
+    later = [line for line in loop.lines if line > last_use]
     wrapped: list[int] = []
     for line, binds in zip(loop.lines, loop.binds, strict=True):
         if line >= last_use:
@@ -90,12 +90,6 @@ def idle_lines(loop: Loop, name: str, last_use: int) -> tuple[int, ...]:
         if name in binds:
             break
     return (*later, *wrapped)
-
-
-def lines_to_watch(file: str, line: int) -> tuple[int, ...]:
-    """The lines whose figures a claim about the loop's peak needs."""
-    loop = around(file, line)
-    return () if loop is None else loop.lines
 
 
 @functools.lru_cache(maxsize=1024)
@@ -156,3 +150,173 @@ def _bodies(file: str) -> dict[str, frozenset[str]]:
             called = {name for part in node.body for inner in ast.walk(part) for _, name in _names(inner)}
             found[node.name] = found.get(node.name, frozenset()) | called
     return found
+
+
+# -- the files of the program --------------------------------------------------------------------------------
+
+MOST_FILES = 2000
+# Lightning, transformers, ignite, Composer and their like call these.
+EVALUATION_METHODS = set(
+    "validation_step test_step predict_step evaluation_step eval_step eval_forward prediction_step "
+    "compute_metrics".split()
+)
+# What an update or an average of weights goes through, without grad as well.
+_PARTS = set(
+    "parameters named_parameters buffers named_buffers modules named_modules children state_dict param_groups "
+    "values items".split()
+)
+_FOREIGN = {"site-packages", "dist-packages", ".venv", "venv", "node_modules", "__pycache__"}
+
+
+def find_target(target: str, module: bool, cwd: str | None = None) -> str | None:
+    """The file that `python TARGET` or `python -m TARGET` runs; None where there is no such Python file."""
+    base = cwd or os.getcwd()
+    if module:
+        for root in _roots(base):
+            for name in ("", "/__main__"):
+                path = os.path.join(root, *target.split(".")) + name + ".py"
+                if os.path.isfile(path):
+                    return path
+        return None
+    path = os.path.join(base, target)
+    if os.path.isdir(path):
+        path = os.path.join(path, "__main__.py")
+    return os.path.abspath(path) if os.path.isfile(path) and not path.endswith((".zip", ".pyz")) else None
+
+
+def first_party(script: str, module: bool = False, cwd: str | None = None, path: str = "") -> list[str]:
+    """`script` and the files it imports from its own folder, from `src` beside it, or (with `module`) from the
+    working directory; also from those folders of `path`, a PYTHONPATH, that lie there or above the script. Absolute paths, the
+    script first."""
+    start, base = os.path.abspath(script), os.path.abspath(cwd or os.getcwd())
+    named = [os.path.abspath(os.path.join(base, one)) for one in path.split(os.pathsep) if one]
+    near = [
+        one
+        for one in named
+        if (_is_in(one, base) or _is_in(start, one)) and not _FOREIGN.intersection(one.split(os.sep))
+    ]
+    roots = _roots(base if module else os.path.dirname(start)) + near
+    found: dict[str, None] = {start: None}
+    pending = [start]
+    while pending and len(found) < MOST_FILES:
+        for path in _imports(pending.pop(), roots):
+            if path not in found:
+                found[path] = None
+                pending.append(path)
+    return list(found)
+
+
+def evaluates(files: Iterable[str]) -> bool:
+    """Whether one of the files looks as if it evaluated a model: it switches to eval mode, goes round a loop without grad, or has a
+    method that a framework calls for that. Only a run can tell."""
+    return any(_evaluates(tree) for tree in map(tree_of, files) if tree is not None)
+
+
+def function_named(files: Iterable[str], name: str, kind: Literal["step", "unit"]) -> Named:
+    """The one function of the program that is called `name`, or `Class.name`. Raises ValueError where there is none, or several."""
+    found = [
+        Named(file, line, qualified, kind)
+        for file in files
+        if (tree := tree_of(file)) is not None
+        for qualified, line in _functions(tree, "")
+        if f".{qualified}".endswith(f".{name}")
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        where = "neither the script nor a module of its own that it imports"
+        raise ValueError(f"--{kind} {name}: {where} defines it")
+    places = ", ".join(f"{one.function} ({os.path.basename(one.file)}:{one.line})" for one in found[:5])
+    raise ValueError(f"--{kind} {name}: there are several: {places}; say which, as Class.function")
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
+    """The qualified name and the line of each function below, as Python counts and names them."""
+    for child in ast.iter_child_nodes(node):
+        inside = prefix
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inside = f"{prefix}{child.name}."
+            if not isinstance(child, ast.ClassDef):
+                yield inside[:-1], child.lineno
+        yield from _functions(child, inside)
+
+
+def _evaluates(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            gradless = any(map(_is_gradless, node.decorator_list))
+        else:
+            gradless = isinstance(node, ast.With) and any(_is_gradless(i.context_expr) for i in node.items)
+        if gradless and any(map(_is_over_batches, ast.walk(node))):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in EVALUATION_METHODS:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            mode = next((arg.value for arg in node.args if isinstance(arg, ast.Constant)), None)
+            if (node.func.attr == "eval" and not node.args) or (node.func.attr == "train" and mode is False):
+                return True
+    return False
+
+
+def _is_gradless(made: ast.expr) -> bool:
+    """`torch.no_grad()`, `inference_mode`."""
+    named = made.func if isinstance(made, ast.Call) else made
+    return getattr(named, "attr", getattr(named, "id", "")) in ("no_grad", "inference_mode")
+
+
+def _is_over_batches(node: ast.AST) -> bool:
+    """Whether a loop is over something else than what a network or an optimizer consists of."""
+    if not isinstance(node, (ast.For, ast.AsyncFor)):
+        return False
+    called = {n.attr for n in ast.walk(node.iter) if isinstance(n, ast.Attribute)}
+    return not called & _PARTS and any(isinstance(n, ast.Call) for part in node.body for n in ast.walk(part))
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _roots(base: str) -> list[str]:
+    base = os.path.abspath(base)
+    return [base, os.path.join(base, "src")]
+
+
+def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
+    tree = tree_of(file)
+    if tree is None:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _resolve(alias.name.split("."), roots)
+        elif isinstance(node, ast.ImportFrom):
+            parts = node.module.split(".") if node.module else []
+            places: Sequence[str] = roots
+            if node.level:
+                folder = os.path.dirname(file)
+                for _ in range(node.level - 1):
+                    folder = os.path.dirname(folder)
+                places = [folder]
+            yield from _resolve(parts, places)
+            for alias in node.names:
+                yield from _resolve([*parts, alias.name], places)
+
+
+def _resolve(parts: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
+    """The files that importing a dotted name loads: the packages on the way, then the module."""
+    for root in roots:
+        path, found = root, []
+        for number, part in enumerate(parts):
+            if part in _FOREIGN:
+                return
+            path = os.path.join(path, part)
+            package = os.path.join(path, "__init__.py")
+            if os.path.isfile(package):
+                found.append(package)
+            elif number == len(parts) - 1 and os.path.isfile(path + ".py"):
+                found.append(path + ".py")
+            elif not os.path.isdir(path):
+                break
+        if found:
+            yield from found
+            return

@@ -5,16 +5,14 @@ Pure functions on records.
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpulint.runtime.parent.evidence import Evidence, over_ranks
 from gpulint.runtime.record import drift as drifts
-from gpulint.runtime.record.besides import Collections, Cycle, ProcessMemory, Untouched, WorkerContext
+from gpulint.runtime.record.besides import Cycle, ProcessMemory, Untouched, WorkerContext
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import KIND_NAMES, RankResult, RunResult, StepKind, said_steps
 from gpulint.units import format_bytes
@@ -110,10 +108,9 @@ def tied(run: RunResult) -> tuple[Tied, ...]:
     """Memory that waits for the collector, worst first."""
     seen = []
     for rank in run.ranks:
-        garbage = [d for d in rank.drifts if d.status == "gc-garbage" and d.place == "device"]
-        waits = sum(d.bytes_per_step for d in garbage)
+        waits = sum(d.bytes_per_step for d in rank.garbage)
         whole = sum(one.bytes for one in rank.besides.cycles)
-        came: Collections = rank.besides.collections
+        came = rank.besides.collections
         for one in rank.besides.cycles if waits else ():
             share, often = waits * one.bytes / whole, came.partial + came.full
             now = Tied(one, share, often, rank.steps(), came.freed, (rank.rank,))
@@ -147,9 +144,7 @@ def _own(rank: RankResult, told: float) -> Iterator[HostGrowth]:
     if rank.environment.device == "cpu":
         tensors = [size + (sample.allocated or 0) for size, sample in zip(tensors, samples, strict=True)]
     heap = [sample.heap for sample in samples if sample.heap is not None]
-    resident = [
-        sample.rss - size for size, sample in zip(tensors, samples, strict=True) if sample.rss is not None
-    ]
+    resident = [s.rss - size for size, s in zip(tensors, samples, strict=True) if s.rss is not None]
     for values, least in ((heap, LEAST_HEAP), (resident, LEAST_RSS)):
         slope = _steady(values) if len(values) == len(samples) else 0.0
         if slope >= least and slope - told > UNTOLD * slope:
@@ -191,10 +186,7 @@ def _of_process(one: ProcessMemory) -> tuple[float, float] | None:
     sizes, steps, seconds = one.sizes[1:], one.steps[1:], one.seconds[1:]
     if len(sizes) < FEWEST_READINGS or not _steady(sizes, LATE_WORKER):
         return None
-    slopes = [
-        (sizes[j] - sizes[i]) / (steps[j] - steps[i]) for i, j in itertools.combinations(range(len(sizes)), 2)
-    ]
-    slope = statistics.median(slopes)
+    slope = drifts.slope_of(list(zip(steps, sizes, strict=True)))
     if slope < LEAST_WORKER or sizes[-1] - sizes[0] < SHARE_WORKER * sizes[0]:
         return None
     return slope, (sizes[-1] - sizes[0]) * 60 / max(seconds[-1] - seconds[0], 1e-9)
@@ -203,16 +195,11 @@ def _of_process(one: ProcessMemory) -> tuple[float, float] | None:
 def _sum(
     who: str, number: int, scale: float, parts: Sequence[tuple[ProcessMemory, tuple[float, float]]]
 ) -> HostGrowth:
-    return HostGrowth(
-        who,
-        number,
-        round(scale * sum(one.sizes[1] for one, _ in parts)),
-        round(scale * sum(one.sizes[-1] for one, _ in parts)),
-        scale * sum(growth[0] for _, growth in parts),
-        scale * sum(growth[1] for _, growth in parts),
-        max(one.steps[-1] - one.steps[1] for one, _ in parts),
-        all(one.lasts for one, _ in parts),
-    )
+    first, last = (round(scale * sum(one.sizes[at] for one, _ in parts)) for at in (1, -1))
+    per_step, per_minute = (scale * sum(growth[at] for _, growth in parts) for at in (0, 1))
+    steps = max(one.steps[-1] - one.steps[1] for one, _ in parts)
+    lasts = all(one.lasts for one, _ in parts)
+    return HostGrowth(who, number, first, last, per_step, per_minute, steps, lasts)
 
 
 # -- in words ------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from gpulint.runtime.parent.growth import (
 )
 from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, Status, per, place, rate, size, times
 from gpulint.runtime.parent.standing import HostGrowth, Idle, Tied
-from gpulint.runtime.record.gate import ForeignContext, Gate
+from gpulint.runtime.record.peaks import ForeignContext, Gate
 from gpulint.runtime.record.records import Record
 from gpulint.runtime.record.result import ForwardFigures, Holder, Place, RunResult, Site, Trend
 
@@ -221,26 +221,23 @@ def verify(
 ) -> Verification:
     """Judge every finding by every rank, and list what they leave unexplained. A finding below the confidence `least` counts
     for nothing unless it is proven."""
-    claims = [f for f in findings if not f.is_diagnostic]
     # Asked for a GPU that there is not, or that is not used: what its probe has read means nothing.
     ranks = run.ranks if run.end.reason != "no-device" else ()
     evidence = [Evidence(rank) for rank in ranks if rank.environment.torch or rank.samples]
-    judged = [(finding, _weighed(_judge(finding, evidence, run), max_drift)) for finding in claims]
-    kept = [
-        (finding, found) for finding, found in judged if finding.confidence.reaches(least) or found.proven
-    ]
+    judged = [(f, _weighed(_judge(f, evidence, run), max_drift)) for f in findings if not f.is_diagnostic]
+    kept = [(f, found) for f, found in judged if f.confidence.reaches(least) or found.proven]
+    claims = [finding for finding, _ in kept]
+    fragmented = [t for one in evidence for t in one.rank.trends if t.status == "fragmentation"]
     found = Verification(
         target=target,
         run=run,
         verdicts=_sharing([found for _, found in kept]),
-        unpredicted=tuple(_unpredicted([finding for finding, _ in kept], evidence)),
+        unpredicted=tuple(_unpredicted(claims, evidence)),
         garbage=tuple(_garbage(evidence)),
-        fragmentation=tuple(
-            trend for one in evidence for trend in one.rank.trends if trend.status == "fragmentation"
-        )[:1],
+        fragmentation=tuple(fragmented[:1]),
         max_drift=max_drift,
         wasted=tuple(_wasted([finding for finding, found in kept if found.status == "confirmed"], evidence)),
-        harmless=harmless([finding for finding, _ in kept], evidence),
+        harmless=harmless(claims, evidence),
         unexplained=unexplained(evidence),
         rates=account(evidence),
     )
@@ -270,19 +267,9 @@ def _verdict(finding: Finding, found: Judgement, ranks: tuple[int, ...]) -> Verd
     if ranks and found.status == "confirmed":
         text = f"on {_ranks(ranks)}: {text}"
     figures = {field.name: getattr(found, field.name) for field in fields(found)}
-    return Verdict(
-        **{**figures, "text": text},
-        code=finding.code,
-        name=finding.name,
-        message=finding.message,
-        file=real(finding.filename),
-        line=finding.line,
-        column=finding.column,
-        end_line=finding.end_line,
-        end_column=finding.end_column,
-        ranks=ranks,
-        doubts=finding.doubts,
-    )
+    same = ("code", "name", "message", "line", "column", "end_line", "end_column", "doubts")
+    told = {name: getattr(finding, name) for name in same}
+    return Verdict(**{**figures, "text": text}, **told, file=real(finding.filename), ranks=ranks)
 
 
 def _sharing(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -347,19 +334,15 @@ def _left(holder: Holder, share: Share, one: Evidence) -> Unpredicted:
     # Autograd nodes cost host memory; how much is known only where the whole heap is seen to grow.
     host = one.heap_slope(one.kind_of(holder)) if share.nodes else None
     born = tuple(held.site for held in holder.births)[:5]
-    line, file = holder.line, real(holder.file) if holder.file else ""
-    return Unpredicted(
-        one.text_of(holder),
-        file,
-        line,
-        share.device,
-        max(share.host, host or 0.0),
-        share.nodes,
-        born,
-        (one.rank.rank,),
-        share.window,
-        share.each,
-    )
+    grows = share._replace(host=max(share.host, host or 0.0))
+    file = real(holder.file) if holder.file else ""
+    return _grown(one.text_of(holder), file, holder.line, grows, born, one)
+
+
+def _grown(
+    text: str, file: str, line: int, grows: Share, born: tuple[Site, ...], one: Evidence
+) -> Unpredicted:
+    return Unpredicted(text, file, line, **grows._asdict(), born=born, ranks=(one.rank.rank,))
 
 
 def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
@@ -371,10 +354,8 @@ def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
         if missing > 0.2:
             site = drift.site
             text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
-            size = drift.bytes_per_step * missing
-            ranks = (one.rank.rank,)
-            more = (drift.window, drift.per_window * missing)
-            found = Unpredicted(text, real(site.file), site.line, size, 0.0, 0.0, (site,), ranks, *more)
+            grows = Share.of_part(drift, missing)
+            found = _grown(text, real(site.file), site.line, grows, (site,), one)
             left.append((("site", site.function, ""), found))
     return left
 
@@ -415,26 +396,14 @@ def _wasted_forward(forward: ForwardFigures, one: Evidence) -> Wasted:
         f"went through it{followed}: a call keeps {size(kept)} of activations for nothing"
         f"{' (the median)' if forward.dead > 1 else ''}; {advice}"
     )
-    return Wasted(
-        text,
-        real(site.file),
-        site.line,
-        site.function,
-        forward.module,
-        mode,
-        forward.count,
-        kept,
-        (one.rank.rank,),
-    )
+    where, ranks = (real(site.file), site.line, site.function), (one.rank.rank,)
+    return Wasted(text, *where, forward.module, mode, forward.count, kept, ranks)
 
 
 def _garbage(evidence: Sequence[Evidence]) -> list[str]:
     """What only waits for the collector, in words."""
-    said = []
-    for one in evidence:
-        for drift in one.rank.drifts:
-            if drift.status == "gc-garbage" and drift.place == "device":
-                said.append(f"{size(drift.bytes_per_step)} a step born at {place(drift.site)} {drift.reason}")
+    waiting = [drift for one in evidence for drift in one.rank.garbage]
+    said = (f"{size(d.bytes_per_step)} a step born at {place(d.site)} {d.reason}" for d in waiting)
     return list(dict.fromkeys(said))
 
 

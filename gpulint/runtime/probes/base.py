@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Callable, Container, Hashable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from gpulint.runtime.record.peaks import Stretch
@@ -55,19 +55,46 @@ class Block(NamedTuple):
     number: int
 
 
+Targets = Mapping[Hashable, Block]  # live storages by what identifies them
+Key = Callable[[Any], Hashable | None]  # what identifies a tensor's storage; None where it has none
+
+
 class Probe(Protocol):
-    """Reads memory. `mark` is called at step boundaries and numbers the stretches between them (epochs)."""
+    """Reads memory. `mark` is called at step boundaries and numbers the stretches between them (epochs). What a probe does not know
+    or need is as it is here."""
 
     name: str
+    active: bool = True  # False in a forked process
+    loading: int = 0  # > 0 while a DataLoader makes a batch
+    first_use: int = 0  # the site at which CUDA was first used
+    crests: Any = None  # where the lines of peaks are asked for
+
+    def adopt(self, parameters_on_device: bool = False) -> None:
+        """Take in the tensors that were there before."""
+        return None
+
+    def leave(self) -> None:
+        """Stop watching and leave what was entered; only where nothing was entered after it and left open."""
+        return None
+
+    def keep_history(self) -> None:
+        """Record all that happens, to the end, where that is a GPU's. Before `start`."""
+        return None
+
+    def raw_bytes(self) -> int:
+        """What live storages take from malloc, near enough to subtract."""
+        return 0
 
     def mark(self, wanted: bool) -> Figures:
         """Read everything and begin the next epoch. `wanted` asks for a reading that attribution can use."""
 
     def attribute(self, mark: int) -> None:
         """Make the mark that was taken last one that attribution can use, where nothing has happened since."""
+        return None
 
     def settle(self) -> None:
         """Make `blocks` tell the present."""
+        return None
 
     def blocks(self, since: int) -> list[Block]:
         """What is alive and was born after mark `since`."""
@@ -96,12 +123,14 @@ class Probe(Protocol):
 
     def watch(self, closely: bool) -> None:
         """Whether what is born from here on will be attributed: only then need births be recorded with their lines."""
+        return None
 
     def skip_to(self, mark: int) -> None:
         """Number the next mark `mark`, which is no less than it would be."""
 
     def free(self) -> int | None:
         """Bytes that could still be allocated, or None where this probe does not know."""
+        return None
 
     def capacity(self) -> int | None:
         """Bytes that there are in all, or None where this probe does not know."""

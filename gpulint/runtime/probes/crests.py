@@ -10,7 +10,7 @@ import bisect
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gpulint.runtime.record.peaks import Stretch
 
@@ -19,6 +19,9 @@ TRACED = 200_000  # events that the allocator keeps until they are read
 BLOCK = 512  # bytes; what the allocator rounds up to
 
 
+Key = TypeVar("Key")
+_Changes = Sequence[tuple[int, int]]  # of keys, in bytes
+_Events = Sequence[Mapping[str, Any]]  # as the allocator records them
 _Live = dict[int, tuple[int, int]]  # address -> (bytes, site)
 
 
@@ -29,7 +32,7 @@ class Crest(NamedTuple):
     parts: dict[int, int]
 
 
-def highest(base: Mapping[int, int], changes: Sequence[tuple[int, int]], least: int = -1) -> Crest | None:
+def highest(base: Mapping[int, int], changes: _Changes, least: int = -1) -> Crest | None:
     """The first moment at which most was alive, of those with more than `least`; the one before any change counts too.
 
     `base` is what was alive before, by key; a change adds bytes to a key, or takes them away."""
@@ -83,6 +86,13 @@ def changes_of(
             yield event, (site, -size)
 
 
+def keep_highest(best: dict[Key, Crest], key: Key, base: Mapping[int, int], changes: _Changes) -> None:
+    """Put the highest moment under its key, where none as high is known."""
+    crest = highest(base, changes, best[key].allocated if key in best else -1)
+    if crest is not None:
+        best[key] = crest
+
+
 class Crests:
     """The highest moments of a run by stretch. `counts` says whether what is added under a key belongs to the figure."""
 
@@ -114,10 +124,7 @@ class Crests:
         """Make use of what was added."""
         changes = [one for one in self._changes if self._counts(one[0])]
         base = {key: size for key, size in self._base.items() if self._counts(key)}
-        known = self.best.get(self._stretch)
-        crest = highest(base, changes, -1 if known is None else known.allocated)
-        if crest is not None:
-            self.best[self._stretch] = crest
+        keep_highest(self.best, self._stretch, base, changes)
         self._base = applied(self._base, self._changes)
         self._changes.clear()
 
@@ -134,9 +141,8 @@ class CudaCrests:
         self._begun: list[tuple[float, Stretch]] = [(0.0, "start")]  # in microseconds
         self._marked = 0.0
         self._since = 0.0  # what is older was gone through
-        self._backwards: list[
-            tuple[float, int]
-        ] = []  # when a backward began, and at which site; 0 when it ended
+        # When a backward began, and at which site; 0 when it ended
+        self._backwards: list[tuple[float, int]] = []
 
     def split(self) -> None:
         """From here on another stretch may be said to have begun."""
@@ -162,9 +168,7 @@ class CudaCrests:
             found[stretch] = Crest(known.allocated + crest.allocated, parts)
         return found
 
-    def fold(
-        self, traces: Sequence[Sequence[Mapping[str, Any]]], live: Mapping[int, _Live], cleared: bool
-    ) -> None:
+    def fold(self, traces: Sequence[_Events], live: Mapping[int, _Live], cleared: bool) -> None:
         """Make use of what was recorded since the last time, a list of events for each device; `live` is what is alive now. Where
         the record is not `cleared` after that, its events come again."""
         for device, events in enumerate(traces):
@@ -187,7 +191,7 @@ class CudaCrests:
             address: (size, site or known.get(address, (0, 0))[1]) for address, (size, site) in blocks.items()
         }
 
-    def _go_through(self, device: int, events: Sequence[Mapping[str, Any]]) -> None:
+    def _go_through(self, device: int, events: _Events) -> None:
         alive = self._live.setdefault(device, {})
         base = by_site(alive.values())
         changes: list[tuple[int, int]] = []
@@ -200,17 +204,12 @@ class CudaCrests:
         self._taken(device, stretch, base, changes)
 
     def _taken(
-        self, device: int, stretch: Stretch, base: dict[int, int], changes: list[tuple[int, int]]
+        self, device: int, stretch: Stretch, base: dict[int, int], changes: _Changes
     ) -> dict[int, int]:
-        known = self._best.get((stretch, device))
-        crest = highest(base, changes, -1 if known is None else known.allocated)
-        if crest is not None:
-            self._best[(stretch, device)] = crest
+        keep_highest(self._best, (stretch, device), base, changes)
         return applied(base, changes)
 
-    def _changes(
-        self, events: Sequence[Mapping[str, Any]], alive: _Live
-    ) -> Iterator[tuple[Stretch, tuple[int, int]]]:
+    def _changes(self, events: _Events, alive: _Live) -> Iterator[tuple[Stretch, tuple[int, int]]]:
         """What the events change, by site, each with its stretch."""
 
         def born_at(event: Mapping[str, Any]) -> int:

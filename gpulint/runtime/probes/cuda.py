@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from gpulint.runtime.probes import history, hooks
-from gpulint.runtime.probes.base import Block, Figures, Since, Tops
+from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
 from gpulint.runtime.probes.crests import TRACED, CudaCrests, blocks_of, by_site
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.peaks import Stretch
@@ -32,7 +32,7 @@ BUDGET = 0.01
 _Live = dict[int, tuple[int, int]]  # address -> (size, site)
 
 
-class CudaProbe:
+class CudaProbe(Probe):
     """Sums over every device this process uses. Starts when the script first touches CUDA, not before: a
     context made early would be on the wrong device in a multi-GPU run."""
 
@@ -48,7 +48,6 @@ class CudaProbe:
         self._snapshots: list[tuple[int, _Live]] = []  # mark, what was alive then
         self._sums: dict[int, dict[int, int]] = {}  # of each snapshot: live bytes by birth site
         self._settled: _Live = {}
-        self._born: dict[int, int] = {}  # address -> mark after which the block appeared
         self._addresses: list[int] = []
         self._devices: list[int] = []
         self._spent = 0.0
@@ -58,7 +57,6 @@ class CudaProbe:
         self._user_peaks: dict[tuple[int, str], int] = {}
         self._notes: list[str] = []
         self.crests: CudaCrests | None = None  # where the lines of peaks are asked for
-        self.first_use = 0  # the site at which CUDA was first used
         self._undo = ExitStack()
 
     def start(self) -> None:
@@ -75,7 +73,6 @@ class CudaProbe:
             self.on_first_use()
 
     def keep_history(self) -> None:
-        """Record all that happens, to the end. Before `start`."""
         self._whole = True
 
     def dump(self, path: str) -> str:
@@ -99,16 +96,15 @@ class CudaProbe:
     def _record(self, closely: bool) -> None:
         """Blocks that are alive keep their lines when recording ends."""
         try:
+            record = torch.cuda.memory._record_memory_history
             if self._whole:
                 history.record()
             elif closely and self.crests is not None:
-                torch.cuda.memory._record_memory_history(
-                    "all", context="alloc", stacks="python", max_entries=TRACED
-                )
+                record("all", context="alloc", stacks="python", max_entries=TRACED)
             elif closely:
-                torch.cuda.memory._record_memory_history("state", context="state", stacks="python")
+                record("state", context="state", stacks="python")
             else:
-                torch.cuda.memory._record_memory_history(None)
+                record(None)
         except (RuntimeError, TypeError, AttributeError) as error:
             note = f"Memory history could not be recorded ({error}); birth sites are unknown."
             if note not in self._notes:
@@ -122,15 +118,11 @@ class CudaProbe:
         self._marks = max(self._marks, mark)
 
     def free(self) -> int | None:
-        if not self._in_use():
-            return None
         found: list[int] = []
         for device in self._in_use():
-            available, _ = torch.cuda.mem_get_info(device)
-            stats = torch._C._cuda_memoryStats(device)
-            cached = stats["reserved_bytes"]["all"]["current"] - stats["allocated_bytes"]["all"]["current"]
-            found.append(available + cached)
-        return min(found)
+            cached = _current(device, "current", "reserved_bytes") - _current(device, "current")
+            found.append(torch.cuda.mem_get_info(device)[0] + cached)
+        return min(found, default=None)
 
     def capacity(self) -> int | None:
         sizes = [torch.cuda.mem_get_info(device)[1] for device in self._in_use()]
@@ -180,11 +172,8 @@ class CudaProbe:
         return self._devices or (self._used_devices() if self._started else [])
 
     def _used_devices(self) -> list[int]:
-        return [
-            device
-            for device in range(torch.cuda.device_count())
-            if torch._C._cuda_memoryStats(device)["reserved_bytes"]["all"]["current"]
-        ]
+        devices = range(torch.cuda.device_count())
+        return [device for device in devices if _current(device, "current", "reserved_bytes")]
 
     def _affordable(self) -> bool:
         now = time.perf_counter()
@@ -224,29 +213,19 @@ class CudaProbe:
         snapshot taken at or after `since`, and were there at every later one. An address that is freed and
         used again in every step looks old, and is."""
         usable = [(mark, live) for mark, live in self._snapshots if mark >= since]
-        if not usable:
-            return {}
         born: dict[int, int] = {}
-        for address, (size, site) in self._settled.items():
-            after = usable[-1][0]
-            for position in range(len(usable) - 1, -1, -1):
-                if usable[position][1].get(address) != (size, site):
-                    after = usable[position][0]
-                    break
-            else:
-                continue
-            born[address] = after
+        for address, block in self._settled.items():
+            after = next((mark for mark, live in reversed(usable) if live.get(address) != block), None)
+            if after is not None:
+                born[address] = after
         return born
 
     def blocks(self, since: int) -> list[Block]:
-        self._born = self._births(since)
-        totals: dict[tuple[int, int], list[int]] = {}
-        for address, epoch in self._born.items():
+        sizes: dict[tuple[int, int], list[int]] = {}
+        for address, epoch in self._births(since).items():
             size, site = self._settled[address]
-            total = totals.setdefault((site, epoch), [0, 0])
-            total[0] += size
-            total[1] += 1
-        return [Block(site, "device", epoch, size, count) for (site, epoch), (size, count) in totals.items()]
+            sizes.setdefault((site, epoch), []).append(size)
+        return [Block(site, "device", epoch, sum(of), len(of)) for (site, epoch), of in sizes.items()]
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
         for mark, live in self._snapshots[len(self._sums) :]:
@@ -299,9 +278,6 @@ class CudaProbe:
         self._tops.begin(since)
         return self.allocated()
 
-    def raw_bytes(self) -> int:
-        return 0
-
     def notes(self) -> list[str]:
         return self._notes
 
@@ -337,8 +313,8 @@ class CudaProbe:
         return reading
 
 
-def _current(device: int, what: str) -> int:
-    value: int = torch._C._cuda_memoryStats(device)["allocated_bytes"]["all"][what]
+def _current(device: int, what: str, figure: str = "allocated_bytes") -> int:
+    value: int = torch._C._cuda_memoryStats(device)[figure]["all"][what]
     return value
 
 

@@ -23,6 +23,11 @@ def function_name(code: CodeType) -> str:
     return name.replace("<locals>.", "")
 
 
+def site_in(code: CodeType, line: int = 0) -> Site:
+    """A line of a function, or where it begins."""
+    return Site(os.path.abspath(code.co_filename), line or code.co_firstlineno, function_name(code))
+
+
 class Frames:
     """Tells user code from torch, the standard library, installed packages and gpulint itself.
 
@@ -89,7 +94,7 @@ class Frames:
         index = self._index.get(key)
         if index is None:
             self._codes.append(code)
-            index = self._index[key] = self.intern(_site_of(frame))
+            index = self._index[key] = self.intern(site_in(code, frame.f_lineno or 0))
         return index
 
     def stack(self, frame: FrameType | None) -> int:
@@ -167,7 +172,3 @@ def frame_locals(frame: FrameType) -> dict[str, Any]:
         if sys.getrefcount(namespace) <= 3:  # the frame's, `namespace`, and the call's own
             namespace.clear()
     return copy
-
-
-def _site_of(frame: FrameType) -> Site:
-    return Site(os.path.abspath(frame.f_code.co_filename), frame.f_lineno or 0, function_name(frame.f_code))

@@ -99,10 +99,7 @@ def modules(before: Callable[[Any], None] | None = None, after: Callable[[Any], 
 
 def skipped_steps(stepped: Callable[[Any], None]) -> Undo:
     """Call `stepped` for a step that GradScaler skips (infinite gradients), for which no optimizer's hook is called."""
-    try:
-        from torch.amp.grad_scaler import GradScaler
-    except ImportError:
-        return lambda: None
+    from torch.amp.grad_scaler import GradScaler
 
     def made(original: Any) -> Any:
         def _maybe_opt_step(self: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
@@ -121,12 +118,7 @@ def replays(replayed: Callable[[Any], None]) -> Undo:
     """Call `replayed` with each CUDA graph that has been replayed."""
     import torch
 
-    graph = getattr(torch.cuda, "CUDAGraph", None)
-    return (
-        around(graph, "replay", after=lambda _, one: replayed(one))
-        if hasattr(graph, "replay")
-        else lambda: None
-    )
+    return around(torch.cuda.CUDAGraph, "replay", after=lambda _, one: replayed(one))
 
 
 def loaders(

@@ -21,11 +21,12 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.utils import _device
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from gpulint.runtime.probes import hooks
-from gpulint.runtime.probes.base import Block, Figures, Since, Tops
-from gpulint.runtime.probes.crests import Crests
+from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
+from gpulint.runtime.probes.crests import Crests, by_site
 from gpulint.runtime.probes.dispatch import called, parts_of
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import live_tensors
@@ -52,18 +53,17 @@ class _Ref(weakref.ref):  # type: ignore[type-arg]
     size: int
 
 
-class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
     """See the module's docstring. One instance per process, entered on the thread that trains.
 
-    `everything` counts each tensor as the device's, wherever it would live, and changes nothing that the program does:
+    Every birth, every death and every mark is seen: there is nothing to watch, to settle or to attribute. What is born while a
+    DataLoader makes a batch is on the host. `everything` counts each tensor as the device's, wherever it would live, and changes nothing that the program does:
     for test suites, which do not say what is on a device."""
 
     name = "host-storages"
 
     def __init__(self, frames: Frames, everything: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.active = True
-        self.loading = 0  # > 0 while a DataLoader makes a batch: what is born then is on the host
         self.transfers = 1 if everything else 0
         self._frames = frames
         self._everything = everything
@@ -85,8 +85,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def start(self) -> None:
         """Enter the mode and make transfers real."""
         self.__enter__()  # type: ignore[no-untyped-call]
+        self._follow_clones()
         if self._everything:
-            self._follow_clones()
             return
         for undo in (
             hooks.wrap(torch.Tensor, "to", lambda original: _moving(self, original, to_cpu=None)),
@@ -95,7 +95,6 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
             hooks.around(torch, "compile", self._compile),
         ):
             self._undo.callback(undo)
-        self._follow_clones()
 
     def _compile(self, *_: Any, **__: Any) -> None:
         self._compiles = True
@@ -110,15 +109,9 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         self._undo.callback(hooks.around(torch.storage._StorageBase, "clone", after=cloned))
 
-    def watch(self, closely: bool) -> None:
-        """Nothing to do: every birth is seen."""
-
     def skip_to(self, mark: int) -> None:
         while len(self._series) < mark:
             self.mark(False)
-
-    def free(self) -> int | None:
-        return None
 
     def capacity(self) -> int | None:
         with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -134,9 +127,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.crests.fold()
         found: dict[Stretch, tuple[int, dict[int, int]]] = {}
         for stretch, crest in self.crests.best.items():
-            sites: dict[int, int] = {}
-            for code, size in crest.parts.items():
-                sites[code // 4] = sites.get(code // 4, 0) + size
+            sites = by_site((size, code // 4) for code, size in crest.parts.items())
             found[stretch] = (crest.allocated, sites)
         return found
 
@@ -148,8 +139,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         }
 
     def adopt(self, parameters_on_device: bool = False) -> None:
-        """Take in the tensors that were there before: what is made from them would otherwise look like the
-        host's."""
+        # What is made from them would otherwise look like the host's.
         for one in live_tensors():
             with contextlib.suppress(NotImplementedError, RuntimeError):
                 storage = one.untyped_storage()
@@ -165,7 +155,6 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._undo.close()
 
     def leave(self) -> None:
-        """Stop watching and leave the mode; only where nothing was entered after it and left open."""
         self.stop()
         self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
@@ -179,12 +168,8 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if fresh is None:
                 fresh = self._fresh[func] = _makes_storage(func)
             if fresh:
-                if isinstance(out, torch.Tensor):
-                    self._see(out, args)
-                elif isinstance(out, (tuple, list)):
-                    for item in out:
-                        if isinstance(item, torch.Tensor):
-                            self._see(item, args)
+                for item in (out,) if isinstance(out, torch.Tensor) else _tensors((out,)):
+                    self._see(item, args)
             elif func is _RESIZE:
                 self._resized(out)
             elif func is _SET and self._forced is not None:
@@ -293,7 +278,7 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if not more:
                 break
             text, following = text + more, following + 1
-        if "device" in text or "cuda" in text or _default_device() is not None:
+        if "device" in text or "cuda" in text or _device.CURRENT_DEVICE is not None:
             self.transfers += 1
             return DEVICE
         return PRESUMED
@@ -332,31 +317,19 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self.crests is not None:
             self.crests.fold()
         figures = Figures(
-            allocated=self.allocated(),
-            peak=self.peak(),
-            host_tensors=sum(self._live) - self.allocated(),
+            allocated=self.allocated(), peak=self.peak(), host_tensors=sum(self._live) - self.allocated()
         )
         totals: dict[int, int] = {}
         for epoch, cells in enumerate(self._cells):
-            if not cells:
-                continue
-            alive = {}
-            for code, cell in cells.items():
-                if cell[1]:
-                    alive[code] = cell
-                    totals[code] = totals.get(code, 0) + cell[0]
+            alive = {code: cell for code, cell in cells.items() if cell[1]}
+            for code, cell in alive.items():
+                totals[code] = totals.get(code, 0) + cell[0]
             self._cells[epoch] = alive
         self._series.append(totals)
         self._current = {}
         self._cells.append(self._current)
         self.begin_peak("mark")
         return figures
-
-    def attribute(self, mark: int) -> None:
-        """Nothing to do: every mark is."""
-
-    def settle(self) -> None:
-        """Nothing to do: deaths are seen when they happen."""
 
     def blocks(self, since: int) -> list[Block]:
         return [
@@ -403,7 +376,6 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self.allocated()
 
     def raw_bytes(self) -> int:
-        """What the live storages take from malloc, near enough to subtract."""
         return sum(self._live)
 
     def notes(self) -> list[str]:
@@ -418,20 +390,10 @@ class HostProbe(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _makes_storage(func: Any) -> bool:
     """Whether an operator can return memory of its own; views and in-place operators cannot."""
-    if func is _LIFT:
+    schema = getattr(func, "_schema", None)  # an operator of higher order has none
+    if func is _LIFT or schema is None:
         return True
-    return any(
-        item.alias_info is None and "Tensor" in str(item.type)
-        for item in getattr(func, "_schema", _Anything).returns
-    )
-
-
-class _Anything:
-    class _Return:
-        alias_info = None
-        type = "Tensor"
-
-    returns = (_Return,)
+    return any(item.alias_info is None and "Tensor" in str(item.type) for item in schema.returns)
 
 
 def _tensors(args: Any) -> Any:
@@ -446,12 +408,6 @@ def _tensors(args: Any) -> Any:
 
 def _is_fake(tensor: torch.Tensor) -> bool:
     return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor")
-
-
-def _default_device() -> Any:
-    from torch.utils import _device
-
-    return _device.CURRENT_DEVICE
 
 
 # -- transfers

@@ -17,6 +17,7 @@ from typing import Any
 ADDRESS = "GPULINT_CHANNEL"
 TOKEN = "GPULINT_TOKEN"
 OPTIONS = "GPULINT_OPTIONS"
+Send = Callable[[dict[str, Any]], None]
 TIMEOUT, INTERRUPTED, ENOUGH = "timeout", "interrupted", "enough"  # what the parent says: end, and why
 
 

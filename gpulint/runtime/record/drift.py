@@ -33,12 +33,10 @@ EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
 LATE = 5  # intervals with survivors, up to the last one, that make a leak of what began within the window
 FEWEST = 3  # intervals, or regular events, below which nothing is called a leak
-FEWEST_WINDOWS = (
-    2  # the same for windows that were outlived: each is long enough for what it has in use to go
-)
-RISING = (
-    0.4  # of the steps in which the site's live bytes must be more than before to have grown in every one
-)
+# The same for windows that were outlived: each is long enough for what it has in use to go
+FEWEST_WINDOWS = 2
+# Of the steps in which the site's live bytes must be more than before to have grown in every one
+RISING = 0.4
 STEADY = 0.9  # of the pairs of readings must rise where it is the size of what is in use that grows
 FEWEST_LEVELS = 6  # readings for that, or where a variable's new value is made of the old one
 FEWEST_RENEWED = 3
@@ -73,10 +71,11 @@ class Births:
 def theil_sen(values: Sequence[float]) -> float:
     """The median of the slopes between all pairs of points at x = 0, 1, 2, …; 0.0 for fewer than two
     points."""
-    return _slope(list(enumerate(values)))
+    return slope_of(list(enumerate(values)))
 
 
-def _slope(points: Sequence[tuple[int, float]]) -> float:
+def slope_of(points: Sequence[tuple[int, float]]) -> float:
+    """The same of points (x, y) with different x."""
     slopes = [(b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(points, 2)]
     return statistics.median(slopes) if slopes else 0.0
 
@@ -84,9 +83,7 @@ def _slope(points: Sequence[tuple[int, float]]) -> float:
 def rising(values: Sequence[float]) -> float:
     """The part of all ordered pairs that rise, less the part that fall: 1.0 for steady growth (Kendall's tau
     against time)."""
-    signs = [
-        (later > earlier) - (later < earlier) for i, earlier in enumerate(values) for later in values[i + 1 :]
-    ]
+    signs = [(later > earlier) - (later < earlier) for earlier, later in itertools.combinations(values, 2)]
     return sum(signs) / len(signs) if signs else 0.0
 
 
@@ -161,10 +158,9 @@ class _Look:
         self, status: Status, total: int, count: int, share: float, steps: int, reason: str, events: int = 0
     ) -> Drift:
         site, place = self.births.site, self.births.place
-        slope = None if self.births.levels is None else _slope(self.levels)
-        found = Drift(
-            site, self.kind, place, status, total / steps, share, steps, total, count, slope, reason
-        )
+        slope = None if self.births.levels is None else slope_of(self.levels)
+        each = total / steps
+        found = Drift(site, self.kind, place, status, each, share, steps, total, count, slope, reason)
         return replace(found, events=events)
 
     def survived(self, eligible: list[int]) -> Drift | None:
@@ -181,9 +177,8 @@ class _Look:
             return self.drift("gc-garbage", garbage, len(collected), share, self.steps(eligible), reason)
         events = sorted(alive)
         late = [i for i in eligible if i >= events[0]]
-        if self.begins_late(events, eligible, late, total) or (
-            self.window and self.comes_after_ends(events, eligible, late, total)
-        ):
+        after_ends = self.window and self.comes_after_ends(events, eligible, late, total)
+        if after_ends or self.begins_late(events, eligible, late, total):
             eligible = late
         each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
         status, reason = self.status(events, eligible, each)
@@ -202,7 +197,7 @@ class _Look:
         if self.births.now < rise:  # it was let go of since
             return None
         steps, reason = self.edges[-1] - self.edges[0], "is replaced by something larger each time"
-        total = round(_slope(self.levels) * steps)
+        total = round(slope_of(self.levels) * steps)
         return replace(self.drift("leak", total, len(amounts), 1.0, steps, reason), enlarged=True)
 
     def begins_late(self, events: list[int], eligible: list[int], late: list[int], total: int) -> bool:
@@ -218,12 +213,8 @@ class _Look:
         what is alive rises with each other. Where something is kept for some windows alone, it rises no more."""
         after = [alive for step, alive in self.levels if step >= self.edges[late[0]]]
         rises = all(b - a >= SLOPE * total / len(late) for a, b in itertools.pairwise(after))
-        return (
-            late[0] == eligible[0] + 1
-            and len(events) == len(late) >= FEWEST_WINDOWS
-            and bool(after)
-            and rises
-        )
+        in_each = len(events) == len(late) >= FEWEST_WINDOWS
+        return late[0] == eligible[0] + 1 and in_each and bool(after) and rises
 
     def status(self, events: list[int], eligible: list[int], per_step: float) -> tuple[Status, str]:
         levels, edges = self.births.levels, self.edges
@@ -231,19 +222,15 @@ class _Look:
             return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
         every = len(events) >= EVERY_STEP * len(eligible)
         if not every and not is_regular(events, eligible, edges):
-            return (
-                "occasional",
-                f"survived from {len(events)} of {len(eligible)} stretches, without regularity",
-            )
+            seen = f"survived from {len(events)} of {len(eligible)} stretches"
+            return "occasional", f"{seen}, without regularity"
         if every and levels is not None and len(levels) >= FEWEST_RENEWED + 1:
             # the first reading is of before the first stretch
             first = max(1, len(levels) // 2) if len(levels) >= FEWEST_LEVELS else 1
-            if _slope(levels[first:]) < SLOPE * per_step:
+            if slope_of(levels[first:]) < SLOPE * per_step:
                 return "bounded", "stopped growing within the sampled steps"
-            if (
-                not self.window
-                and _rises([alive for step, alive in levels if step >= edges[eligible[0]]]) < RISING
-            ):
+            since = [alive for step, alive in levels if step >= edges[eligible[0]]]
+            if not self.window and _rises(since) < RISING:
                 return "occasional", "grew in few of the steps, however many its survivors seem to come from"
         if every:
             return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
@@ -275,21 +262,20 @@ def less_set_up(drifts: Sequence[Drift], holders: Sequence[Holder]) -> tuple[lis
             continue
         total, number = max(0, drift.total - held.bytes), drift.count - held.count
         if not total:
-            left.append(
-                replace(drift, status="occasional", reason="was set up once, by no tensor of the script's")
-            )
+            reason = "was set up once, by no tensor of the script's"
+            left.append(replace(drift, status="occasional", reason=reason))
             continue
         part = total / drift.total
         size, slope = drift.bytes_per_step * part, None if drift.slope is None else drift.slope * part
         left.append(replace(drift, total=total, count=number, bytes_per_step=size, slope=slope))
-    kept = [
-        replace(holder, births=births, bytes=sum(held.bytes for held in births))
-        if len(births := tuple(h for h in holder.births if once.get((h.site, holder.place)) is not h))
-        < len(holder.births)
-        else holder
-        for holder in holders
-    ]
-    return left, [holder for holder in kept if holder.births or holder.scope != "unknown"]
+    kept = []
+    for holder in holders:
+        births = tuple(held for held in holder.births if once.get((held.site, holder.place)) is not held)
+        if len(births) < len(holder.births):
+            holder = replace(holder, births=births, bytes=sum(held.bytes for held in births))
+        if births or holder.scope != "unknown":
+            kept.append(holder)
+    return left, kept
 
 
 def settle(drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None = None) -> list[Drift]:
@@ -301,9 +287,8 @@ def settle(drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None 
     """
     renewed = {held.site for holder in holders if holder.renews for held in holder.births}
     drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or d.site in renewed]
-    return [
-        _settled(one, [h for h in holders if h.bound is not None and _keeps(h, one)], room) for one in drifts
-    ]
+    limits = [holder for holder in holders if holder.bound is not None]
+    return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 
 
 def _keeps(holder: Holder, drift: Drift) -> bool:
@@ -352,10 +337,8 @@ def trends(kind: StepKind, samples: Sequence[Sample]) -> list[Trend]:
     for figure in FIGURES:
         values = [value for sample in samples if (value := getattr(sample, figure)) is not None]
         if len(values) == len(samples) and len(values) >= 2:
-            found.append(trend(figure, kind, values))
-    reserved = next((t for t in found if t.figure == "reserved"), None)
-    if reserved is not None:
-        found[found.index(reserved)] = _fragmentation(reserved, samples)
+            one = trend(figure, kind, values)
+            found.append(_fragmentation(one, samples) if figure == "reserved" else one)
     return found
 
 
@@ -375,8 +358,3 @@ def _fragmentation(reserved: Trend, samples: Sequence[Sample]) -> Trend:
         "freed blocks do not fit the next requests"
     )
     return replace(reserved, status="fragmentation", reason=reason, advice=EXPANDABLE)
-
-
-def optimizer_settled(sizes: Sequence[int]) -> bool:
-    """Whether the optimizer's state kept its size over the last two steps."""
-    return len(sizes) >= 2 and sizes[-1] == sizes[-2]

@@ -21,6 +21,8 @@ REACH = 60.0  # seconds a run may go on to reach lines with findings, at its own
 
 StepKind = Literal["train", "eval", "explicit"]
 Place = Literal["device", "host"]
+Scope = Literal["local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"]
+Boundary = Literal["optimizer", "forward", "batch", "explicit", "none"]
 Status = Literal["leak", "occasional", "bounded", "gc-garbage"]
 TrendStatus = Literal["flat", "growing", "shrinking", "fragmentation", "unknown"]
 Figure = Literal["allocated", "reserved", "host_tensors", "rss", "heap"]
@@ -45,11 +47,7 @@ UNFOLLOWED = "starts Python itself: what runs there is not measured."
 CUT_OFF = "The script ended this worker before it could report: of it only the steps are known."
 LEFT_ALONE = "It failed after gpulint had stopped others that it works with: what was measured before stands."
 
-KIND_NAMES: Mapping[StepKind, str] = {
-    "train": "training",
-    "eval": "evaluation",
-    "explicit": "gpulint.step()",
-}
+KIND_NAMES: Mapping[StepKind, str] = {"train": "training", "eval": "evaluation", "explicit": "gpulint.step()"}
 
 NO_TORCH = (
     "torch is not installed in {}: install it there (pip install torch), or name the interpreter that has it "
@@ -224,9 +222,7 @@ class Holder(Record):
     text: str
     variable: str
     container: str
-    scope: Literal[
-        "local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"
-    ]
+    scope: Scope
     owner: str
     file: str
     line: int
@@ -361,7 +357,7 @@ class RankResult(Record):
     world_size: int
     environment: Environment
     end: End
-    boundary: Literal["optimizer", "forward", "batch", "explicit", "none"] = "none"
+    boundary: Boundary = "none"
     warmup: int = 0
     samples: tuple[Sample, ...] = ()
     drifts: tuple[Drift, ...] = ()
@@ -396,6 +392,11 @@ class RankResult(Record):
         """How many steps were sampled, warm-up not counted."""
         return sum(s.sampled and kind in (None, s.kind) for s in self.samples)
 
+    @property
+    def garbage(self) -> list[Drift]:
+        """What on the device only waits for Python's collector."""
+        return [d for d in self.drifts if d.status == "gc-garbage" and d.place == "device"]
+
     def leaks(self, place: Place = "device") -> tuple[Drift, ...]:
         """The birth sites that leak, largest first."""
         found = [d for d in self.drifts if d.status == "leak" and d.place == place]
@@ -427,19 +428,6 @@ class RunResult(Record):
         """The peak of the run, and the rank that has it, the first of equals; None where none is known."""
         known = [(rank.rank, rank.peak) for rank in self.ranks if rank.peak is not None]
         return max(known, key=lambda one: (one[1].allocated, -one[0]), default=None)
-
-    def leaks(self, place: Place = "device") -> tuple[tuple[Drift, tuple[int, ...]], ...]:
-        """Each leaking site once, as its worst rank measured it, with the ranks that leak there; largest
-        first."""
-        found: dict[tuple[Site, StepKind], list[tuple[Drift, int]]] = {}
-        for result in self.ranks:
-            for drift in result.leaks(place):
-                found.setdefault((drift.site, drift.kind), []).append((drift, result.rank))
-        worst = [
-            (max((d for d, _ in seen), key=lambda d: d.bytes_per_step), tuple(rank for _, rank in seen))
-            for seen in found.values()
-        ]
-        return tuple(sorted(worst, key=lambda pair: -pair[0].bytes_per_step))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
-from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind
+from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind, WindowFigures
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
+_NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -57,55 +59,47 @@ class Window(NamedTuple):
     judged: tuple[int, int] = (0, 0)
 
 
+@dataclass(slots=True, eq=False)
 class Span:
     """One kind of window, as `Windows` follows them: the mark at which the first one `begun`, those at which each has ended, and
     what was `allocated` then. `first` is how many steps had ended when it began, `window` what the last look has found. One that
     `is_open` is about to come round again, and was seen too seldom. `steps` are those in one, on average."""
 
-    __slots__ = (
-        "begun",
-        "ends",
-        "first",
-        "is_open",
-        "kept",
-        "levels",
-        "may_leak",
-        "name",
-        "seconds",
-        "site",
-        "steps",
-        "window",
-    )
+    name: str
+    site: Site
+    begun: int
+    first: int
+    ends: list[int] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # of all ends, those without a reading too
+    may_leak: bool = False
+    is_open: bool = False
+    steps: float = 0.0
+    kept: int = 0  # bytes of earlier windows that were there when the last one ended
+    window: Window | None = None
 
-    def __init__(self, name: str, site: Site, begun: int, first: int) -> None:
-        self.name = name
-        self.site = site
-        self.begun = begun
-        self.first = first
-        self.ends: list[int] = []
-        self.levels: list[int] = []
-        self.seconds: list[float] = []  # of all ends, those without a reading too
-        self.may_leak = self.is_open = False
-        self.steps = 0.0
-        self.kept = 0  # bytes of earlier windows that were there when the last one ended
-        self.window: Window | None = None
+    def figures(self) -> WindowFigures:
+        """As the result has them."""
+        levels, seconds, judged = tuple(self.levels), tuple(self.seconds), self.window is not None
+        seen = len(self.ends)
+        return WindowFigures(self.name, self.site, seen, levels, seconds, judged, self.kept, self.is_open)
 
 
+@dataclass(slots=True, eq=False)
 class Series:
     """The steps of one kind so far: their boundaries as mark numbers, and how many of them are warm-up."""
 
-    def __init__(self, kind: StepKind) -> None:
-        self.kind: StepKind = kind
-        self.count = 0
-        self.warmup = 0
-        self.warm = False
-        self.boundaries: list[int] = []  # of the window: its start and every step's end
-        self.samples: list[Sample] = []
-        self.sampled = 0
-        self.window: Window | None = None
-        self.past: list[Window] = []  # of earlier loops
-        self.begun = 0  # `count` when the present loop began
-        self.state_sizes: list[int] = []  # of the optimizers, after each step of warm-up
+    kind: StepKind
+    count: int = 0
+    warmup: int = 0
+    warm: bool = False
+    boundaries: list[int] = field(default_factory=list)  # of the window: its start and every step's end
+    samples: list[Sample] = field(default_factory=list)
+    sampled: int = 0
+    window: Window | None = None
+    past: list[Window] = field(default_factory=list)  # of earlier loops
+    begun: int = 0  # `count` when the present loop began
+    state_sizes: list[int] = field(default_factory=list)  # of the optimizers, after each step of warm-up
 
     def archive(self) -> None:
         """The present loop is over: what was found in it stays, its steps are not joined with those to
@@ -168,23 +162,15 @@ def released(before: Window, now: Window, steps: int, fell: int) -> Window:
             one = replace(one, status="bounded", reason=reason)
         drifts.append(one)
     kept = {(d.site, d.place) for d in drifts if d.status == "leak"}
+    nodes = [(_NAMED(later), later.nodes) for later in now.holders]
     holders = [
         held
         for held in before.holders
         if any((birth.site, held.place) in kept for birth in held.births)
-        or any(_same(held, later) and later.nodes >= LET_GO * held.nodes > 0 for later in now.holders)
+        or any(name == _NAMED(held) and number >= LET_GO * held.nodes > 0 for name, number in nodes)
         or (held.births and not held.nodes)
     ]
     return Window(drifts, holders, before.steps)
-
-
-def _same(one: Holder, other: Holder) -> bool:
-    return (one.variable, one.owner, one.file, one.line) == (
-        other.variable,
-        other.owner,
-        other.file,
-        other.line,
-    )
 
 
 def spread(window: Window, steps: float) -> Window:
@@ -265,18 +251,15 @@ def _holders(windows: Sequence[Window], told: Set[tuple[Site, Place, int]]) -> t
             if not births and not held.nodes:
                 continue
             own = replace(held, births=births, bytes=sum(birth.bytes for birth in births))
-            name = (held.file, held.line, held.variable, held.owner, held.place, held.released)
+            name = (*_NAMED(held), held.place, held.released)
             known = found.get(name)
             if known is None:
                 found[name] = own
                 continue
-            larger, other = (
-                (own, known) if (own.bytes, own.nodes) > (known.bytes, known.nodes) else (known, own)
-            )
+            larger, other = sorted((known, own), key=lambda one: (one.bytes, one.nodes), reverse=True)
             more = tuple(b for b in other.births if all(b.site != birth.site for birth in larger.births))
-            found[name] = replace(
-                larger, births=larger.births + more, bytes=larger.bytes + sum(b.bytes for b in more)
-            )
+            size = larger.bytes + sum(b.bytes for b in more)
+            found[name] = replace(larger, births=larger.births + more, bytes=size)
     return tuple(found.values())
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import importlib.util
 import io
 import json
 import linecache
@@ -21,7 +22,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
-from types import CodeType, TracebackType
+from types import CodeType
 from typing import Any
 
 FOLDER = "GPULINT_OVERLAY"  # the environment variable that names the folder
@@ -117,7 +118,7 @@ class Overlay:
         self._show_to_linecache()
         if sys.version_info < (3, 13):  # before, the interpreter's own hooks read the line from the disk
             if sys.excepthook is sys.__excepthook__:
-                sys.excepthook = _show
+                sys.excepthook = traceback.print_exception
             if threading.excepthook is getattr(threading, "__excepthook__", None):
                 threading.excepthook = _show_in_thread
 
@@ -152,7 +153,7 @@ class Overlay:
             text = self.text_of(filename) if filename and not filename.startswith("<") else None
             if text is None:
                 return plain(filename, module_globals)
-            lines = _decoded(text).splitlines(keepends=True)
+            lines = importlib.util.decode_source(text).splitlines(keepends=True)
             if lines and not lines[-1].endswith("\n"):
                 lines[-1] += "\n"
             # None: never checked against the disk
@@ -160,19 +161,6 @@ class Overlay:
             return lines
 
         linecache.updatecache = updatecache
-
-
-def _decoded(text: bytes) -> str:
-    stream = io.BytesIO(text)
-    import tokenize
-
-    encoding, _ = tokenize.detect_encoding(stream.readline)
-    stream.seek(0)
-    return io.TextIOWrapper(stream, encoding, errors="replace").read()
-
-
-def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    traceback.print_exception(kind, error, trace)
 
 
 def _show_in_thread(given: Any) -> None:

@@ -1,4 +1,5 @@
-"""Host memory of the processes that the script has started: a DataLoader's workers, and others.
+"""Host memory: of this process, cheaply, resident size and what malloc has handed out; and of the processes that the script has
+started, a DataLoader's workers and others.
 
 What they share with this process, as all that was there before a fork, is not theirs until one of the two writes to it: so it is
 the proportional set size that is read, in which a shared page counts in part. Linux alone tells it.
@@ -7,12 +8,62 @@ the proportional set size that is read, in which a shared page counts in part. L
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from gpulint.runtime.probes.plain import attribute, elements_of
 from gpulint.runtime.record.besides import ProcessMemory
+
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+class HostMemory:
+    """Keeps the file that is read open; `rss` and `heap` give None where the platform does not say."""
+
+    def __init__(self) -> None:
+        self._statm = -1
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        self._heap = _malloc_reader()
+
+    def rss(self) -> int | None:
+        """Resident bytes of this process."""
+        if self._statm < 0:
+            return None
+        return int(os.pread(self._statm, 128, 0).split()[1]) * _PAGE
+
+    def heap(self) -> int | None:
+        """Bytes that glibc's malloc has handed out on the main arena and by mmap."""
+        return self._heap() if self._heap is not None else None
+
+
+_MALLINFO = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+
+
+class _Mallinfo2(ctypes.Structure):
+    _fields_: ClassVar = [(name, ctypes.c_size_t) for name in _MALLINFO]
+
+
+def _malloc_reader() -> Callable[[], int] | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        read = ctypes.CDLL(None).mallinfo2
+    except (OSError, AttributeError):  # musl, or glibc before 2.33
+        return None
+    read.restype = _Mallinfo2
+
+    def used() -> int:
+        info = read()
+        return int(info.uordblks) + int(info.hblkhd)
+
+    return used
+
 
 SHARE = 0.01  # of the time, for reading; but for the first readings
 FIRST, APART = 6, 3  # readings that are taken whatever they take, so many steps from each other
@@ -59,17 +110,11 @@ class Relatives:
 
     def figures(self) -> tuple[ProcessMemory, ...]:
         """What was read of each."""
-        return tuple(
-            ProcessMemory(
-                pid,
-                pid in self._loaders,
-                name,
-                self._loaders.get(pid, True),
-                len(self._loaders),
-                *(tuple(column) for column in zip(*readings, strict=True)),
-            )
-            for pid, (name, readings) in self._readings.items()
-        )
+        found, workers = [], len(self._loaders)
+        for pid, (name, readings) in self._readings.items():
+            lasts, columns = self._loaders.get(pid, True), map(tuple, zip(*readings, strict=True))
+            found.append(ProcessMemory(pid, pid in self._loaders, name, lasts, workers, *columns))
+        return tuple(found)
 
 
 def _descendants(pid: int) -> list[int]:
