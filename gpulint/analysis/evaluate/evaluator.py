@@ -25,7 +25,7 @@ from gpulint.analysis.domain.values import (
 )
 from gpulint.analysis.evaluate.calling import Calling
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
-from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind, remembered
+from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
 from gpulint.analysis.evaluate.modes import Modes
 from gpulint.analysis.evaluate.names import Names
 from gpulint.analysis.models.table import Row, table
@@ -68,6 +68,7 @@ class Evaluator:
         self._roots: dict[Function, Frame] = {}
         self._below: dict[Function, int] = {}
         self._callers: dict[Function, tuple[CallSite, ...]] = {}
+        self._asking: dict[Function, int] = {}  # whose callers are looked for, and how deep
         self._returned: dict[Frame, Value] = {}
         self._running: dict[tuple[Any, Frame], int] = {}
         self._reached_back = _NEVER
@@ -263,7 +264,19 @@ class Evaluator:
 
     def callers(self, function: Function) -> tuple[CallSite, ...]:
         """The calls of the program that may run a function, in the frames of their functions."""
-        return remembered(self._callers, function, (), lambda: tuple(self._calls_of(function)))  # type: ignore[no-any-return]
+        begun = self._asking.get(function)
+        if begun is not None:  # further out: what is worked out meanwhile rests on what is unfinished
+            if begun >= 0:
+                self._reached_back = min(self._reached_back, begun)
+                self._heads.add(begun)
+            return ()
+        if function not in self._callers:
+            self._asking[function] = len(self._running) - 1
+            try:
+                self._callers[function] = tuple(self._calls_of(function))
+            finally:
+                del self._asking[function]
+        return self._callers[function]
 
     def _calls_of(self, function: Function) -> list[CallSite]:
         if function.is_module:
