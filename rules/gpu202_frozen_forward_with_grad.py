@@ -369,6 +369,9 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     chosen = cover(asked.evaluator, asked.steps, [run])
     if chosen is None or chosen.whole or len(chosen.statements) != 1:
         return None
+    whole = getattr(chosen.statements[0], "value", None)
+    if whole is not None and not what.wanted and outcome(asked.evaluator, whole, run.frame).wanted:
+        return None  # a backward goes through something else of the same statement
     name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
     change = Wrap((asked.line(chosen.statements[0]),), no_grad_with(name))

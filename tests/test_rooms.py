@@ -97,12 +97,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 680,
     f"{ANALYSIS}.domain": 110,
-    f"{ANALYSIS}.evaluate": 3_420,
+    f"{ANALYSIS}.evaluate": 3_435,
     f"{ANALYSIS}.models": 245,
     f"{ANALYSIS}.queries": 5_065,
     RULES: 6_400,
 }
-MOST_OF_READING = 16_725  # all of them together
+MOST_OF_READING = 16_750  # all of them together
 MOST_MODULES = 120  # of theirs
 
 
