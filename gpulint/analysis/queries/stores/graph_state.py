@@ -91,6 +91,17 @@ def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
     return [one for one in consumers(evaluator, node, frame, "graph") if _goes_backward(evaluator, one)]
 
 
+def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
+    """The backwards through what made a value: through the forwards behind it, or through what its name was given."""
+    made = [one for one in evaluator.value_of(store.value, store.frame).origins if one[1] is not None]
+    if isinstance(store.value, ast.Name):
+        made += [
+            (one.value, store.frame) for one in store.frame.flow.reaching(store.value) if one.kind == "assign"
+        ]
+    calls = [one for one in made if isinstance(one[0], ast.AST) and not isinstance(one[0], ast.arg)]
+    return [use for node, frame in calls for use in backwards(evaluator, node, frame)]
+
+
 def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether a backward goes through what an expression gives."""
     return bool(backwards(evaluator, node, frame))
