@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.runs import modes_within, runs_of
 from gpulint.analysis.queries.networks.trained import frozen
@@ -591,7 +592,10 @@ def _of_state(
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
-        yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
+        clause, by = "who gets it may go backward through it", state.unseen[0].node
+        yield (left_open if _is_made_to_evaluate(asked, owner, origins) else refuted)(
+            Question.BACKWARD, clause, by
+        )
     handed = [use for one in origins for use in outcome(asked.evaluator, *one).unseen]
     if handed:
         clause = "what it is made of goes to code that is not seen, which may go backward"
@@ -718,3 +722,14 @@ def _evaluates(asked: Asked, origins: set[Any]) -> bool:
         if last is not None and last.row.does == "evaluates":
             return True
     return False
+
+
+def _is_made_to_evaluate(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
+    """Whether the networks behind what rounds over data keep are in eval mode ever since they were made."""
+    if not any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds):
+        return False
+    runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
+    return any(
+        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
+        for one in runs
+    )
