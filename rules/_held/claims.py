@@ -112,9 +112,11 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 answers = until_refuted(_of_collected(asked, function, held))
                 yield Held("GPU101", store.at, store, None, held, None, answers)
         for store in entries(asked.evaluator, function):
-            held = _values(asked, store)
-            if store.at not in told and (held or _is_made_backward(asked, store)):
-                answers = until_refuted(_of_entry(asked, function, store))
+            value = asked.evaluator.value_of(store.value, store.frame)
+            held = graph_in(asked.evaluator, value)
+            no_number = value.kind in ("tensor", "unknown") and made_backward(asked.evaluator, store)
+            if store.at not in told and (held or no_number):
+                answers = until_refuted(_of_entry(asked, function, store, held))
                 if not _is_refuted(answers):
                     told.update((store.frame.flow.statement_of(store.at), function))
                 yield Held("GPU101", store.at, store, None, held, None, answers)
@@ -181,18 +183,10 @@ def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
     for made, where in value.origins:
         if where is None or not asked.is_here(where) or where.function is frame.function:
             continue
-        flow = where.flow
-        keys = {one.key for one in flow.given.get(made, ()) if not one.path}
-        found += [
-            store.statement
-            for store in flow.stores
-            if key_of(store.target.value) in keys
-            and graph_in(asked.evaluator, asked.evaluator.value_of(store.value, where))
-        ]
-        if isinstance(made, ast.Dict):
-            found += [
-                one for one in made.values if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))
-            ]
+        keys = {one.key for one in where.flow.given.get(made, ()) if not one.path}
+        put = [(one.value, one.statement) for one in where.flow.stores if key_of(one.target.value) in keys]
+        put += [(one, one) for one in made.values] if isinstance(made, ast.Dict) else []
+        found += [at for one, at in put if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))]
     return found
 
 
@@ -231,30 +225,23 @@ def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: boo
     yield from reached(asked.evaluator, store.frame.function)
 
 
-def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer]:
+def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that a dict of figures takes one along with its graph, which whoever gets it may keep."""
     uses = consumers(asked.evaluator, store.value, store.frame, "graph")
     if any(one.role in ("backward", "fed") for one in uses):
         yield refuted(Question.BACKWARD, "a backward goes through the entry")
-    puts = [
-        one for one in uses if _is_put_by(one) and one.frame.function is not function and _stays(asked, one)
-    ]
+    puts = [one for one in uses if one.frame.function is not function and _stays(asked, one)]
     if any(asked.is_here(one.frame) for one in puts):
         yield refuted(Question.OUTLIVES, "whoever gets it is in sight: what it is put into is told there")
     away = puts or [
         one
         for one in uses
         if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
-        or (one.role == "given" and (one.path or _is_dropped(one)))
-        or (
-            one.role == "stored"
-            and one.frame.function is not function
-            and isinstance(one.node, ast.Attribute)
-        )
+        or (one.role == "given" and (one.path or isinstance(one.frame.flow.parents.get(one.node), ast.Expr)))
     ]
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
-    made = [frame for one in _values(asked, store) for _, frame in one.origins if frame is not None]
+    made = [frame for one in held for _, frame in one.origins if frame is not None]
     if made and asked.evaluator.callers(function) and all(_is_of_caller(one, store.frame) for one in made):
         yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
@@ -267,30 +254,12 @@ def _of_entry(asked: Asked, function: Function, store: Store) -> Iterator[Answer
     yield from reached(asked.evaluator, function)
 
 
-def _is_made_backward(asked: Asked, store: Store) -> bool:
-    """Whether a backward goes through what is no number, however it was made."""
-    value = asked.evaluator.value_of(store.value, store.frame)
-    return value.kind in ("tensor", "unknown") and bool(made_backward(asked.evaluator, store))
-
-
-def _values(asked: Asked, store: Store) -> tuple[Value, ...]:
-    return graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-
-
-def _is_put_by(use: Use) -> bool:
-    """Whether a use puts a value into a container, and not under a name of an object."""
-    return use.role == "stored" and isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST)
-
-
 def _stays(asked: Asked, use: Use) -> bool:
-    """Whether what a use puts a value into outlives the call that does."""
+    """Whether a use puts a value into a container, and not under a name of an object, that outlives the call that does."""
+    if use.role != "stored" or not isinstance(use.owner, tuple) or not isinstance(use.owner[0], ast.AST):
+        return False
     owner = owner_of(asked.evaluator, use.owner[0], use.frame, use.node)
     return owner.kind != "local" or bool(owner.rounds and owner.frame is not use.frame)
-
-
-def _is_dropped(use: Use) -> bool:
-    """Whether nobody takes what a call gives: it keeps what it is given, or does something with it."""
-    return isinstance(use.node, ast.Call) and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
 
 
 def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
