@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.runs import modes_within, runs_of
 from gpulint.analysis.queries.networks.trained import frozen
@@ -26,6 +27,7 @@ from gpulint.analysis.queries.stores.graph_state import (
     goes_backward,
     goes_through_itself,
     graph_state,
+    made_backward,
     runs_within,
 )
 from gpulint.analysis.queries.stores.stores import (
@@ -34,7 +36,9 @@ from gpulint.analysis.queries.stores.stores import (
     Store,
     bounded,
     chosen_by_author,
+    collected,
     emptying,
+    entries,
     given_to_keep,
     graph_in,
     owner_of,
@@ -87,11 +91,11 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 if not _is_refuted(answers)
                 else None
             )
-            at = _place(store)
-            if at not in told:
-                yield Held(code, at, store, owner, held, state, answers)
-            if state is not None:
-                told.add(at)
+            for at in _places(asked, store):
+                if at not in told:
+                    yield Held(code, at, store, owner, held, state, answers)
+                if state is not None:
+                    told.add(at)
     for function in asked.file.functions:
         for store in given_to_keep(asked.evaluator, function):
             held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
@@ -101,9 +105,25 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 code = "GPU107" if of_network else "GPU101"
                 answers = until_refuted(_of_given(asked, store, held, of_network))
                 yield Held(code, store.at, store, None, held, None, answers)
+        for store in collected(asked.evaluator, function):
+            held = _held(asked, function, store)
+            if held is not None:
+                told.add(store.at)
+                answers = until_refuted(_of_collected(asked, function, held))
+                yield Held("GPU101", store.at, store, None, held, None, answers)
+        for store in entries(asked.evaluator, function):
+            value = asked.evaluator.value_of(store.value, store.frame)
+            held = graph_in(asked.evaluator, value)
+            no_number = value.kind in ("tensor", "unknown") and made_backward(asked.evaluator, store)
+            if store.at not in told and (held or no_number):
+                answers = until_refuted(_of_entry(asked, function, store, held))
+                if not _is_refuted(answers):
+                    told.update((store.frame.flow.statement_of(store.at), function))
+                yield Held("GPU101", store.at, store, None, held, None, answers)
         for store in returns(asked.evaluator, function):
             held = _held(asked, function, store)
-            if held is not None and function not in told:
+            made = {node for one in held or () for node, _ in one.origins}
+            if held is not None and not made & told and function not in told:
                 answers = until_refuted(_of_returned(asked, function, store, held))
                 yield Held("GPU101", _put_together(store), store, None, held, None, answers)
 
@@ -141,12 +161,33 @@ def _in_loop(function: Function, use: Use) -> bool:
     return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
 
 
-def _place(store: Store) -> Any:
-    """Where a store is told: in the function that is asked about."""
+def _places(asked: Asked, store: Store) -> list[Any]:
+    """Where a store is told: in the function that is asked about; of entries of a dict that another function of the file fills, where
+    they are put into it."""
     at = store.at
-    for call, _ in store.frame.chain():
+    for call, where in store.frame.chain():
+        given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
+        found = [one for value in given for one in _entries_of(asked, value, where)]
+        if found:
+            return found
         at = call
-    return at
+    return [at]
+
+
+def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
+    """The statements of another function of the file that put what has a graph into a dict."""
+    value = asked.evaluator.value_of(node, frame)
+    if value.kind != "dict":
+        return []
+    found = []
+    for made, where in value.origins:
+        if where is None or not asked.is_here(where) or where.function is frame.function:
+            continue
+        keys = {one.key for one in where.flow.given.get(made, ()) if not one.path}
+        put = [(one.value, one.statement) for one in where.flow.stores if key_of(one.target.value) in keys]
+        put += [(one, one) for one in made.values] if isinstance(made, ast.Dict) else []
+        found += [at for one, at in put if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))]
+    return found
 
 
 def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: bool) -> Iterator[Answer]:
@@ -182,6 +223,55 @@ def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: boo
     for one in min((value.assumptions for value in held), key=len):
         yield left_open(Question.GRAPH, one.clause)
     yield from reached(asked.evaluator, store.frame.function)
+
+
+def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that a dict of figures takes one along with its graph, which whoever gets it may keep."""
+    uses = consumers(asked.evaluator, store.value, store.frame, "graph")
+    if any(one.role in ("backward", "fed") for one in uses):
+        yield refuted(Question.BACKWARD, "a backward goes through the entry")
+    puts = [one for one in uses if one.frame.function is not function and _stays(asked, one)]
+    if any(asked.is_here(one.frame) for one in puts):
+        yield refuted(Question.OUTLIVES, "whoever gets it is in sight: what it is put into is told there")
+    away = puts or [
+        one
+        for one in uses
+        if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
+        or (one.role == "given" and (one.path or isinstance(one.frame.flow.parents.get(one.node), ast.Expr)))
+    ]
+    if not away:
+        yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
+    made = [frame for one in held for _, frame in one.origins if frame is not None]
+    if made and asked.evaluator.callers(function) and all(_is_of_caller(one, store.frame) for one in made):
+        yield refuted(Question.REACHED, "it is told where it is made")
+    freed = made_backward(asked.evaluator, store)
+    beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
+    if not freed and not beside:
+        yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
+    yield proven(Question.GRAPH, "the entries beside it are cut, or are numbers")
+    clause = "what it is put into may be emptied" if puts else "whoever gets the dict may read it and drop it"
+    yield left_open(Question.OUTLIVES, clause, away[0].node if asked.is_here(away[0].frame) else None)
+    yield from reached(asked.evaluator, function)
+
+
+def _stays(asked: Asked, use: Use) -> bool:
+    """Whether a use puts a value into a container, and not under a name of an object, that outlives the call that does."""
+    if use.role != "stored" or not isinstance(use.owner, tuple) or not isinstance(use.owner[0], ast.AST):
+        return False
+    owner = owner_of(asked.evaluator, use.owner[0], use.frame, use.node)
+    return owner.kind != "local" or bool(owner.rounds and owner.frame is not use.frame)
+
+
+def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that the framework keeps a value of each step until the epoch's end, with its graph."""
+    origins = {one for value in held for one in value.origins if isinstance(one[0], ast.Call)}
+    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
+    if all(one.mode == "off" for one in modes):
+        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
+    yield proven(Question.OUTLIVES, f"what `{function.name}` returns is kept until the epoch's end")
+    if function.name.startswith("training"):
+        yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
+    yield from reached(asked.evaluator, function)
 
 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -471,7 +561,10 @@ def _of_state(
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
-        yield refuted(Question.BACKWARD, "who gets it may go backward through it", state.unseen[0].node)
+        clause, by = "who gets it may go backward through it", state.unseen[0].node
+        yield (left_open if _is_made_to_evaluate(asked, owner, origins) else refuted)(
+            Question.BACKWARD, clause, by
+        )
     handed = [use for one in origins for use in outcome(asked.evaluator, *one).unseen]
     if handed:
         clause = "what it is made of goes to code that is not seen, which may go backward"
@@ -598,3 +691,14 @@ def _evaluates(asked: Asked, origins: set[Any]) -> bool:
         if last is not None and last.row.does == "evaluates":
             return True
     return False
+
+
+def _is_made_to_evaluate(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
+    """Whether the networks behind what rounds over data keep are in eval mode ever since they were made."""
+    if not any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds):
+        return False
+    runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
+    return any(
+        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
+        for one in runs
+    )

@@ -269,7 +269,8 @@ class _Worklist:
         if frame.caller is not None:
             self.push(frame.call, frame.caller, path)
             return
-        if self.track == "graph" and goes_backward_by(self.evaluator, frame.function):
+        is_loss = not path or path[0] in (0, "loss", ANY)  # of what has parts: the framework keeps the others
+        if self.track == "graph" and is_loss and goes_backward_by(self.evaluator, frame.function):
             self.use("backward", node, frame, path, frame.function.name)
         function = frame.function
         sites = self.evaluator.callers(function)

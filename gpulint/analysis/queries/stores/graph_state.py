@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
-from gpulint.analysis.syntax.nodes import keyword
+from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
 
 State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
 
@@ -37,7 +37,8 @@ def graph_state(
         if graph_in(evaluator, evaluator.value_of(leaf, store.frame))
         for use in consumers(evaluator, leaf, store.frame, "graph")
     ]
-    through = [one for one in held if _goes_backward(evaluator, one)]
+    newest = [one for one in held if _goes_backward(evaluator, one) and _is_of_newest(one, owner, store)]
+    through = [one for one in held if _goes_backward(evaluator, one) and one not in newest]
     later = {id(one.node) for one in through}
     fed = [one for one in held if one.role == "fed"]
     behind = [
@@ -51,7 +52,7 @@ def graph_state(
     on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
         return GraphState("none", on_host[0])
-    inside = [one for one in direct if _within_rounds(one, owner, store)]
+    inside = [one for one in (*newest, *direct) if _within_rounds(one, owner, store)]
     if through:
         return GraphState("consumed", through[0])
     arrays = [
@@ -86,9 +87,32 @@ def graph_state(
     return GraphState("live", None, unseen)
 
 
+def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
+    """Whether it is the one put last that a round goes backward through: `losses[-1].backward()`."""
+    names = [one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)]
+    key = key_of(store.container)
+    return (
+        store.way == "put"
+        and any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in names)
+        and use.frame is store.frame
+        and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+    )
+
+
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
     """The backwards that go through what an expression gives."""
     return [one for one in consumers(evaluator, node, frame, "graph") if _goes_backward(evaluator, one)]
+
+
+def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
+    """The backwards through what made a value: through the forwards behind it, or through what its name was given."""
+    made = [one for one in evaluator.value_of(store.value, store.frame).origins if one[1] is not None]
+    if isinstance(store.value, ast.Name):
+        made += [
+            (one.value, store.frame) for one in store.frame.flow.reaching(store.value) if one.kind == "assign"
+        ]
+    calls = [one for one in made if isinstance(one[0], ast.AST) and not isinstance(one[0], ast.arg)]
+    return [use for node, frame in calls for use in backwards(evaluator, node, frame)]
 
 
 def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:

@@ -64,6 +64,56 @@ def is_called(evaluator: Evaluator, function: Function) -> bool:
     )
 
 
+def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a step gives to a Lightning module's method for the end of an epoch; of a training step what is beside the loss."""
+    phase, dot, _ = function.name.rpartition("_step")
+    if function.cls is None or not dot or evaluator.method(function.cls, f"{phase}_epoch_end") is None:
+        return
+    if all(isinstance(one, Class) for one in evaluator.program.lineage(function.cls)):
+        return
+    for one in function.flow.returns:
+        parts = zip(one.value.keys, one.value.values, strict=True) if isinstance(one.value, ast.Dict) else ()
+        for key, value in parts:
+            if not (phase == "training" and isinstance(key, ast.Constant) and key.value == "loss"):
+                yield Store(value, value, value, evaluator.root(function), "returned")
+
+
+def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """Entries of a dict of figures that have their graph beside others that somebody has cut, or made numbers."""
+    frame = evaluator.root(function)
+    rows: dict[str, list[tuple[Any, Any]]] = {}
+    for store in frame.flow.stores:
+        key = key_of(store.target.value)
+        if key is not None and _is_text(store.target.slice) and not store.path:
+            rows.setdefault(key, []).append((store.value, store.statement))
+    for node in list(frame.flow.parents):
+        values = []
+        if isinstance(node, ast.Dict) and all(map(_is_text, node.keys)):
+            values = node.values
+        elif isinstance(node, ast.Call) and last_name(node.func) == "dict":
+            values = [one.value for one in node.keywords if one.arg is not None]
+        given = (one.key for one in frame.flow.given.get(node, ()) if not one.path)
+        if values:
+            rows.setdefault(next(given, f"dict at {node.lineno}"), []).extend((one, one) for one in values)
+    for key, found in rows.items():
+        cut = [value for value, _ in found if _is_cut(value)]
+        for value, at in found if cut else ():
+            if value not in cut:
+                yield Store(value, ast.Name(key), at, frame, "slot")
+
+
+def _is_text(key: Any) -> bool:
+    return isinstance(key, (ast.Constant, ast.JoinedStr))
+
+
+def _is_cut(value: Any) -> bool:
+    """Whether an expression ends with a cut, or makes a number."""
+    return any(
+        isinstance(one, ast.Call) and last_name(one.func) in ("item", "detach", "float", "tolist")
+        for one in ast.walk(value)
+    )
+
+
 def _is_handed_on(function: Function) -> bool:
     """Whether a function is named in its file other than to call it: `optimizer.step(closure)`, `optimizer.step(self.closure)`."""
     file, name = function.file, function.name
