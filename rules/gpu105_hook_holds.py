@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,12 @@ _UNDYING: Final = (
     "the handle of this hook is dropped: the hook stays on the module as long as that lives, with all that it holds",
     "each object of this class leaves its own hook behind, which runs at every forward and is never removed",
     Cost("what the object keeps, activations above all, for each object that was ever made"),
+)  # fmt: skip
+
+_LEFT: Final = (
+    "the hooks are removed, what they have stored stays",
+    "the object is emptied where it runs the network, and keeps what the last run gave until it goes itself",
+    Cost("the activations or gradients of the last run"),
 )  # fmt: skip
 
 
@@ -143,6 +150,7 @@ class HookHolds(Rule):
             claims.append(_claim(hook, _CYCLE, _of_cycle(asked, hook)))
             if hook.frame.function not in told and all(confidence_of(one.answers) is None for one in claims):
                 claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook, stored)))
+                claims += [_claim(hook, _LEFT, _of_left(asked, hook, one)) for one in stored]
             if any(confidence_of(one.answers) is not None for one in claims):
                 told.add(hook.frame.function)
             told.update(one.node for one in stored)
@@ -151,9 +159,9 @@ class HookHolds(Rule):
 
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
-    message = text.format(hook.name)
-    report = partial(Report, hook.call, message, why, cost, Severity.WARNING, subject=hook.name)
-    return Claimed(hook.call, hook.name, until_refuted(answers), report)
+    at = hook.removed[0].node if texts is _LEFT and hook.removed else hook.call
+    report = partial(Report, at, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name)
+    return Claimed(at, hook.name, until_refuted(answers), report)
 
 
 def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
@@ -227,7 +235,7 @@ def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
 def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answer]:
     """On what it stands that objects stay with the hooks that they leave on a module that is not theirs."""
     function, cls = hook.frame.function, hook.frame.function.cls
-    if not hook.dropped or cls is None or hook.kind == "tensor" or function.name in ("forward", "__call__"):
+    if not hook.dropped or cls is None or hook.name == "register_hook" or function.name in ("forward", "__call__"):
         yield refuted(Question.OUTLIVES, "somebody has its handle, or it is no object's")
     given = [
         isinstance(node, ast.arg) or where is None or where.function.cls is not cls
@@ -236,21 +244,40 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     if not given or not all(given):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
     if not _holds_object(hook):
-        yield refuted(Question.SIZE, "the hook is not seen to hold the object")
+        yield left_open(Question.SIZE, "the hook is not seen to hold the object")
     forward = cls.methods.get("forward") if cls is not None else None
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
-    if all(one.rate == "once" for one in _ways(asked, hook)[1]):
+    home, makers = function.file, asked.evaluator.callers(cls.methods.get("__init__", function))
+    elsewhere = any(site.frame.function.file is not home for site in makers)  # others may import it as well
+    if not elsewhere and all(one.rate == "once" for one in _ways(asked, hook)[1]):
         yield refuted(Question.REPEATS, "the program makes one such object")
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")
     yield left_open(Question.REPEATS, "whether a second such object is made for the same module is not shown")
     yield from reached(asked.evaluator, function, hook.call)
 
 
+def _of_left(asked: Asked, hook: Hook, one: Stored) -> Iterator[Answer]:
+    """On what it stands that an object which removes its hooks keeps what they stored."""
+    to, cls = one.containers[-1], hook.frame.function.cls
+    by = next((use.frame.function for use in hook.removed if use.frame.function.cls is cls is not None), None)
+    if by is None or by is hook.frame.function or not isinstance(to, ast.Attribute):
+        yield refuted(Question.OUTLIVES, "no other method of the object removes the hook")
+    elif any(isinstance(node, ast.Attribute) and node.attr == to.attr for node in by.flow.parents):
+        yield refuted(Question.OUTLIVES, "the method that removes the hook sees to it", by.node)
+    if not _is_emptied_by_run(asked, one):
+        yield refuted(Question.MEANT, "nothing shows that it is for one run only")
+    yield proven(Question.OUTLIVES, "nothing lets go of it where the hooks are removed")
+    yield left_open(Question.READS, "whether somebody reads it afterwards is not shown")
+    yield from reached(asked.evaluator, hook.frame.function, hook.call)
+
+
 def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
     running = list(runs_under(asked.multiplicity, one))
     on = [each for each in running if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
     graph = one.graph and bool(on or not running)
+    if graph and one.grows and one.value.device == "host" and _is_emptied_by_run(asked, one):
+        one = replace(one, grows=False)  # the next forward's takes the place of the last one's
     answers = until_refuted(_of_held(asked, one, running, takers, graph))
     at = one.node if asked.is_here(one.use.frame) else one.hook.call
     return Claimed(at, one.name, answers, partial(_report, asked, one, at, graph))
@@ -299,6 +326,16 @@ def _of_held(
     if not running:
         yield left_open(Question.REPEATS, "how many forwards run while the hook is there is not shown")
     yield from reached(evaluator, one.hook.frame.function, one.hook.call)
+
+
+def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
+    """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
+    cls, several = one.hook.frame.function.cls, one.containers
+    by = [emptied(asked.evaluator, each, one.use.frame, True) for each in several]
+    methods = [
+        each for each in (cls.methods.values() if cls else ()) if any(at in each.flow.parents for at in by)
+    ]
+    return any(any(forwards(asked.evaluator, each)) for each in methods)
 
 
 def _is_made(one: Stored) -> bool:

@@ -213,7 +213,10 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
         yield proven(Question.SIZE, "the network gives scores for each position, or for each pixel")
         return
     widths = [
-        width for one in late.uses if _loss(asked, one) for width in _laid_out(asked, one.node, one.frame)
+        width
+        for one in late.uses
+        if isinstance(one.node, ast.Call) and (one.role == "given" or _loss(asked, one))
+        for width in _laid_out(asked, one.node, one.frame)
     ]
     if not widths:
         yield refuted(Question.SIZE, "nothing shows that there are scores for each of many positions")
@@ -260,6 +263,9 @@ def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Itera
             made = [one.value for one in frame.flow.reaching(node) if one.kind == "assign"]
             node, depth = made[0] if len(made) == 1 and depth else None, depth - 1
         elif isinstance(node, ast.Subscript):
+            axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+            if len(axes) > 2 and all(isinstance(one, ast.Slice) for one in axes[-2:]) and _ends(axes[-2]):
+                yield None  # `scores[..., :-1, :]`: each position but the last
             node = node.value
         elif isinstance(node.func, ast.Attribute) and (
             row := asked.evaluator.table.own("tensor", node.func.attr)
@@ -274,6 +280,11 @@ def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Itera
             node = node.func.value
         else:
             node = argument(node, 0, "input")
+
+
+def _ends(axis: ast.Slice) -> bool:
+    """Whether a slice leaves out the last, or the first."""
+    return axis.lower is not None or axis.upper is not None
 
 
 def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | None]]:

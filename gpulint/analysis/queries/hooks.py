@@ -73,7 +73,18 @@ def _origins(evaluator: Evaluator, node: Any, frame: Frame) -> frozenset[Any]:
             bound = frame.flow.reaching(at) if at in frame.flow.parents else ()
             inside += [one.value for one in bound if one.kind in ("assign", "loop")]
             queue += [one for one in inside if one not in queue]
-    return found or evaluator.value_of(node, frame).origins
+    return found or evaluator.value_of(node, frame).origins or frozenset(_given(node, frame))
+
+
+def _given(node: Any, frame: Frame, depth: int = 4) -> Iterator[tuple[Any, Frame]]:
+    """The parameters that an expression is, or is a part or an element of, besides the object: `for layer in layers`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
+        if one.kind == "parameter" and one.key != frame.function.self_name:
+            yield one.node, frame
+        elif one.kind in ("loop", "assign") and depth:
+            yield from _given(one.value, frame, depth - 1)
 
 
 def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, Frame | None]:
