@@ -163,6 +163,12 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[str, Use]:
     return found
 
 
+def is_joined(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
+    """Whether torch joins what is stored: it is tensors then."""
+    used = consumers(evaluator, leaf, store.frame, "storage", ())
+    return any(use.role == "computed" and any(_joins(one) for one in (use.node, use.frame.flow.parents.get(use.node))) for use in used)
+
+
 def _joins(node: Any) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) in JOINING
 
