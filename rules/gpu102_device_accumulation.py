@@ -269,7 +269,7 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
-    if "4" in _R and "host" in found:  # what other files do with it may be with what is on the host
+    if "4" in _R and ("host" in found or ("e" in _R and "unseen" in found)):  # what other files do with it may be with what is on the host
         here = store.frame.function.file
         found = {way: use for way, use in found.items() if way == "host" or use.frame.function.file is here}
     if "array" in found:
@@ -283,7 +283,8 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     elif "numbers" in found and "unseen" not in found:
         yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
     elif owner.rounds and not _over_batches(asked, owner):
-        yield (left_open if "1" in _R else refuted)(
+        j = on_device.is_joined(asked.evaluator, store, leaf)
+        yield (left_open if ("1" in _R or ("a" in _R and j) or ("b" in _R and "unseen" in found) or ("c" in _R and j and "unseen" in found) or ("d" in _R and j and "unseen" not in found)) else refuted)(
             Question.REPEATS, "neither its rounds are shown to be batches, nor that it goes to the host"
         )
     elif "unseen" in found:
