@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
@@ -16,6 +14,7 @@ from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores import on_device
 from gpulint.analysis.queries.stores.emptied import emptied
+from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.queries.networks.forwards import Forward
-    from gpulint.analysis.queries.stores.stores import Owner, Round, Store
+    from gpulint.analysis.queries.stores.graph_state import graph_state
+from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
 _FEW: Final = 16  # rounds
-_R = os.environ.get("R", "12345678")
 
 
 class DeviceAccumulation(Rule):
@@ -135,30 +134,38 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     value = evaluator.value_of(leaf, frame)
     value = evaluator.element(value) if on_device.holds_several(evaluator, store, leaf) else value
     if value.kind == "unknown" and not on_device.is_of_output(evaluator, leaf, frame):
-        if not (("5" in _R and behind(evaluator, leaf, frame) and on_device.is_joined(evaluator, store, leaf)) or ("6" in _R and _unseen(asked, store, leaf))):
+        if not _is_unseen(asked, store, leaf):
             return False
     if value.kind not in ("tensor", "unknown") or value.size == "scalar":
         return False
     joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
     if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
         return False
-    return value.graph != Graph.LIVE if "7" in _R else not value.graph
+    if value.graph and store.way == "put":  # what becomes an array as it is has none
+        owner = owner_of(evaluator, store.container, frame, store.at)
+        return graph_state(evaluator, store, owner, set(value.origins)).state == "none"
+    return not value.graph
 
 
-def _unseen(asked: Asked, store: Store, leaf: Any) -> bool:
-    """Whether a call that is not seen gives what is stored without grad, and torch joins it."""
+def _is_unseen(asked: Asked, store: Store, leaf: Any) -> bool:
+    """Whether it is not seen what makes a value, and still it is a tensor without a graph, and none of the host: torch joins it."""
     evaluator, frame = asked.evaluator, store.frame
-    return evaluator.grad_is_off(store.at, frame) and on_device.is_joined(evaluator, store, leaf) and not any(one.device == "host" for one in evaluator.ways(leaf, frame))
+    if not on_device.is_joined(evaluator, store, leaf):
+        return False
+    made = behind(evaluator, leaf, frame) or evaluator.grad_is_off(store.at, frame)
+    return bool(made) and all(one.device != "host" for one in evaluator.ways(leaf, frame))
 
 
 def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
     evaluator, frame = asked.evaluator, store.frame
-    if not (runs := behind(evaluator, leaf, frame)):
-        if "6" in _R and _unseen(asked, store, leaf):
-            yield left_open(Question.TENSOR, "what makes it is not seen")
-        else:
-            yield refuted(Question.TENSOR, "no network is seen to make it")
+    runs, value = behind(evaluator, leaf, frame), evaluator.value_of(leaf, frame)
+    if value.kind == "unknown" and _is_unseen(asked, store, leaf):
+        yield left_open(Question.TENSOR, "what makes it is not seen")
+    elif not runs:
+        yield refuted(Question.TENSOR, "no network is seen to make it")
+    if value.graph:
+        yield left_open(Question.GRAPH, "it has no graph only as it becomes an array")
     if store.elements and leaf is store.value and on_device.is_of_output(evaluator, leaf, frame):
         yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
     if on_device.is_number_each(evaluator, leaf, frame):
@@ -189,8 +196,9 @@ def _of_device(asked: Asked, store: Store, leaf: Any, runs: list[Forward]) -> An
         return proven(Question.DEVICE, "it is made on the GPU, and nothing moves it to the host")
     if frame.function.name in BATCH_HOOKS and frame.function.cls is not None:
         return proven(Question.DEVICE, "a framework brings the network to the GPU")
-    if "3" in _R and all(one.how == "given" for one in places) and "host" in on_device.ends(evaluator, store, leaf):
-        return left_open(Question.DEVICE, "whether it is on a GPU is not seen")
+    given = all(one.how == "given" for one in places)
+    if given and "host" in on_device.ends(evaluator, store, leaf):
+        return left_open(Question.DEVICE, "that it is on a GPU shows only in that it is moved to the host")
     return refuted(Question.DEVICE, "nothing in sight is on a GPU")
 
 
@@ -252,7 +260,7 @@ def _many(asked: Asked, owner: Owner) -> list[Round]:
 def _of_rounds(asked: Asked, owner: Owner) -> Iterator[Answer]:
     rounds = _many(asked, owner)
     if owner.birth is not None and not _over_batches(asked, owner):
-        yield (left_open if "2" in _R else refuted)(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` is made anew in each round of a loop", owner.birth)
     if not rounds:
         rates = {one.rate for one in asked.multiplicity.of(owner.at, owner.frame)}
         if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
@@ -269,9 +277,13 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
-    if "4" in _R and ("host" in found or ("e" in _R and "unseen" in found)):  # what other files do with it may be with what is on the host
-        here = store.frame.function.file
-        found = {way: use for way, use in found.items() if way == "host" or use.frame.function.file is here}
+    here = store.frame.function.file
+    elsewhere = {
+        way for way in ("array", "wanted") if way in found and found[way].frame.function.file is not here
+    }
+    if elsewhere and not found.keys().isdisjoint({"host", "unseen"}):
+        yield left_open(Question.READS, "another file may get it where it has been moved, or after it has")
+        found = {way: use for way, use in found.items() if way not in elsewhere}
     if "array" in found:
         yield refuted(Question.DEVICE, "it becomes an array as it is: it is on the host", found["array"].node)
     if "ids" in found:
@@ -283,8 +295,8 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     elif "numbers" in found and "unseen" not in found:
         yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
     elif owner.rounds and not _over_batches(asked, owner):
-        j = on_device.is_joined(asked.evaluator, store, leaf)
-        yield (left_open if ("1" in _R or ("a" in _R and j) or ("b" in _R and "unseen" in found) or ("c" in _R and j and "unseen" in found) or ("d" in _R and j and "unseen" not in found)) else refuted)(
+        joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
+        yield (left_open if joined else refuted)(
             Question.REPEATS, "neither its rounds are shown to be batches, nor that it goes to the host"
         )
     elif "unseen" in found:

@@ -264,8 +264,8 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
             continue  # a tensor that is written as it is
         if isinstance(store.statement, ast.AugAssign):
             is_list = isinstance(store.value, ast.List)
-            way = "put" if is_list else "added"
-            yield Store(store.value, store.target, store.statement, frame, way, is_list)
+            grown: Way = "put" if is_list else "added"
+            yield Store(store.value, store.target, store.statement, frame, grown, is_list)
             continue
         if store.path or isinstance(store.statement, (ast.For, ast.AsyncFor)):
             continue
