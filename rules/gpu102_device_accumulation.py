@@ -14,6 +14,7 @@ from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores import on_device
 from gpulint.analysis.queries.stores.emptied import emptied
+from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.queries.networks.forwards import Forward
-    from gpulint.analysis.queries.stores.stores import Owner, Round, Store
+    from gpulint.analysis.queries.stores.graph_state import graph_state
+from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
 _FEW: Final = 16  # rounds
@@ -132,20 +134,38 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     value = evaluator.value_of(leaf, frame)
     value = evaluator.element(value) if on_device.holds_several(evaluator, store, leaf) else value
     if value.kind == "unknown" and not on_device.is_of_output(evaluator, leaf, frame):
-        return False
+        if not _is_unseen(asked, store, leaf):
+            return False
     if value.kind not in ("tensor", "unknown") or value.size == "scalar":
         return False
     joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
     if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
         return False
+    if value.graph and store.way == "put":  # what becomes an array as it is has none
+        owner = owner_of(evaluator, store.container, frame, store.at)
+        return graph_state(evaluator, store, owner, set(value.origins)).state == "none"
     return not value.graph
+
+
+def _is_unseen(asked: Asked, store: Store, leaf: Any) -> bool:
+    """Whether it is not seen what makes a value, and still it is a tensor without a graph, and none of the host: torch joins it."""
+    evaluator, frame = asked.evaluator, store.frame
+    if not on_device.is_joined(evaluator, store, leaf):
+        return False
+    made = behind(evaluator, leaf, frame) or evaluator.grad_is_off(store.at, frame)
+    return bool(made) and all(one.device != "host" for one in evaluator.ways(leaf, frame))
 
 
 def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
     evaluator, frame = asked.evaluator, store.frame
-    if not (runs := behind(evaluator, leaf, frame)):
+    runs, value = behind(evaluator, leaf, frame), evaluator.value_of(leaf, frame)
+    if value.kind == "unknown" and _is_unseen(asked, store, leaf):
+        yield left_open(Question.TENSOR, "what makes it is not seen")
+    elif not runs:
         yield refuted(Question.TENSOR, "no network is seen to make it")
+    if value.graph:
+        yield left_open(Question.GRAPH, "it has no graph only as it becomes an array")
     if store.elements and leaf is store.value and on_device.is_of_output(evaluator, leaf, frame):
         yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
     if on_device.is_number_each(evaluator, leaf, frame):
@@ -154,15 +174,15 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield proven(Question.SIZE, "it has values for each token, or for each pixel")
     else:
         yield left_open(Question.SIZE, "how much each round adds, and how many there are, is not shown")
-    yield _of_device(asked, leaf, frame, runs)
+    yield _of_device(asked, store, leaf, runs)
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)
     yield from _of_ends(asked, store, leaf, owner)
     yield from reached(evaluator, frame.function)
 
 
-def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward]) -> Answer:
-    evaluator = asked.evaluator
+def _of_device(asked: Asked, store: Store, leaf: Any, runs: list[Forward]) -> Answer:
+    evaluator, frame = asked.evaluator, store.frame
     ways = [one.device for one in evaluator.ways(leaf, frame)]
     if "host" in ways:
         return refuted(Question.DEVICE, "it is moved to the host before")
@@ -176,6 +196,9 @@ def _of_device(asked: Asked, leaf: Any, frame: Frame, runs: list[Forward]) -> An
         return proven(Question.DEVICE, "it is made on the GPU, and nothing moves it to the host")
     if frame.function.name in BATCH_HOOKS and frame.function.cls is not None:
         return proven(Question.DEVICE, "a framework brings the network to the GPU")
+    given = all(one.how == "given" for one in places)
+    if given and "host" in on_device.ends(evaluator, store, leaf):
+        return left_open(Question.DEVICE, "that it is on a GPU shows only in that it is moved to the host")
     return refuted(Question.DEVICE, "nothing in sight is on a GPU")
 
 
@@ -254,6 +277,13 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
+    here = store.frame.function.file
+    elsewhere = {
+        way for way in ("array", "wanted") if way in found and found[way].frame.function.file is not here
+    }
+    if elsewhere and not found.keys().isdisjoint({"host", "unseen"}):
+        yield left_open(Question.READS, "another file may get it where it has been moved, or after it has")
+        found = {way: use for way, use in found.items() if way not in elsewhere}
     if "array" in found:
         yield refuted(Question.DEVICE, "it becomes an array as it is: it is on the host", found["array"].node)
     if "ids" in found:
@@ -265,7 +295,8 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     elif "numbers" in found and "unseen" not in found:
         yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
     elif owner.rounds and not _over_batches(asked, owner):
-        yield refuted(
+        joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
+        yield (left_open if joined else refuted)(
             Question.REPEATS, "neither its rounds are shown to be batches, nor that it goes to the host"
         )
     elif "unseen" in found:

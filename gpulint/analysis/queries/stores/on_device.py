@@ -163,6 +163,18 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[str, Use]:
     return found
 
 
+def is_joined(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
+    """Whether torch joins what is stored: it is tensors then."""
+    used = consumers(evaluator, leaf, store.frame, "storage")
+    around = (
+        part
+        for use in used
+        for part in (use.node, use.frame.flow.parents.get(use.node))
+        if use.role == "computed"
+    )
+    return any(_joins(one) for one in around)
+
+
 def _joins(node: Any) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) in JOINING
 

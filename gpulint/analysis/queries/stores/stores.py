@@ -313,7 +313,9 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         if any(isinstance(one, ast.Attribute) and one.attr == "data" for one in ast.walk(store.target.value)):
             continue  # a tensor that is written as it is
         if isinstance(store.statement, ast.AugAssign):
-            yield Store(store.value, store.target, store.statement, frame, "added")
+            is_list = isinstance(store.value, ast.List)
+            grown: Way = "put" if is_list else "added"
+            yield Store(store.value, store.target, store.statement, frame, grown, is_list)
             continue
         if store.path or isinstance(store.statement, (ast.For, ast.AsyncFor)):
             continue
