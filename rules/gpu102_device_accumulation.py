@@ -24,7 +24,6 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store

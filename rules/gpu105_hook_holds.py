@@ -235,7 +235,12 @@ def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
 def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answer]:
     """On what it stands that objects stay with the hooks that they leave on a module that is not theirs."""
     function, cls = hook.frame.function, hook.frame.function.cls
-    if not hook.dropped or cls is None or hook.name == "register_hook" or function.name in ("forward", "__call__"):
+    if (
+        not hook.dropped
+        or cls is None
+        or hook.name == "register_hook"
+        or function.name in ("forward", "__call__")
+    ):
         yield refuted(Question.OUTLIVES, "somebody has its handle, or it is no object's")
     given = [
         isinstance(node, ast.arg) or where is None or where.function.cls is not cls
