@@ -25,8 +25,7 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.queries.networks.forwards import Forward
-    from gpulint.analysis.queries.stores.graph_state import graph_state
-from gpulint.analysis.queries.stores.stores import Owner, Round, Store
+    from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
 _COST: Final = Cost("the bytes of the whole output, for each batch", "500 MiB a step for a language model's logits; H200, torch 2.11")  # fmt: skip
 _FEW: Final = 16  # rounds
@@ -132,9 +131,9 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     evaluator, frame = asked.evaluator, store.frame
     value = evaluator.value_of(leaf, frame)
     value = evaluator.element(value) if on_device.holds_several(evaluator, store, leaf) else value
-    if value.kind == "unknown" and not on_device.is_of_output(evaluator, leaf, frame):
-        if not _is_unseen(asked, store, leaf):
-            return False
+    seen = value.kind != "unknown" or on_device.is_of_output(evaluator, leaf, frame)
+    if not seen and not _is_unseen(asked, store, leaf):
+        return False
     if value.kind not in ("tensor", "unknown") or value.size == "scalar":
         return False
     joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
