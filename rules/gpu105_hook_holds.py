@@ -253,7 +253,8 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     forward = cls.methods.get("forward") if cls is not None else None
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
-    home, makers = function.file, asked.evaluator.callers(cls.methods.get("__init__", function))
+    init = cls.methods.get("__init__", function) if cls is not None else function
+    home, makers = function.file, asked.evaluator.callers(init)
     elsewhere = any(site.frame.function.file is not home for site in makers)  # others may import it as well
     if not elsewhere and all(one.rate == "once" for one in _ways(asked, hook)[1]):
         yield refuted(Question.REPEATS, "the program makes one such object")
