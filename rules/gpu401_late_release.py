@@ -264,7 +264,8 @@ def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Itera
             node, depth = made[0] if len(made) == 1 and depth else None, depth - 1
         elif isinstance(node, ast.Subscript):
             axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-            if len(axes) > 2 and all(isinstance(one, ast.Slice) for one in axes[-2:]) and _ends(axes[-2]):
+            cut, last = axes[-2:] if len(axes) > 2 else (None, None)
+            if isinstance(cut, ast.Slice) and isinstance(last, ast.Slice) and (cut.lower or cut.upper):
                 yield None  # `scores[..., :-1, :]`: each position but the last
             node = node.value
         elif isinstance(node.func, ast.Attribute) and (
@@ -280,11 +281,6 @@ def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Itera
             node = node.func.value
         else:
             node = argument(node, 0, "input")
-
-
-def _ends(axis: ast.Slice) -> bool:
-    """Whether a slice leaves out the last, or the first."""
-    return axis.lower is not None or axis.upper is not None
 
 
 def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | None]]:

@@ -99,10 +99,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 110,
     f"{ANALYSIS}.evaluate": 3_420,
     f"{ANALYSIS}.models": 245,
-    f"{ANALYSIS}.queries": 5_065,
-    RULES: 6_400,
+    f"{ANALYSIS}.queries": 5_070,
+    RULES: 6_445,
 }
-MOST_OF_READING = 16_725  # all of them together
+MOST_OF_READING = 16_775  # all of them together
 MOST_MODULES = 120  # of theirs
 
 
