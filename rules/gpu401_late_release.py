@@ -267,9 +267,9 @@ def _laid_out(
             node, depth = made[0] if len(made) == 1 and depth else None, depth - 1
         elif isinstance(node, ast.Subscript):
             axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-            cut, last = axes[-2:] if len(axes) > 2 else (None, None)
-            if isinstance(cut, ast.Slice) and isinstance(last, ast.Slice) and (cut.lower or cut.upper):
-                yield None  # `scores[..., :-1, :]`: each position but the last
+            cuts = [one for one in axes[1:] if isinstance(one, ast.Slice) and not one.lower]
+            if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
+                yield None  # `scores[:, :-1]`: each position but the last
             node = node.value
         elif isinstance(node.func, ast.Attribute) and (
             row := asked.evaluator.table.own("tensor", node.func.attr)
