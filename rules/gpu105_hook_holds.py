@@ -222,10 +222,13 @@ def _holds_object(hook: Hook) -> bool:
     return any(isinstance(one, ast.Name) and one.id == own.self_name for one in given)
 
 
+def _is_of_node(hook: Hook) -> bool:
+    return any(getattr(one, "attr", "") == "grad_fn" for one in ast.walk(hook.call.func))
+
+
 def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
     """On what it stands that an object and a node of the graph hold each other."""
-    of_node = any(getattr(one, "attr", "") == "grad_fn" for one in ast.walk(hook.call.func))
-    if not of_node or hook.removed or not _holds_object(hook):
+    if not _is_of_node(hook) or hook.removed or not _holds_object(hook):
         yield refuted(Question.OUTLIVES, "it is on no node of the graph, is removed, or holds no object")
     yield proven(Question.OUTLIVES, "nothing removes the hook, which refers to the object strongly")
     yield left_open(Question.GRAPH, "whether what the object keeps leads back to that node is not shown")
@@ -235,13 +238,19 @@ def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
 def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answer]:
     """On what it stands that objects stay with the hooks that they leave on a module that is not theirs."""
     function, cls = hook.frame.function, hook.frame.function.cls
+<<<<<<< HEAD
     if (
         not hook.dropped
         or cls is None
         or hook.name == "register_hook"
         or function.name in ("forward", "__call__")
     ):
+=======
+    if not hook.dropped or cls is None or hook.kind == "tensor" or function.name in ("forward", "__call__"):
+>>>>>>> w-d
         yield refuted(Question.OUTLIVES, "somebody has its handle, or it is no object's")
+    if _is_of_node(hook):
+        yield refuted(Question.OUTLIVES, "it goes with its graph")
     given = [
         isinstance(node, ast.arg) or where is None or where.function.cls is not cls
         for node, where in hook.origins
@@ -254,8 +263,13 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
     init = cls.methods.get("__init__", function) if cls is not None else function
+<<<<<<< HEAD
     home, makers = function.file, asked.evaluator.callers(init)
     elsewhere = any(site.frame.function.file is not home for site in makers)  # others may import it as well
+=======
+    sites = [one.frame.function.file for one in asked.evaluator.callers(init)]
+    elsewhere = any(one is not function.file for one in sites)  # others may import it as well
+>>>>>>> w-d
     if not elsewhere and all(one.rate == "once" for one in _ways(asked, hook)[1]):
         yield refuted(Question.REPEATS, "the program makes one such object")
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")

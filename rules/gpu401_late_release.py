@@ -216,7 +216,7 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
         width
         for one in late.uses
         if isinstance(one.node, ast.Call) and (one.role == "given" or _loss(asked, one))
-        for width in _laid_out(asked, one.node, one.frame)
+        for width in _laid_out(asked, one.node, one.frame, bool(_loss(asked, one)))
     ]
     if not widths:
         yield refuted(Question.SIZE, "nothing shows that there are scores for each of many positions")
@@ -255,8 +255,11 @@ def _loss(asked: Asked, use: Use) -> str:
     return row.saves if row is not None else ""
 
 
-def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Iterator[int | None]:
-    """The width of each layout by rows that scores are brought into for a loss: `scores.view(-1, width)`; None where it is not known."""
+def _laid_out(
+    asked: Asked, call: ast.Call, frame: Any, is_loss: bool, depth: int = 4
+) -> Iterator[int | None]:
+    """The width of each layout by rows that scores are brought into for a loss: `scores.view(-1, width)`; None where it is not known.
+    For what is not known to be a loss, only a cut by positions says something."""
     node: Any = call
     while isinstance(node, (ast.Call, ast.Subscript, ast.Name)):
         if isinstance(node, ast.Name):
@@ -264,13 +267,19 @@ def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Itera
             node, depth = made[0] if len(made) == 1 and depth else None, depth - 1
         elif isinstance(node, ast.Subscript):
             axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+<<<<<<< HEAD
             if len(axes) > 2 and isinstance(axes[-1], ast.Slice) and _ends(axes[-2]):
                 yield None  # `scores[..., :-1, :]`: each position but the last
+=======
+            cuts = [one for one in axes[1:] if isinstance(one, ast.Slice) and not one.lower]
+            if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
+                yield None  # `scores[:, :-1]`: each position but the last
+>>>>>>> w-d
             node = node.value
         elif isinstance(node.func, ast.Attribute) and (
             row := asked.evaluator.table.own("tensor", node.func.attr)
         ):
-            if row.does == "lays out":
+            if row.does == "lays out" and is_loss:
                 const = asked.evaluator.value_of(node.args[-1], frame).const if len(node.args) == 2 else None
                 yield (
                     const
@@ -282,11 +291,14 @@ def _laid_out(asked: Asked, call: ast.Call, frame: Any, depth: int = 4) -> Itera
             node = argument(node, 0, "input")
 
 
+<<<<<<< HEAD
 def _ends(axis: ast.expr) -> bool:
     """Whether an index is a slice that leaves out the last, or the first."""
     return isinstance(axis, ast.Slice) and (axis.lower is not None or axis.upper is not None)
 
 
+=======
+>>>>>>> w-d
 def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | None]]:
     """The layers that give what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
     numbers it gives."""
