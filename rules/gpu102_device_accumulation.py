@@ -158,13 +158,14 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     """On what the claim stands that a place takes in large tensors of a device, round after round, for the host."""
     evaluator, frame = asked.evaluator, store.frame
     runs, value = behind(evaluator, leaf, frame), evaluator.value_of(leaf, frame)
-    if value.kind == "unknown" and _is_unseen(asked, store, leaf):
+    given = on_device.is_of_output(evaluator, leaf, frame)
+    if value.kind == "unknown" and not given and _is_unseen(asked, store, leaf):
         yield left_open(Question.TENSOR, "what makes it is not seen")
     elif not runs:
         yield refuted(Question.TENSOR, "no network is seen to make it")
     if value.graph:
         yield left_open(Question.GRAPH, "it has no graph only as it becomes an array")
-    if store.elements and leaf is store.value and on_device.is_of_output(evaluator, leaf, frame):
+    if store.elements and leaf is store.value and given:
         yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
     if on_device.is_number_each(evaluator, leaf, frame):
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
