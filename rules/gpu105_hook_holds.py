@@ -238,16 +238,7 @@ def _of_cycle(asked: Asked, hook: Hook) -> Iterator[Answer]:
 def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answer]:
     """On what it stands that objects stay with the hooks that they leave on a module that is not theirs."""
     function, cls = hook.frame.function, hook.frame.function.cls
-<<<<<<< HEAD
-    if (
-        not hook.dropped
-        or cls is None
-        or hook.name == "register_hook"
-        or function.name in ("forward", "__call__")
-    ):
-=======
     if not hook.dropped or cls is None or hook.kind == "tensor" or function.name in ("forward", "__call__"):
->>>>>>> w-d
         yield refuted(Question.OUTLIVES, "somebody has its handle, or it is no object's")
     if _is_of_node(hook):
         yield refuted(Question.OUTLIVES, "it goes with its graph")
@@ -263,13 +254,8 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
     init = cls.methods.get("__init__", function) if cls is not None else function
-<<<<<<< HEAD
-    home, makers = function.file, asked.evaluator.callers(init)
-    elsewhere = any(site.frame.function.file is not home for site in makers)  # others may import it as well
-=======
     sites = [one.frame.function.file for one in asked.evaluator.callers(init)]
     elsewhere = any(one is not function.file for one in sites)  # others may import it as well
->>>>>>> w-d
     if not elsewhere and all(one.rate == "once" for one in _ways(asked, hook)[1]):
         yield refuted(Question.REPEATS, "the program makes one such object")
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")

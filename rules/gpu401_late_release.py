@@ -267,14 +267,9 @@ def _laid_out(
             node, depth = made[0] if len(made) == 1 and depth else None, depth - 1
         elif isinstance(node, ast.Subscript):
             axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-<<<<<<< HEAD
-            if len(axes) > 2 and isinstance(axes[-1], ast.Slice) and _ends(axes[-2]):
-                yield None  # `scores[..., :-1, :]`: each position but the last
-=======
             cuts = [one for one in axes[1:] if isinstance(one, ast.Slice) and not one.lower]
             if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
                 yield None  # `scores[:, :-1]`: each position but the last
->>>>>>> w-d
             node = node.value
         elif isinstance(node.func, ast.Attribute) and (
             row := asked.evaluator.table.own("tensor", node.func.attr)
@@ -291,14 +286,6 @@ def _laid_out(
             node = argument(node, 0, "input")
 
 
-<<<<<<< HEAD
-def _ends(axis: ast.expr) -> bool:
-    """Whether an index is a slice that leaves out the last, or the first."""
-    return isinstance(axis, ast.Slice) and (axis.lower is not None or axis.upper is not None)
-
-
-=======
->>>>>>> w-d
 def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | None]]:
     """The layers that give what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
     numbers it gives."""
