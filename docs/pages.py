@@ -300,11 +300,6 @@ def codes_left(selectors: str) -> str:
     return ", ".join(rule.code for rule in left)
 
 
-def silent_rules(_: str = "") -> str:
-    """The rules that do not say what they reject."""
-    return ", ".join(rule.code for rule in all_rules() if rule.considers is Rule.considers)
-
-
 def option_table(_: str = "") -> str:
     """The options of single rules."""
     rows = ["| Rule | Option | Default | |", "| --- | --- | --- | --- |"]
@@ -400,7 +395,6 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "keys": configuration_keys,
     "options": option_table,
     "left": codes_left,
-    "silent": silent_rules,
     "commands": commands,
     "action": action_inputs,
     "formats": format_list,
