@@ -1,4 +1,4 @@
-"""What a project says of the versions of torch and of Lightning that it runs with."""
+"""What a project says of the versions of torch that it runs with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ def _requirement(package: str) -> re.Pattern[str]:
 
 
 _TORCH: Final = _requirement("torch")
-_LIGHTNING: Final = _requirement("(?:pytorch-)?lightning")
 _BOUND: Final = re.compile(r"(===?|>=?|~=|\^|~)?[ \t]*v?(\d+)(?:\.(\d+))?")
 
 # In prose: `PyTorch 0.3.1`, `pytorch (version 0.2)`, `__PyTorch 0.3.0__`, but no lower bound.
@@ -50,12 +49,6 @@ def oldest_torch(project: Beside | None, filename: str) -> tuple[int, int] | Non
     return min(bounds, default=None)
 
 
-def oldest_lightning(project: Beside | None, filename: str) -> tuple[int, int] | None:
-    """The same of Lightning, under either of its names."""
-    wanted = _requirements(project, filename, _LIGHTNING)
-    return min((bound for one in wanted if (bound := _lowest(one)) is not None), default=None)
-
-
 def newest_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     """The newest version that the project around a file runs with; None where there is no upper bound."""
     bounds = [_highest(wanted) for wanted in _requirements(project, filename)]
@@ -71,12 +64,12 @@ def told_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
     )
 
 
-def _requirements(project: Beside | None, filename: str, package: re.Pattern[str] = _TORCH) -> list[str]:
-    """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to a package."""
+def _requirements(project: Beside | None, filename: str) -> list[str]:
+    """`>=2.2,<3`, `^1.13`: the bounds that the project's files set to torch."""
     if project is None:
         return []
     texts = project.beside(filename, _FILES)
-    return [found[0] or _as_bound(found[1]) for text in texts for found in package.findall(text)]
+    return [found[0] or _as_bound(found[1]) for text in texts for found in _TORCH.findall(text)]
 
 
 def _as_bound(version: str) -> str:
