@@ -14,7 +14,7 @@ from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.stores import called
+from gpulint.analysis.queries.calls import called
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim

@@ -113,9 +113,15 @@ class Evaluator:
         found = frame.memo.get(node)
         if found is not None:
             return found  # type: ignore[no-any-return]
+        what = node.__class__
+        if what is ast.Constant:
+            found = frame.memo[node] = _constant(node)
+            return found
         if self.evaluated >= MOST_EVALUATED:
             return TOO_MUCH
-        method = _EXPRESSIONS.get(node.__class__)
+        if frame.caller is not None and (what is ast.Name or what is ast.Attribute) and frame.is_outer(node):
+            return self.value_of(node, self.root(frame.function))
+        method = _EXPRESSIONS.get(what)
         return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
     def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
@@ -417,6 +423,10 @@ class Evaluator:
         """What a function gives back: what its returns that are reached give, or what it yields."""
         return self._once(self._returned, frame, frame, _given_back)
 
+    def is_settled(self, frame: Frame) -> bool:
+        """Whether what a function gives back is known and rests on nothing that is unfinished."""
+        return frame in self._returned
+
     def given_back(self, frame: Frame) -> Value:
         flow = frame.flow
         if flow.yields:
@@ -520,14 +530,6 @@ class Evaluator:
 
     def _name(self, node: ast.Name, frame: Frame) -> Value:
         return self.names.name(node, frame)
-
-    def _constant(self, node: ast.Constant, frame: Frame) -> Value:
-        value = node.value
-        if value is None:
-            return NONE
-        if isinstance(value, str):
-            return Value("text", const=value)
-        return Value("number", device="host", size="scalar", const=value)
 
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
         found = Value("text", const="")
@@ -871,6 +873,15 @@ class Evaluator:
         return Value("function", ref=None, origins=frozenset({(node, frame)}))
 
 
+def _constant(node: ast.Constant) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return Value("text", const=value)
+    return Value("number", device="host", size="scalar", const=value)
+
+
 def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Value:
     return evaluator.names.parameter(definition, frame)
 
@@ -926,7 +937,6 @@ def _computed(op: Any, left: Any, right: Any) -> Any:
 
 _EXPRESSIONS: dict[type, Any] = {
     ast.Name: Evaluator._name,
-    ast.Constant: Evaluator._constant,
     ast.JoinedStr: Evaluator._text,
     ast.FormattedValue: Evaluator._formatted,
     ast.Tuple: Evaluator._tuple,

@@ -45,6 +45,15 @@ class Frame:
     def flow(self) -> Flow:
         return self.function.flow
 
+    def is_outer(self, node: Any) -> bool:
+        """Whether a name, or an attribute of one, is none of the function's own, so that it is the same whoever calls."""
+        flow = self.flow
+        while isinstance(node, ast.Attribute):
+            if flow.is_bound(node):
+                return False
+            node = node.value
+        return isinstance(node, ast.Name) and self.function.parent is None and not flow.is_bound(node)
+
     def __repr__(self) -> str:
         return f"<{self.function.qualname}{'' if self.caller is None else f' from {self.caller!r}'}>"
 
@@ -93,6 +102,9 @@ class Evaluating(Protocol):
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back."""
+
+    def is_settled(self, frame: Frame) -> bool:
+        """Whether what a function gives back is known and rests on nothing that is unfinished."""
 
     def element(self, value: Value, index: Any = None) -> Value:
         """What is in a value, at an index that is known or at any."""
