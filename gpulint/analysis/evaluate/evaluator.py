@@ -122,14 +122,16 @@ class Evaluator:
         if frame.caller is not None and (what is ast.Name or what is ast.Attribute) and frame.is_outer(node):
             return self.value_of(node, self.root(frame.function))
         method = _EXPRESSIONS.get(what)
-        return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
+        return self._first(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
     def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
-        """What `work` gives for a key in a frame, worked out once. What rests on something unfinished is only kept as long as that is
-        unfinished: `BOTTOM` stands for it meanwhile."""
+        """What `work` gives for a key in a frame, worked out once."""
         found = known.get(key)
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+        return found if found is not None else self._first(known, key, frame, work)
+
+    def _first(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
+        """The same of what is not known yet. What rests on something unfinished is only kept as long as that is unfinished: `BOTTOM`
+        stands for it meanwhile."""
         at = (key, frame)
         begun = self._running.get(at)
         if begun is not None:

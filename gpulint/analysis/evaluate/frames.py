@@ -47,12 +47,17 @@ class Frame:
 
     def is_outer(self, node: Any) -> bool:
         """Whether a name, or an attribute of one, is none of the function's own, so that it is the same whoever calls."""
-        flow = self.flow
+        outer = self.flow.outer
+        if node not in outer:
+            outer[node] = self._is_outer(node)
+        return outer[node]
+
+    def _is_outer(self, node: Any) -> bool:
         while isinstance(node, ast.Attribute):
-            if flow.is_bound(node):
+            if self.flow.is_bound(node):
                 return False
             node = node.value
-        return isinstance(node, ast.Name) and self.function.parent is None and not flow.is_bound(node)
+        return isinstance(node, ast.Name) and self.function.parent is None and not self.flow.is_bound(node)
 
     def __repr__(self) -> str:
         return f"<{self.function.qualname}{'' if self.caller is None else f' from {self.caller!r}'}>"

@@ -574,7 +574,10 @@ def goes_backward(flow: Flow, call: Any, parts: bool = True, given: bool = True)
     """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows; `given`: also where it
     goes through what another call makes of it."""
     return remembered(  # type: ignore[no-any-return]
-        flow.known, (goes_backward, call, parts, given), False, lambda: _goes_backward(flow, call, 5, parts, given)
+        flow.known,
+        (goes_backward, call, parts, given),
+        False,
+        lambda: _goes_backward(flow, call, 5, parts, given),
     )
 
 

@@ -49,7 +49,11 @@ def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Callable
     """Whether a call may run a function that is wanted, itself or below: so that not each frame of its function is asked what that is."""
     func = call.func
     target, _ = called(evaluator, call, evaluator.root(frame.function))
-    if isinstance(func, ast.Attribute) and frame.receiver is not None and isinstance(frame.receiver.ref, Class):
+    if (
+        isinstance(func, ast.Attribute)
+        and frame.receiver is not None
+        and isinstance(frame.receiver.ref, Class)
+    ):
         if isinstance(func.value, ast.Name) and func.value.id == frame.function.self_name:
             target = evaluator.method(frame.receiver.ref, func.attr) or target
     if target is None:
