@@ -20,7 +20,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind, remembered
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, remembered
 from gpulint.analysis.evaluate.names import goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function
@@ -40,7 +40,6 @@ class Calling:
     def __init__(self, evaluator: Evaluating) -> None:
         self._evaluator = evaluator
         self._contents: dict[Any, Value] = {}
-        self._forwards: dict[Any, Value] = {}  # by the method, the network and what it is given
         self._defaults: dict[File, dict[str, Device]] = {}
 
     def call(self, node: ast.Call, frame: Frame) -> Value:
@@ -138,9 +137,13 @@ class Calling:
                 target.ref, "__call__"
             )
             if method is not None and isinstance(node, ast.Call):
-                found = self._forwarded(method, node, frame, target, off)
+                found = self.project(method, node, frame, target)
                 if found.is_known:
-                    return found.but(origins=site) if _is_of_network(found) else found
+                    return (
+                        found.but(origins=site)
+                        if found.graph is Graph.LIVE and found.kind == "tensor"
+                        else found
+                    )
         given = self._given(node, frame)
         row = self.made_by(target)
         if row is not None and row.weights == "none":
@@ -161,22 +164,6 @@ class Calling:
             origins=site | given.origins if not off else given.origins,
             assumptions=target.assumptions,
         )
-
-    def _forwarded(self, method: Function, node: ast.Call, frame: Frame, target: Value, off: bool) -> Value:
-        """What the method of a network gives: gone through once for what is alike, since whoever calls gets a tensor of its own."""
-        given = bind(method, node, frame, True)
-        alike = tuple(
-            (name, _without_origins(self._evaluator.value_of(one[0], one[1])) if one[0] != "star" else None)
-            for name, one in given.items()
-        )
-        key = (method, target.ref, off, alike)
-        known = self._forwards.get(key)
-        if known is None:
-            known = self.project(method, node, frame, target)
-            inner = frame.entered.get((method, node))
-            if _is_of_network(known) and inner is not None and self._evaluator.is_settled(inner):
-                self._forwards[key] = known
-        return known
 
     def _reduces(self, target: Value) -> bool:
         """Whether a loss gives one number."""
@@ -741,18 +728,6 @@ class Calling:
         if value.kind == "context":
             return value.receiver if isinstance(value.receiver, Value) else UNKNOWN
         return value
-
-
-def _is_of_network(value: Value) -> bool:
-    return value.kind == "tensor" and value.graph is Graph.LIVE
-
-
-def _without_origins(value: Value) -> Value:
-    """What is the same in values of other places."""
-    parts = value.parts
-    if parts is not None:
-        parts = tuple(_without_origins(one) if isinstance(one, Value) else one for one in parts)
-    return value.but(origins=frozenset(), parts=parts) if value.kind in ("tensor", "tuple") else value
 
 
 def _may_be(key: ast.expr | None, wanted: str | None) -> bool:

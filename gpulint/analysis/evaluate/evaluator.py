@@ -425,10 +425,6 @@ class Evaluator:
         """What a function gives back: what its returns that are reached give, or what it yields."""
         return self._once(self._returned, frame, frame, _given_back)
 
-    def is_settled(self, frame: Frame) -> bool:
-        """Whether what a function gives back is known and rests on nothing that is unfinished."""
-        return frame in self._returned
-
     def given_back(self, frame: Frame) -> Value:
         flow = frame.flow
         if flow.yields:

@@ -108,9 +108,6 @@ class Evaluating(Protocol):
     def returned(self, frame: Frame) -> Value:
         """What a function gives back."""
 
-    def is_settled(self, frame: Frame) -> bool:
-        """Whether what a function gives back is known and rests on nothing that is unfinished."""
-
     def element(self, value: Value, index: Any = None) -> Value:
         """What is in a value, at an index that is known or at any."""
 
