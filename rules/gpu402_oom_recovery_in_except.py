@@ -90,9 +90,9 @@ class OomRecoveryInExcept(Rule):
     )
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        for node in ast.walk(asked.file.tree):
-            frame = asked.root(asked.file.function_at(getattr(node, "lineno", 0)))
-            if isinstance(node, ast.ExceptHandler) and node.type is not None and node in frame.flow.parents:
+        for function in (one for one in asked.file.parts if "except" in one.words):
+            frame = asked.root(function)
+            for node in (one for one in frame.flow.of_kind(ast.ExceptHandler) if one.type is not None):
                 handler = _Handler(asked, node, frame)
                 found = handler.recoveries()
                 if found:

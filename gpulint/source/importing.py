@@ -132,13 +132,13 @@ class Importing:
         """The module file that a dotted name starts with, and the rest of the name."""
         dots = len(qualified) - len(qualified.lstrip("."))
         parts = [part for part in qualified.lstrip(".").split(".") if part]
+        if not dots and (not parts or is_foreign(parts[0])):
+            return None
         folder = Path(os.path.abspath(origin)).parent
         if dots:
             for _ in range(dots - 1):
                 folder = folder.parent
             return self._below(folder, parts, allow_package=True)
-        if not parts or is_foreign(parts[0]):
-            return None
         for root in self._starts(Path(origin), folder):
             found = self._below(root, parts, allow_package=False)
             if found is not None:

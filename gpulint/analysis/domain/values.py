@@ -68,7 +68,10 @@ class Value:
     assumptions: tuple[Assumption, ...] = ()
 
     def but(self, **changes: Any) -> Value:
-        return replace(self, **changes)
+        new = object.__new__(Value)
+        for name in Value.__slots__:
+            object.__setattr__(new, name, changes[name] if name in changes else getattr(self, name))
+        return new
 
     def assuming(self, *more: Assumption) -> Value:
         """The same, resting on more."""

@@ -228,11 +228,9 @@ class _Worklist:
 
     def closures(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
         function = frame.function
-        for other in (
-            function.file.functions if not function.is_module or key in function.flow.definitions else ()
-        ):
-            inside = other.parent is function or (function.is_module and other.parent is None)
-            if inside and key in other.words and key not in {one.arg for one in other.parameters}:
+        inside = function.file.within(None if function.is_module else function)
+        for other in inside if not function.is_module or key in function.flow.definitions else ():
+            if key in other.words and key not in {one.arg for one in other.parameters}:
                 for use in other.flow.uses.get(key, ()):
                     if ENTRY in other.flow.reaching(use):
                         self.push(use, self.evaluator.root(other), path)

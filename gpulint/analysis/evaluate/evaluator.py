@@ -113,17 +113,25 @@ class Evaluator:
         found = frame.memo.get(node)
         if found is not None:
             return found  # type: ignore[no-any-return]
+        what = node.__class__
+        if what is ast.Constant:
+            found = frame.memo[node] = _constant(node)
+            return found
         if self.evaluated >= MOST_EVALUATED:
             return TOO_MUCH
-        method = _EXPRESSIONS.get(node.__class__)
-        return self._once(frame.memo, node, frame, method) if method is not None else UNKNOWN
+        if frame.caller is not None and (what is ast.Name or what is ast.Attribute) and frame.is_outer(node):
+            return self.value_of(node, self.root(frame.function))
+        method = _EXPRESSIONS.get(what)
+        return self._first(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
     def _once(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
-        """What `work` gives for a key in a frame, worked out once. What rests on something unfinished is only kept as long as that is
-        unfinished: `BOTTOM` stands for it meanwhile."""
+        """What `work` gives for a key in a frame, worked out once."""
         found = known.get(key)
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+        return found if found is not None else self._first(known, key, frame, work)
+
+    def _first(self, known: dict[Any, Any], key: Any, frame: Frame, work: Any) -> Value:
+        """The same of what is not known yet. What rests on something unfinished is only kept as long as that is unfinished: `BOTTOM`
+        stands for it meanwhile."""
         at = (key, frame)
         begun = self._running.get(at)
         if begun is not None:
@@ -521,14 +529,6 @@ class Evaluator:
     def _name(self, node: ast.Name, frame: Frame) -> Value:
         return self.names.name(node, frame)
 
-    def _constant(self, node: ast.Constant, frame: Frame) -> Value:
-        value = node.value
-        if value is None:
-            return NONE
-        if isinstance(value, str):
-            return Value("text", const=value)
-        return Value("number", device="host", size="scalar", const=value)
-
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
         found = Value("text", const="")
         for one in node.values:
@@ -871,6 +871,15 @@ class Evaluator:
         return Value("function", ref=None, origins=frozenset({(node, frame)}))
 
 
+def _constant(node: ast.Constant) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return Value("text", const=value)
+    return Value("number", device="host", size="scalar", const=value)
+
+
 def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Value:
     return evaluator.names.parameter(definition, frame)
 
@@ -926,7 +935,6 @@ def _computed(op: Any, left: Any, right: Any) -> Any:
 
 _EXPRESSIONS: dict[type, Any] = {
     ast.Name: Evaluator._name,
-    ast.Constant: Evaluator._constant,
     ast.JoinedStr: Evaluator._text,
     ast.FormattedValue: Evaluator._formatted,
     ast.Tuple: Evaluator._tuple,

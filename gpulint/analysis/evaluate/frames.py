@@ -45,6 +45,20 @@ class Frame:
     def flow(self) -> Flow:
         return self.function.flow
 
+    def is_outer(self, node: Any) -> bool:
+        """Whether a name, or an attribute of one, is none of the function's own, so that it is the same whoever calls."""
+        outer = self.flow.outer
+        if node not in outer:
+            outer[node] = self._is_outer(node)
+        return outer[node]
+
+    def _is_outer(self, node: Any) -> bool:
+        while isinstance(node, ast.Attribute):
+            if self.flow.is_bound(node):
+                return False
+            node = node.value
+        return isinstance(node, ast.Name) and self.function.parent is None and not self.flow.is_bound(node)
+
     def __repr__(self) -> str:
         return f"<{self.function.qualname}{'' if self.caller is None else f' from {self.caller!r}'}>"
 

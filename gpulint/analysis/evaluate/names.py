@@ -570,9 +570,18 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
     return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
 
 
-def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True, given: bool = True) -> bool:
+def goes_backward(flow: Flow, call: Any, parts: bool = True, given: bool = True) -> bool:
     """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows; `given`: also where it
     goes through what another call makes of it."""
+    return remembered(  # type: ignore[no-any-return]
+        flow.known,
+        (goes_backward, call, parts, given),
+        False,
+        lambda: _goes_backward(flow, call, 5, parts, given),
+    )
+
+
+def _goes_backward(flow: Flow, call: Any, depth: int, parts: bool, given: bool) -> bool:
     node = call
     while True:
         above = flow.parents.get(node)
@@ -605,7 +614,7 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True, giv
     if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
         return False
     return any(
-        goes_backward(flow, use, depth - 1, parts, given)
+        _goes_backward(flow, use, depth - 1, parts, given)
         for definition in flow.given.get(above.value, ())
         if parts or not definition.path
         for use in flow.uses_of(definition)

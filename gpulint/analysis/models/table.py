@@ -68,6 +68,10 @@ class Table:
 
     def __init__(self, rows: Mapping[str, Mapping[str, Row]]) -> None:
         self._rows = rows
+        self._doing: dict[str, set[str]] = {}
+        for known in rows.values():
+            for name, row in known.items():
+                self._doing.setdefault(row.does, set()).add(name)
 
     def method(self, of: str, name: str) -> Row | None:
         """The method of a kind of value; None where the table does not say."""
@@ -94,9 +98,7 @@ class Table:
 
     def doing(self, does: Collection[str]) -> frozenset[str]:
         """The names of all whose event is one of these."""
-        return frozenset(
-            name for rows in self._rows.values() for name, row in rows.items() if row.does in does
-        )
+        return frozenset().union(*(self._doing.get(one, ()) for one in does))
 
     def knows(self, of: str) -> Mapping[str, Row]:
         """Every row of one kind, by name."""

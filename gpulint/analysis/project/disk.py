@@ -65,6 +65,7 @@ class Project:
         self._root, self._files, self._tree_hash = "", list[tuple[str, bytes]](), ""
         self._with_word: dict[str, list[tuple[str, bytes]]] = {}
         self._positions: dict[bytes, list[int]] = {}
+        self._beside: dict[tuple[tuple[Path, ...], tuple[str, ...]], list[str]] = {}  # files that there are
         self._tests: dict[str, tuple[bytes, bool]] = {}  # those of which what is in them decides
 
     def forget_engine(self) -> None:
@@ -148,7 +149,11 @@ class Project:
     def beside(self, filename: str, names: tuple[str, ...]) -> list[str]:
         """The texts of files of these names in the folders from which a file's project imports."""
         folders = import_roots(os.path.dirname(os.path.abspath(filename)), self._top)
-        found = (self.read(str(folder / name)) for folder in folders for name in names)
+        key = (folders, names)
+        if key not in self._beside:
+            paths = (str(folder / name) for folder in folders for name in names)
+            self._beside[key] = [path for path in paths if self._raw(Path(path)) is not None]
+        found = map(self.read, self._beside[key])
         return [raw.decode("utf-8", "replace") for raw in found if raw is not None]
 
     def files_with(self, origin: str, word: str) -> list[tuple[str, bytes]]:

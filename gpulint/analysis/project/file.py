@@ -131,6 +131,7 @@ class File:
         self.bound = 0  # functions
         self.functions: list[Function] = []
         self.classes: list[Class] = []
+        self._within: dict[Function | None, list[Function]] = {}
         self.by_node: dict[Any, Function | Class] = {}
         self.body = Function(tree, self)
         self._index(tree.body, None, None)
@@ -143,12 +144,17 @@ class File:
         """All that holds statements: the module, its classes and its functions."""
         return (self.body, *(cls.body for cls in self.classes), *self.functions)
 
+    def within(self, function: Function | None) -> list[Function]:
+        """The functions that stand in one, or in none."""
+        return self._within.get(function, [])
+
     def _index(self, statements: list[Any], cls: Class | None, parent: Function | None) -> None:
         for node in statements:
             kind = node.__class__
             if kind in (ast.FunctionDef, ast.AsyncFunctionDef):
                 function = Function(node, self, cls, parent)
                 self.functions.append(function)
+                self._within.setdefault(parent, []).append(function)
                 self.by_node[node] = function
                 if (cls is not None and parent is None) or (cls is not None and parent is cls.parent):
                     cls.methods[node.name] = function

@@ -71,7 +71,7 @@ def _given(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[Any, Any, Any]]
         row = evaluator.row_of(call, frame) if call.args else None
         if row is not None and row.does == "sets allocator":
             yield ALLOCATOR[0], call.args[0], None
-    for node in [one for one in flow.parents if isinstance(one, ast.Dict)]:
+    for node in flow.of_kind(ast.Dict):
         above: Any = flow.parents[node]
         updates = isinstance(above, ast.Call) and last_name(above.func) == "update"
         changed = above.func.value if updates and isinstance(above.func, ast.Attribute) else None

@@ -166,6 +166,9 @@ class Flow:
         self._resolved: dict[Any, tuple[Definition, ...]] = {}
         self._conditions: dict[Any, tuple[tuple[Any, bool], ...]] = {}
         self._uses_of: dict[Definition, list[Any]] | None = None
+        self._of_kind: dict[type, list[Any]] = {}
+        self.outer: dict[Any, bool] = {}  # whether a name, or an attribute of one, is none of its own
+        self.known: dict[Any, Any] = {}  # what others have found in it, and keep
         self.falls_through = _Binder(self).run()
 
     # -- places
@@ -227,6 +230,13 @@ class Flow:
                 yield block.owner.test, block.arm == "body"
             statement = block.owner
 
+    def of_kind(self, *kinds: type) -> list[Any]:
+        """Its nodes of some classes."""
+        if not self._of_kind:
+            for node in self.parents:
+                self._of_kind.setdefault(node.__class__, []).append(node)
+        return [node for kind in kinds for node in self._of_kind.get(kind, ())]
+
     @property
     def every_call(self) -> Iterator[ast.Call]:
         """All of its calls."""
@@ -240,6 +250,10 @@ class Flow:
         if found is None:
             found = self._resolved[node] = self._resolve(self._reach.get(node, _AT_ENTRY))
         return found
+
+    def is_bound(self, node: Any) -> bool:
+        """Whether a use of a key may stand for a definition."""
+        return node in self._reach
 
     def _resolve(self, reaching: Reaching) -> tuple[Definition, ...]:
         found: dict[Definition, None] = {}

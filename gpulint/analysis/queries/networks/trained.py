@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import may_run
 from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
 from gpulint.analysis.syntax.flow import Block, Flow
 from gpulint.analysis.syntax.nodes import argument
@@ -55,7 +56,8 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
         several += [(None, [Use("method", one.call, place.frame, row=one.row) for one in before])]
     for origin, uses in several:
         for use in uses:
-            off = None if origin and _is_of_part(evaluator, use, origin) else switches_weights(evaluator, use)
+            off = switches_weights(evaluator, use)
+            off = None if off is None or (origin and _is_of_part(evaluator, use, origin)) else off
             node = _in_function(use, place.frame.function) if off is not None else None
             if node is not None and off is not None:
                 statement = flow.statement_of(node)
@@ -88,12 +90,12 @@ def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> boo
 def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any) -> Any:
     by = None
     for use in uses:
-        if _is_of_part(evaluator, use, origin):
-            continue
         off = switches_weights(evaluator, use)
+        if off is None or _is_of_part(evaluator, use, origin):
+            continue
         if off is False:
             return None  # and another switches them on again
-        by = use.node if off and by is None else by
+        by = use.node if by is None else by
     return by
 
 
@@ -281,7 +283,14 @@ def _position(flow: Flow, call: Any) -> tuple[int, int, int]:
 def _updates(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[tuple[Any, Update]]:
     """The updates of a function, each with the call in it that does it, itself or below."""
     flow = frame.flow
-    calls = [call for several in flow.calls.values() for call in several]
+    names = {"backward", "step", "zero_grad"} | evaluator.table.doing({"backward"})
+    calls = [
+        call
+        for name, several in flow.calls.items()
+        for call in several
+        if name in names
+        or (depth and may_run(evaluator, call, frame, lambda one: not names.isdisjoint(one.flow.calls)))
+    ]
     for call in sorted(calls, key=lambda one: _position(flow, one)):
         if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
             continue

@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.behind import behind, made_of, sources
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.stores.stores import Store, called, keeps, own_stores
+from gpulint.analysis.queries.stores.stores import Store, keeping, own_stores
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 
 _DEEPEST: Final = 3  # calls that are gone into
@@ -30,8 +30,8 @@ def stored(evaluator: Evaluator, frame: Frame, depth: int = _DEEPEST) -> Iterato
     yield from (one for one in own_stores(evaluator, frame) if not evaluator.is_dead(one.at, frame))
     for call in frame.flow.every_call if depth else ():
         given = [*call.args, *(one.value for one in call.keywords)]
-        target, receiver = called(evaluator, call, frame) if given else (None, None)
-        if target is None or not keeps(evaluator, target, _DEEPEST) or evaluator.is_dead(call, frame):
+        target, receiver = keeping(evaluator, call, frame) if given else (None, None)
+        if target is None or evaluator.is_dead(call, frame):
             continue
         if any(evaluator.value_of(one, frame).kind in ("tensor", "unknown") for one in given):
             inner = evaluator.enter(target, call, frame, receiver)

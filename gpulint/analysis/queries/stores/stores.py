@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.queries.calls import below, called, may_run
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, default_of, key_of, keyword, last_name
@@ -86,11 +88,10 @@ def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
         key = key_of(store.target.value)
         if key is not None and _is_text(store.target.slice) and not store.path:
             rows.setdefault(key, []).append((store.value, store.statement))
-    for node in list(frame.flow.parents):
-        values = []
-        if isinstance(node, ast.Dict) and all(map(_is_text, node.keys)):
-            values = node.values
-        elif isinstance(node, ast.Call) and last_name(node.func) == "dict":
+    for node in (*frame.flow.of_kind(ast.Dict), *frame.flow.calls.get("dict", ())):
+        if isinstance(node, ast.Dict):
+            values = node.values if all(map(_is_text, node.keys)) else []
+        else:
             values = [one.value for one in node.keywords if one.arg is not None]
         given = (one.key for one in frame.flow.given.get(node, ()) if not one.path)
         if values:
@@ -172,26 +173,33 @@ def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
 def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
     """The frame of a function of the project that a call gives something with a graph to."""
     given = [*call.args, *(one.value for one in call.keywords)]
-    target, receiver = called(evaluator, call, frame) if given else (None, None)
-    if target is None or not keeps(evaluator, target, _DEEPEST):
+    target, receiver = keeping(evaluator, call, frame) if given else (None, None)
+    if target is None:
         return None
     if not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
         return None
     return evaluator.enter(target, call, frame, receiver)
 
 
-def keeps(evaluator: Evaluator, function: Function, depth: int) -> bool:
-    """Whether a function stores anything where others find it, itself or by what it calls: worked out once, whoever calls it."""
+def keeping(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
+    """The function of the project that a call runs, and the object it is called on, where it stores anything where others find it,
+    itself or by what it calls."""
+    keeps = partial(_keeps, evaluator)
+    if may_run(evaluator, call, frame, keeps):
+        target, receiver = called(evaluator, call, frame)
+        if target is not None and any(map(keeps, below(evaluator, target))):
+            return target, receiver
+    return None, None
+
+
+def _keeps(evaluator: Evaluator, function: Function) -> bool:
     memo = evaluator.root(function).memo
-    if keeps not in memo:
-        memo[keeps] = False  # as long as it is asked about itself
-        memo[keeps] = _keeps_itself(evaluator, function) or (
-            depth > 0 and any(keeps(evaluator, one, depth - 1) for one in _callees(evaluator, function))
-        )
-    return bool(memo[keeps])
+    if _keeps not in memo:
+        memo[_keeps] = _finds_stores(evaluator, function)
+    return bool(memo[_keeps])
 
 
-def _keeps_itself(evaluator: Evaluator, function: Function) -> bool:
+def _finds_stores(evaluator: Evaluator, function: Function) -> bool:
     flow = function.flow
     if flow.stores or not _IN_PLACE.isdisjoint(flow.calls):
         return True
@@ -205,31 +213,6 @@ def _keeps_itself(evaluator: Evaluator, function: Function) -> bool:
         if "." in key or key in given
         for one in found
     )
-
-
-def _callees(evaluator: Evaluator, function: Function) -> Iterator[Function]:
-    frame = evaluator.root(function)
-    for calls in function.flow.calls.values():
-        for call in calls:
-            target, _ = called(evaluator, call, frame) if call.args or call.keywords else (None, None)
-            if target is not None:
-                yield target
-
-
-def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
-    """The function of the project that a call runs, and the object that it is called on."""
-    func = call.func
-    base = evaluator.value_of(func.value, frame) if isinstance(func, ast.Attribute) else None
-    if base is not None and base.kind in ("module", "object") and isinstance(base.ref, Class):
-        method = evaluator.method(base.ref, func.attr)  # type: ignore[attr-defined]
-        if method is not None:
-            return method, base
-    target = evaluator.value_of(func, frame)
-    if target.kind == "function" and isinstance(target.ref, Function):
-        return target.ref, target.receiver
-    if target.kind == "object" and isinstance(target.ref, Class):
-        return evaluator.method(target.ref, "__call__"), target
-    return None, None
 
 
 def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = False) -> tuple[Value, ...]:
@@ -519,10 +502,9 @@ def leaves(store: Store) -> Iterator[Any]:
 
 
 def _comprehensions(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
-    for node in list(frame.flow.parents):
-        if isinstance(node, (ast.ListComp, ast.DictComp)):
-            elt = node.elt if isinstance(node, ast.ListComp) else node.value
-            yield Store(elt, node, elt, frame, "put")
+    for node in frame.flow.of_kind(ast.ListComp, ast.DictComp):
+        elt = node.elt if isinstance(node, ast.ListComp) else node.value
+        yield Store(elt, node, elt, frame, "put")
 
 
 # -- where it is put
