@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from gpulint.analysis.project.disk import Project
 from gpulint.analysis.project.file import Class, File
 from gpulint.analysis.project.program import Program
-from gpulint.source.importing import added_folders
+from gpulint.source.importing import added_folders, parsed
 from gpulint.source.program import UNKNOWN_TOP, Top, top_at, top_of
 
 NETWORK = "from torch import nn\n\nclass Network(nn.Module):\n    pass\n"
@@ -136,3 +137,10 @@ def test_files_with_a_word_are_the_same_however_many_words_were_asked_for(tmp_pa
     assert found("one") == ["a.py", "b.py"]
     assert found("two") == ["c.py"]
     assert found("größe") == ["b.py", "c.py"]
+
+
+def test_what_python_warns_of_in_a_file_is_not_repeated() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert parsed(b'pattern = "\\."\n') is not None
+    assert not told

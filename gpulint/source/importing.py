@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -218,9 +219,11 @@ def is_foreign(package: str) -> bool:
 
 
 def parsed(raw: bytes) -> ast.Module | None:
-    """Python's own tree of a text; None where it has none."""
+    """Python's own tree of a text; None where it has none. What Python would warn of in it is its author's business."""
     try:
-        return ast.parse(for_parser(raw))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(for_parser(raw))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

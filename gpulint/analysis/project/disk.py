@@ -5,7 +5,6 @@ Only so large a project is listed as `gpulint.source.files` allows; what cannot 
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from gpulint.source.files import (
     read_bytes,
     tree_hash,
 )
-from gpulint.source.importing import Importing, import_roots, project_root
+from gpulint.source.importing import Importing, import_roots, parsed, project_root
 from gpulint.source.program import UNKNOWN_TOP, Top
 
 _SCANNED: Final = 100  # words that are looked for one by one: an index of all of them takes about as long
@@ -194,10 +193,8 @@ class Project:
             return settled
         kept = self._tests.get(path)
         if kept is None or kept[0] != raw:
-            try:
-                text = for_parser(raw).decode("utf-8-sig", "replace")
-                found = is_test_file(File(path, text, ast.parse(for_parser(raw))), within)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                found = True
+            tree = parsed(raw)
+            text = for_parser(raw).decode("utf-8-sig", "replace")
+            found = tree is None or is_test_file(File(path, text, tree), within)
             kept = self._tests[path] = (raw, found)
         return kept[1]

@@ -14,6 +14,7 @@ from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import dotted
 from gpulint.source.files import for_parser
+from gpulint.source.importing import parsed
 
 MOST_FILES = 400  # read for one program
 MOST_FOUND = 8  # files asked who calls a function
@@ -103,11 +104,9 @@ class Program:
     def _parsed(self, path: str, raw: bytes) -> File | None:
         kept = self._kept.get(path)
         if kept is None or kept[0] != raw:
-            try:
-                text = for_parser(raw).decode("utf-8-sig", "replace")
-                found: File | None = File(path, text, ast.parse(for_parser(raw)))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                found = None
+            tree = parsed(raw)
+            text = for_parser(raw).decode("utf-8-sig", "replace")
+            found = File(path, text, tree) if tree is not None else None
             if len(self._kept) > 300:
                 self._kept.clear()
             kept = self._kept[path] = (raw, found)
