@@ -72,9 +72,9 @@ def told_in(folder: Path, rules: RuleSet) -> Told:
 def shortfalls(case: cases.Case, codes: frozenset[str]) -> Iterator[str]:
     """What a case asks of the rules and does not get, and what they tell that it does not allow."""
     _, alarms, missed = cases.examine(case, codes)
-    _, unweighed, doubtful = cases.placed(case, codes)
+    _, doubtful = cases.placed(case, codes)
     for demand in missed:
-        what = "doubted" if demand.met(unweighed | doubtful) else "missed"
+        what = "doubted" if demand.met(doubtful) else "missed"
         yield f"{case.name}:{demand.places[0]} {what} {'|'.join(demand.codes)}"
     expected = {(line, code) for demand in missed for line in demand.places for code in demand.codes}
     yield from (f"{case.name}:{line} false {code}" for line, code in alarms if (line, code) not in expected)

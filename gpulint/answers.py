@@ -1,7 +1,7 @@
 """A claim stands on questions, the same ones whichever rule asks, and every question has three answers.
 
 What is refuted is not told; what is proven on every question is told with high confidence; what leaves something open is
-told with its doubts in words: with medium confidence where it holds and only what it costs is not shown, with low else.
+told with its doubts in words, with low confidence. Where it holds, and nothing shows that it matters, it is a note.
 `gpulint explain` shows all of it, told or not.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from gpulint.findings import Confidence, Severity, Slight
+from gpulint.findings import Confidence, Severity
 
 if TYPE_CHECKING:
     import ast
@@ -53,15 +53,14 @@ class Verdict(str, Enum):
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One question's answer: `clause` says why, `at` is the line that says so, where there is one beside the claim's. Where
-    that stands in another file, `filename` is its path. `slight` is an open one that leaves the claim as it is, but for what
-    it costs. `minor` is one that says that it costs little, or that nothing shows that it matters: the claim is a note then."""
+    that stands in another file, `filename` is its path. `minor` is one that says that it costs little, or that nothing shows that it
+    matters: the claim is a note then."""
 
     question: Question
     verdict: Verdict
     clause: str
     at: Place | None = None
     filename: str = ""
-    slight: bool = False
     minor: bool = False
 
 
@@ -85,11 +84,6 @@ def left_open(question: Question, clause: str, at: Place | None = None, filename
     return Answer(question, Verdict.OPEN, clause, at, filename)
 
 
-def unweighed(question: Question, clause: str, at: Place | None = None, filename: str = "") -> Answer:
-    """The claim holds, as far as this question goes; what it costs the code does not say, nor that it is little."""
-    return Answer(question, Verdict.OPEN, clause, at, filename, slight=True)
-
-
 def confidence_of(answers: Iterable[Answer]) -> Confidence | None:
     """The arithmetic, the same for every claim. Stops at the first answer that refutes it."""
     given = []
@@ -107,11 +101,13 @@ def severity_of(answers: Iterable[Answer], worst: Severity) -> Severity:
 
 def doubts_of(answers: Iterable[Answer]) -> tuple[str, ...]:
     """What is left open, each in one clause."""
-    return tuple(
-        Slight(answer.clause) if answer.slight else answer.clause
-        for answer in answers
-        if answer.verdict is Verdict.OPEN
-    )
+    return tuple(answer.clause for answer in answers if answer.verdict is Verdict.OPEN)
+
+
+def least_open(answers: Iterable[Answer]) -> tuple[int, bool]:
+    """To prefer what leaves least open, and of that what matters most: the less the better."""
+    given = tuple(answers)
+    return len(doubts_of(given)), any(answer.minor for answer in given)
 
 
 def until_refuted(answers: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -287,7 +287,7 @@ KEYS: Final[Mapping[str, Key]] = {
     ),
     "confidence": _one_of(
         CONFIDENCES,
-        "The least confidence of a finding that is reported: with `medium` also those that hold, but whose cost is not shown, with `low` all.",
+        "The least confidence of a finding that is reported: with `low` also those that leave anything open.",
         '"low"',
         Confidence,
     ),

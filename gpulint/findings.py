@@ -33,26 +33,16 @@ class Severity(str, Enum):
         return "note" if self is Severity.INFO else self.value
 
 
-class Slight(str):
-    """A doubt that leaves it certain that a claim holds: how much it costs is not shown, and nothing says that it is little."""
-
-    __slots__ = ()
-
-
 class Confidence(str, Enum):
-    """How much a claim rests on: ``high`` on evidence alone; ``medium`` holds as well, but what it costs is not shown: its doubts
-    are `Slight`; ``low`` where anything else is open."""
+    """How much a claim rests on: ``high`` on evidence alone; ``low`` where anything is open."""
 
     HIGH = "high"
-    MEDIUM = "medium"
     LOW = "low"
 
     @classmethod
     def with_doubts(cls, doubts: Sequence[str]) -> Confidence:
         """How sure a claim is that leaves this open."""
-        if not doubts:
-            return cls.HIGH
-        return cls.MEDIUM if all(isinstance(doubt, Slight) for doubt in doubts) else cls.LOW
+        return cls.LOW if doubts else cls.HIGH
 
     def reaches(self, least: Confidence) -> bool:
         """Whether this is at least `least`."""
@@ -65,16 +55,6 @@ def in_words(doubts: Sequence[str], until: str = "") -> str:
     if not doubts:
         return ""
     return f"{'; '.join(doubts)} ({Confidence.with_doubts(doubts).value} confidence{until})"
-
-
-def weight(doubts: Sequence[str]) -> int:
-    """How much doubts weigh together, to prefer what is least in doubt."""
-    return sum(1 if isinstance(doubt, Slight) else 2 for doubt in doubts)
-
-
-def decisive(doubts: Sequence[str]) -> tuple[str, ...]:
-    """The doubts that are worth telling: where it is open whether a claim holds, not that its cost is not shown as well."""
-    return tuple(doubt for doubt in doubts if not isinstance(doubt, Slight)) or tuple(doubts)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -127,7 +107,7 @@ class Finding:
 
     `message` is one line: which value, held by what. `reason` says whether the graph is live or freed and why;
     `cost` what it costs at this place, and `measured` a figure of the rule from elsewhere, with what it was measured on. `doubts` say what the code alone does not settle, each in one
-    clause: without any, confidence is high, with none but `Slight` ones medium, else low. `end_row`/`end_column` are exclusive. In a
+    clause: without any, confidence is high, else low. `end_row`/`end_column` are exclusive. In a
     notebook rows count in the cell with the number `cell`, which counts all cells from 1.
 
     `subject` is the name of what the finding is about, as the code spells it: a holder, a variable, a network, a function
@@ -233,8 +213,6 @@ class Finding:
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError on anything else."""
         fix, claim = data["fix"], data.get("claim")
         doubts = tuple(data.get("doubts", filter(None, (data.get("doubt"),))))  # there was one at most, once
-        if data.get("confidence") == Confidence.MEDIUM:
-            doubts = tuple(map(Slight, doubts))
         return cls(
             code=data["code"],
             name=data["name"],

@@ -121,7 +121,7 @@ class Report:
 
     `at` is the expression or statement that the report is about; a node of `asked.tree` will do. A `repair` that asks for or
     makes libcst nodes is given as a function: it is only called where the file is reported on. `doubts` say what the code does
-    not show, each in one clause: where all are `Slight`, the report has medium confidence, else low, and then its fix is never safe.
+    not show, each in one clause: with any the report has low confidence, and its fix is never safe.
     `subject` is the name of what it is about, as the code spells it, and `claim` what a run can say to this report, where
     that is not the rule's `runtime_claim`: the verifier goes by these and never by the message.
     """

@@ -104,7 +104,7 @@ def verify(
     if device not in ("auto", "cuda", "cpu"):
         raise ValueError(f"device is {device!r}; it must be 'auto', 'cuda' or 'cpu'")
     if confidence not in (None, *CONFIDENCES):
-        raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'medium', 'low' or None")
+        raise ValueError(f"confidence is {confidence!r}; it must be 'high', 'low' or None")
     limits = Limits(
         _bytes(max_peak),
         os.fspath(baseline) if baseline is not None else "",

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpulint.analysis.queries.doing import calls_doing
+from gpulint.analysis.queries.calls import calls_doing
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
-from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted, unweighed
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.rule import Claimed, Cost, RelatedNode, Remove, Repair, Report
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Habit:
         share, is_minor = self.share(every), every != 1
         if share is None:
             clause = "in every how many steps it is made, the code does not say"
-            return replace(unweighed(Question.REPEATS, clause, at, filename), minor=True)
+            return minor(Question.REPEATS, clause, at, filename)
         if share < _LEAST:
             clause = f"it is made once in {every} steps, which is less than {100 * _LEAST:.0f} % of a step"
             return refuted(Question.REPEATS, clause, at, filename)

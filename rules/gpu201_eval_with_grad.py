@@ -10,8 +10,8 @@ from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, 
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batches
+from gpulint.analysis.queries.calls import done_within, run_by
 from gpulint.analysis.queries.cover import cover
-from gpulint.analysis.queries.doing import done_within, run_by
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
@@ -26,6 +26,7 @@ from gpulint.answers import (
     Question,
     confidence_of,
     doubts_of,
+    least_open,
     left_open,
     proven,
     refuted,
@@ -33,7 +34,6 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.findings import weight as weight_of
 from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule, Wrap
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class EvalWithGrad(Rule):
     round or has a handful, a forward that no loop is seen to run, a function that nothing in the program calls, a network
     that nothing puts on a GPU.
 
-    Confidence is high where something shows that the forward saves much: pictures go through convolutions, batches go
-    through it, or the network is known to be large. It is medium where nothing shows that, nor that it is little.
+    It is a warning where something shows that the forward saves much: pictures go through convolutions, batches go
+    through it, or the network is known to be large. It is a note where nothing shows that, nor that it is little.
 
     ## Why is this bad
     With grad enabled the forward saves every activation for a backward that never comes. `model.eval()` changes
@@ -135,7 +135,7 @@ class EvalWithGrad(Rule):
                 for run in runs(asked.evaluator, asked.root(function))
             ]
             told = [one for one in found if confidence_of(one[1]) is not None]
-            first = min(told, key=lambda one: weight_of(doubts_of(one[1])), default=None)
+            first = min(told, key=lambda one: least_open(one[1]), default=None)
             for one in found:  # one report a function: of what is least in doubt
                 run, answers = one
                 report = partial(_report, asked, run, answers, told) if one is first else None

@@ -27,10 +27,10 @@ from gpulint.answers import (
     Question,
     confidence_of,
     left_open,
+    minor,
     proven,
     refuted,
     until_refuted,
-    unweighed,
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -62,8 +62,8 @@ class FrozenForwardWithGrad(Rule):
     What an optimizer has is followed from where it is made: networks, their parts and what they are part of, lists, groups and sums of
     parameters. Where what is stepped after the backward is not seen, nothing is told.
 
-    Confidence is high only where the network is seen to be large, or pictures or sequences go through one that is not small, and
-    medium where how large it is cannot be seen, or where it is small: a step lets go of what it saves. Nothing is said of a few linear
+    It is a warning only where the network is seen to be large, or pictures or sequences go through one that is not small, and
+    a note where how large it is cannot be seen, or where it is small: a step lets go of what it saves. Nothing is said of a few linear
     layers whose widths are all in sight and small, and with low confidence where some are not: what one batch leaves in them is little. Of
     8 findings like that, read in repositories that nobody had seen before, none was worth mending.
 
@@ -245,7 +245,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         if not all(isinstance(node, ast.Call) for node in made):
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
     if not made and not run.frame.flow.loops(run.call):
-        yield unweighed(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
+        yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     for clause in _handed(evaluator, run):
         yield (left_open if reads else refuted)(Question.TRAINED, clause)
 
@@ -290,9 +290,9 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
     elif found.whole:
-        yield unweighed(Question.SIZE, f"the network has about {found.least:,} weights")
+        yield minor(Question.SIZE, f"the network has about {found.least:,} weights")
     else:
-        yield unweighed(Question.SIZE, "how large the network is is not seen")
+        yield minor(Question.SIZE, "how large the network is is not seen")
 
 
 def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:

@@ -27,7 +27,7 @@ class NeedlessRetainGraph(Rule):
     Finds `backward(retain_graph=True)` where no second backward goes through that graph.
 
     With a doubt it also tells of the last backward of a function or closure whose graph lives on with what is returned, or
-    with what a caller has handed in, and of classes in which every backward keeps its graph. Confidence is medium where
+    with what a caller has handed in, and of classes in which every backward keeps its graph. It is a note where
     nothing shows that the graph saves much.
 
     ## Why is this bad

@@ -30,7 +30,7 @@ class CreateGraphBackward(Rule):
     Finds `backward(create_graph=True)` whose gradients nothing lets go of before the iteration ends.
 
     So is `torch.autograd.grad(…, create_graph=True)`, and the call of a helper that does it, where only numbers and pictures
-    are made of the gradients: nobody goes through the graph that it makes of them. Confidence is medium where nothing shows
+    are made of the gradients: nobody goes through the graph that it makes of them. It is a note where nothing shows
     that the network saves much.
 
     ## Why is this bad

@@ -15,7 +15,7 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.stores import Store, emptying, own_stores, owner_of
 from gpulint.analysis.syntax.nodes import key_of, last_name
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted, unweighed
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Replace, Report, Rule
@@ -38,8 +38,8 @@ class DeferredBackwardRule(Rule):
     ## What it does
     Finds losses of several micro-batches that are summed in a loop, with one backward after it. Rounds that go on from what
     the one before has computed, as over the frames of one sequence, need that one backward, and are let be.
-    Confidence is medium where nothing shows that a round's graph saves much, or after how many rounds the backward comes,
-    `if (step + 1) % every == 0`; and low where the network is small, or what a round makes is put where the next may find it.
+    It is a note where nothing shows that a round's graph saves much, or after how many rounds the backward comes,
+    `if (step + 1) % every == 0`; and has low confidence where the network is small, or what a round makes is put where the next may find it.
 
     ## Why is this bad
     Gradients add up by themselves: a backward per micro-batch gives the same gradients. Summing first keeps the
@@ -209,7 +209,7 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
         if period == 1:
             yield refuted(Question.REPEATS, "the backward comes in each round", one.every)
         elif period is None:
-            leave = unweighed if asked.multiplicity.counts(one.every, frame) else left_open
+            leave = minor if asked.multiplicity.counts(one.every, frame) else left_open
             yield leave(Question.REPEATS, "after how many rounds the backward comes is not shown", one.every)
     yield from amounts_of(evaluator, runs)
     yield from reached(evaluator, frame.function, one.store.at)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers_of_definition
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.doing import done_within
+from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.graphs.carried import arguments
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import dotted, last_name

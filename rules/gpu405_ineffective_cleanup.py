@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.weights import SMALL, weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
-from gpulint.answers import Answer, Question, minor, proven, refuted, until_refuted, unweighed
+from gpulint.answers import Answer, Question, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Insert, RelatedNode, Remove, Repair, Report, Rule
@@ -29,8 +29,8 @@ class IneffectiveCleanup(Rule):
     Finds clean-ups that free nothing: `del` of a parameter, just before `empty_cache()`, in a function that only cleans up
     or whose callers in the file all keep a name for what they hand over; `del` of a loop's variable; `empty_cache()` just
     before the `del`, or the `gc.collect()`, that it should follow: of the collector a note, as nothing shows what it finds.
-    Confidence is high where what is deleted is known to be a large network, and
-    medium else.
+    It is a warning where what is deleted is known to be a large network, and
+    a note else.
 
     ## Why is this bad
     `del` takes away one name. The caller's name still holds what was handed to a helper, and the list still holds what
@@ -184,7 +184,7 @@ def _place(asked: Asked, name: ast.Name, frame: Frame) -> str:
 
 def _matters(asked: Asked, name: ast.Name, frame: Frame) -> Iterator[Answer]:
     if weight(asked.evaluator, asked.evaluator.value_of(name, frame)).least < SMALL:
-        yield unweighed(Question.SIZE, f"how large what `{name.id}` holds is, the code does not say")
+        yield minor(Question.SIZE, f"how large what `{name.id}` holds is, the code does not say")
 
 
 # -- what goes only afterwards

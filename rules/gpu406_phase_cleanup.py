@@ -6,7 +6,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from gpulint.analysis.queries.doing import done_within
+from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import LOOPS
 from gpulint.answers import Question, proven

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import goes_backward_by
-from gpulint.analysis.queries.doing import calls_doing
+from gpulint.analysis.queries.calls import calls_doing
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim

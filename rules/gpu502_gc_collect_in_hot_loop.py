@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.rules._hot import Habit, HotCall, claims
 
-from gpulint.analysis.queries.doing import calls_doing
+from gpulint.analysis.queries.calls import calls_doing
 from gpulint.analysis.queries.intended import intended
 from gpulint.answers import Answer, Question, refuted
 from gpulint.claims import Claim

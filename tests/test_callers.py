@@ -12,7 +12,7 @@ from gpulint.findings import Confidence
 from gpulint.lint.linter import lint_text
 from gpulint.rule import RuleSet
 
-RULES = RuleSet(all_rules(), confidence=Confidence.MEDIUM)  # how large the networks are, nothing says
+RULES = RuleSet(all_rules())
 DOUBTS = RuleSet(all_rules(), confidence=Confidence.LOW)
 
 BASE = """

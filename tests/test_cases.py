@@ -8,13 +8,12 @@ Labels stand at the end of a line, as comments::
     cleanup()  # expect: GPU501@a              one of the lines that carry the mark `@a`, or several
     del out  # maybe: GPU401                   either answer is accepted
     empty_cache()  # note: GPU501              must be flagged as a note, which fails no run
-    out = net(x)  # medium: GPU201             flagged with medium confidence: it holds, its cost is not shown
-    out = net(x)  # low: GPU201                flagged with medium or low confidence: quiet unless that is asked for
+    out = net(x)  # low: GPU201                flagged with low confidence: quiet unless that is asked for
 
 A case is `cases/QUESTION/CODE_bug_NAME.py` or `cases/QUESTION/CODE_ok_NAME.py`: the folder is the question that the
 analysis must answer right (`QUESTIONS` says them, docs/architecture.md what they are for), the code is that of the rule which then has its say. Programs that
 are about no single question lie in a folder of their kind (`KINDS`) and have no code in their name. A `bug_` file has
-at least one `expect`, `note`, `medium` or `low` of its rule, an `ok_` file no `expect`, `note` or `medium`. Cases join the tests once their rule exists.
+at least one `expect`, `note` or `low` of its rule, an `ok_` file no `expect` or `note`. Cases join the tests once their rule exists.
 
 A case of several files is one file here, in which `# file: NAME` heads each of them, as in the examples of the rules;
 what stands before the first says what the case is about. The files are written into a folder of their own and linted
@@ -71,7 +70,7 @@ QUESTIONS = {
 # A kind of program is examined once the rule named here exists.
 KINDS = {"lookalikes": "GPU101", "mixed": "GPU101", "frameworks": "GPU104"}
 
-_LABEL = re.compile(r"#\s*(expect|note|maybe|medium|low):\s*([A-Z0-9|@a-z, ]+)")
+_LABEL = re.compile(r"#\s*(expect|note|maybe|low):\s*([A-Z0-9|@a-z, ]+)")
 _CODE = re.compile(r"(GPU\d{3}(?:\|GPU\d{3})*)(?:@([a-z]))?$")
 _NAME = re.compile(r"(?:(GPU\d{3})_)?(bug|ok)_\w+$")
 _FILE = re.compile(r"^# file: (\S+)\n", re.MULTILINE)
@@ -96,7 +95,6 @@ class Case:
     text: str
     demands: tuple[Demand, ...]
     allowed: frozenset[tuple[int, str]]
-    unweighed: frozenset[tuple[int, str]]
     doubtful: frozenset[tuple[int, str]]
     notes: frozenset[tuple[int, str]]
     starts: dict[int, int]
@@ -151,7 +149,7 @@ def statement_starts(tree: ast.Module) -> dict[int, int]:
 
 
 def labels(text: str) -> Iterable[tuple[int, str, str]]:
-    """(line, "expect", "note", "maybe", "medium" or "low", label such as "GPU101|GPU104@a") for each label in the comments."""
+    """(line, "expect", "note", "maybe" or "low", label such as "GPU101|GPU104@a") for each label in the comments."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             for kind, listed in _LABEL.findall(token.string):
@@ -166,21 +164,19 @@ def read_case(path: Path) -> Case:
     demands: list[Demand] = []
     marked: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     allowed: set[tuple[int, str]] = set()
-    unweighed: set[tuple[int, str]] = set()
     doubtful: set[tuple[int, str]] = set()
     notes: set[tuple[int, str]] = set()
-    kinds = {"medium": unweighed, "low": doubtful}
     for row, kind, label in labels(text):
         match = _CODE.match(label)
         if match is None:
             raise ValueError(f"{path}:{row}: the label {label!r} is not GPUnnn, GPUnnn|GPUnnn or GPUnnn@mark")
         line, codes, mark = starts.get(row, row), tuple(match[1].split("|")), match[2]
-        kinds.get(kind, allowed).update((line, code) for code in codes)
+        (doubtful if kind == "low" else allowed).update((line, code) for code in codes)
         if kind == "note":
             notes.update((line, code) for code in codes)
-        if kind in ("expect", "note", "medium") and mark:
+        if kind in ("expect", "note") and mark:
             marked[mark, codes].append(line)
-        elif kind in ("expect", "note", "medium"):
+        elif kind in ("expect", "note"):
             demands.append(Demand((line,), codes))
     demands += [Demand(tuple(lines), codes) for (_, codes), lines in marked.items()]
     return Case(
@@ -188,7 +184,6 @@ def read_case(path: Path) -> Case:
         text,
         tuple(demands),
         frozenset(allowed),
-        frozenset(unweighed),
         frozenset(doubtful),
         frozenset(notes),
         starts,
@@ -219,17 +214,17 @@ def implemented() -> frozenset[str]:
 
 def examine(case: Case, codes: frozenset[str]) -> tuple[list[Demand], list[tuple[int, str]], list[Demand]]:
     """Demands met, false alarms, demands missed, counting only `codes`."""
-    certain, unweighed, doubtful = placed(case, codes)
+    certain, doubtful = placed(case, codes)
     asked = [demand for demand in case.demands if codes.intersection(demand.codes)]
     asked += [Demand((line,), (code,)) for line, code in case.doubtful if code in codes]
-    wanted = (unweighed & case.unweighed) | ((unweighed | doubtful) & case.doubtful)
-    met = [demand for demand in asked if demand.met((certain - case.unweighed) | wanted)]
-    alarms = (certain - case.allowed) | ((unweighed | doubtful) - wanted - case.allowed)
+    wanted = doubtful & case.doubtful
+    met = [demand for demand in asked if demand.met(certain | wanted)]
+    alarms = (certain | (doubtful - wanted)) - case.allowed
     return met, sorted(alarms), [demand for demand in asked if demand not in met]
 
 
 def placed(case: Case, codes: frozenset[str]) -> tuple[set[tuple[int, str]], ...]:
-    """What is found with high, with medium and with low confidence, by the line where its statement begins."""
+    """What is found with high and with low confidence, by the line where its statement begins."""
     found: dict[Confidence, set[tuple[int, str]]] = {level: set() for level in Confidence}
     for finding in findings(case):
         if finding.code in codes:
@@ -282,10 +277,10 @@ def shortcomings(case: Case, codes: frozenset[str]) -> list[str]:
     """What gpulint does not say of a case as a perfect tool would: `missed GPU101 on line 7`, `doubted …` where it is told
     with less confidence than the code allows, `note …` or `warning …` where it should be the other, `false alarm …`."""
     _, alarms, missed = examine(case, codes)
-    _, unweighed, doubtful = placed(case, codes)
+    _, doubtful = placed(case, codes)
     found = []
     for demand in missed:
-        what = "doubted" if demand.met(unweighed | doubtful) else "missed"
+        what = "doubted" if demand.met(doubtful) else "missed"
         found.append(f"{what} {'|'.join(demand.codes)} on line {' or '.join(map(str, demand.places))}")
     expected = {(line, code) for demand in missed for line in demand.places for code in demand.codes}
     found += [f"{one.severity.word} {one.code} on line {one.line}" for one in misjudged(case, codes)]
@@ -352,7 +347,6 @@ def _flaw(case: Case) -> str | None:
         return "its folder is no question" if case.code else "its folder is no kind of program"
     asked = {code for demand in case.demands for code in demand.codes}
     about = {case.code} if case.code else asked or {"any"}
-    asked |= {code for _, code in case.unweighed}
     doubtful = {code for _, code in case.doubtful}
     fits = bool((asked | doubtful) & about) if case.kind == "bug" else not asked & about
     return None if fits else f"it expects {sorted(asked)}"
@@ -380,7 +374,7 @@ def test_a_case_of_several_files_keeps_its_lines(tmp_path: Path) -> None:
 
 
 def test_rules_say_that_they_doubt() -> None:
-    doubtful = {code for case in all_cases() for _, code in case.doubtful | case.unweighed}
+    doubtful = {code for case in all_cases() for _, code in case.doubtful}
     assert doubtful == {rule.code for rule in all_rules() if rule.doubts}
 
 

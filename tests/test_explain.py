@@ -17,10 +17,10 @@ from gpulint.answers import (
     confidence_of,
     doubts_of,
     left_open,
+    minor,
     proven,
     refuted,
     until_refuted,
-    unweighed,
 )
 from gpulint.findings import Confidence
 from gpulint.lint.explaining import ELSEWHERE, OUTCOMES, SILENCED, SILENT, TOLD, Explained, explain_text
@@ -65,7 +65,7 @@ YES, NO, MAYBE = (
     make(Question.READS, clause)
     for make, clause in ((proven, "shown"), (refuted, "not so"), (left_open, "not seen"))
 )
-COSTS = unweighed(Question.SIZE, "how large, the code does not say")
+COSTS = minor(Question.SIZE, "how large, the code does not say")
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ COSTS = unweighed(Question.SIZE, "how large, the code does not say")
     [
         ((), Confidence.HIGH),
         ((YES, YES), Confidence.HIGH),
-        ((YES, COSTS), Confidence.MEDIUM),
+        ((YES, COSTS), Confidence.HIGH),
         ((YES, MAYBE), Confidence.LOW),
         ((MAYBE, MAYBE), Confidence.LOW),
         ((COSTS, MAYBE), Confidence.LOW),
-        ((COSTS, COSTS), Confidence.MEDIUM),
+        ((COSTS, COSTS), Confidence.HIGH),
         ((MAYBE, YES, MAYBE, MAYBE), Confidence.LOW),
         ((YES, NO), None),
         ((MAYBE, NO), None),
@@ -149,8 +149,7 @@ def test_a_doubt_is_an_open_answer(head: str, number: int) -> None:
     text = f"import torch\nfrom torch import nn\n\n\ndef scores({head}):\n    model.eval()\n"
     one = of("GPU201", text + "    return model(batch)\n")
     assert one.outcome == "told with --confidence low"
-    left = [each.answer for each in one.answers if each.answer.verdict is Verdict.OPEN]
-    assert sum(not answer.slight for answer in left) == number
+    assert sum(each.answer.verdict is Verdict.OPEN for each in one.answers) == number
 
 
 def test_what_a_comment_silences_is_said_to_be_silenced() -> None:

@@ -1,7 +1,7 @@
 """The linter finds exactly the marked lines of the fixtures. That they run, and what their fixes change, is in
 `trial/test_fixtures_run.py` and `test_safe_fixes.py`.
 
-A marked line ends in `# expect: CODE` or `# expect: CODE, CODE`: told with high or medium confidence; with low
+A marked line ends in `# expect: CODE` or `# expect: CODE, CODE`: told with high confidence; with low
 confidence only what is marked is looked at.
 """
 

@@ -97,12 +97,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 680,
     f"{ANALYSIS}.domain": 110,
-    f"{ANALYSIS}.evaluate": 3_440,
-    f"{ANALYSIS}.models": 245,
-    f"{ANALYSIS}.queries": 5_140,
+    f"{ANALYSIS}.evaluate": 3_450,
+    f"{ANALYSIS}.models": 246,
+    f"{ANALYSIS}.queries": 5_175,
     RULES: 6_565,
 }
-MOST_OF_READING = 16_975  # all of them together
+MOST_OF_READING = 17_050  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

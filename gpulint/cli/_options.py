@@ -23,7 +23,7 @@ from gpulint.config import ConfigResolver, Overrides, shown_path
 if TYPE_CHECKING:
     from gpulint.reports.document import Document
 
-CONFIDENCE = click.Choice(["high", "medium", "low"])
+CONFIDENCE = click.Choice(["high", "low"])
 _ALIAS = re.compile(r"(?<=\w\w), --[\w-]+")
 _NAMES = 26  # columns for an option's names, a third of a narrow terminal; what is longer has its text on the next line
 

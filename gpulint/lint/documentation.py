@@ -11,7 +11,7 @@ from gpulint.findings import DOCS_URL, Confidence
 from gpulint.rule import Rule, RuleSet
 
 SECTIONS = ("What it does", "Why is this bad", "What it costs", "Example", "Use instead", "Fix safety")
-DOUBTFUL = "; some findings have medium or low confidence and are shown with `--confidence low`"
+DOUBTFUL = "; some findings have low confidence and are shown with `--confidence low`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def example_problems(rule: type[Rule], rules: RuleSet) -> list[str]:
     try:
         findings = lint_text(example, "example.py", rules)
         if not findings and rule.doubts:  # a rule may have nothing that it is sure of
-            rules = replace(rules, confidence=Confidence.MEDIUM)
+            rules = replace(rules, confidence=Confidence.LOW)
             findings = lint_text(example, "example.py", rules)
         left = lint_text(remedy, "example.py", rules)
     except SourceError as error:

@@ -24,7 +24,6 @@ TOLD, SILENCED, SILENT = "told", "silenced by a comment", "not told"
 ELSEWHERE = "told with another of the same cause"
 OUTCOMES = {
     Confidence.HIGH: TOLD,
-    Confidence.MEDIUM: "told with --confidence medium",
     Confidence.LOW: "told with --confidence low",
 }
 # What an answer says to a claim, for people.

@@ -16,10 +16,11 @@ from gpulint.answers import (
     Question,
     Verdict,
     doubts_of,
+    least_open,
     left_open,
     severity_of,
 )
-from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity, decisive, weight
+from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
 from gpulint.rule import Claimed, Cost, Report, Rule, RuleSet, SettingProblem, node_of
@@ -152,8 +153,7 @@ def claimed(looked: Text, rule: type[Rule], options: Mapping[str, Any]) -> list[
 
 def _rank(claim: Claimed) -> tuple[bool, int, bool]:
     """The surest claim first, and of such the one that matters most."""
-    refuted = any(answer.verdict is Verdict.REFUTED for answer in claim.answers)
-    return refuted, weight(doubts_of(claim.answers)), any(answer.minor for answer in claim.answers)
+    return any(answer.verdict is Verdict.REFUTED for answer in claim.answers), *least_open(claim.answers)
 
 
 def _reports_of(looked: Text, rule: type[Rule], rules: RuleSet) -> Iterator[Report]:
@@ -177,7 +177,9 @@ def reported(claim: Claimed, rule: type[Rule]) -> Report | None:
     report = claim.report()
     worst = report.severity or rule.severity
     doubts = (*report.doubts, *doubts_of(claim.answers))
-    return replace(report, doubts=doubts, severity=severity_of(claim.answers, worst))
+    cost, little = Cost.of(report.cost), [answer.clause for answer in claim.answers if answer.minor]
+    cost = replace(cost, here="; ".join(filter(None, (cost.here, *little))))
+    return replace(report, cost=cost, doubts=doubts, severity=severity_of(claim.answers, worst))
 
 
 def _reports(looked: Text, rules: RuleSet) -> Iterator[tuple[type[Rule], Report]]:
@@ -221,7 +223,7 @@ def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans,
         cost.here,
         fix,
         related,
-        doubts=decisive(report.doubts),
+        doubts=report.doubts,
         subject=report.subject,
         claim=report.claim or rule.runtime_claim,
         measured=cost.measured,

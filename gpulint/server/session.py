@@ -51,7 +51,7 @@ def read_options(given: Any) -> ServerOptions:
     ignore = _codes(settings, "ignore", problems) or ()
     confidence = settings.get("confidence")
     if confidence is not None and confidence not in CONFIDENCES:
-        problems.append('confidence: expected "high", "medium" or "low"')
+        problems.append('confidence: expected "high" or "low"')
         confidence = None
     unsafe = settings.get("unsafeFixes")
     if unsafe is not None and not isinstance(unsafe, bool):

@@ -15,7 +15,6 @@ from gpulint.analysis.queries.stores.graph_state import backwards
 from gpulint.analysis.queries.stores.shown import shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, graph_in
 from gpulint.answers import Answer, confidence_of, doubts_of
-from gpulint.findings import weight
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -205,7 +204,7 @@ def attribute_of(node: Any) -> str:
 
 def is_under_no_grad_fix(asked: Asked, forwards: set[tuple[Any, Frame]], answers: tuple[Answer, ...]) -> bool:
     """Whether GPU201 tells of all the forwards behind it, as surely, and offers to switch grad off around them."""
-    least = weight(doubts_of(answers))
+    least = len(doubts_of(answers))
     covered = {at for at, doubt in _under_no_grad(asked).items() if doubt <= least}
     return bool(forwards) and all(
         grad_mode(asked.evaluator, node, frame).by is None  # else it is switched on again
@@ -228,7 +227,7 @@ def _under_no_grad(asked: Asked) -> dict[Any, int]:
                 function, doubts = _function_of(asked, one.at), doubts_of(one.answers)
                 alike = (other for other in claims if doubts_of(other.answers) == doubts)
                 found |= {
-                    other.at: weight(doubts) for other in alike if _function_of(asked, other.at) is function
+                    other.at: len(doubts) for other in alike if _function_of(asked, other.at) is function
                 }
     return memo[_under_no_grad]  # type: ignore[no-any-return]
 

@@ -46,7 +46,7 @@ from gpulint.analysis.queries.stores.stores import (
     stores,
 )
 from gpulint.analysis.syntax.nodes import key_of, last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
 if TYPE_CHECKING:
@@ -591,7 +591,7 @@ def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value
     layers = sum(weight(asked.evaluator, one.network).layers if one is not None else UNSEEN for one in runs)
     if 0 < layers <= _FEW_LAYERS:
         number = "one layer" if layers == 1 else f"{layers:.0f} layers"
-        yield unweighed(Question.SIZE, f"what freed graphs of {number} leave may be little")
+        yield minor(Question.SIZE, f"what freed graphs of {number} leave may be little")
 
 
 def _outwards(asked: Asked, function: Function) -> set[Function]:

@@ -138,7 +138,7 @@ def test_findings_from_a_file(folder: Path) -> None:
         "-m",
         "gpulint",
         "--confidence",
-        "medium",
+        "low",
         "--output-format",
         "json",
         "--no-cache",

@@ -1,6 +1,6 @@
 /** The extension's settings, and what of them the server is told (gpulint/server/options.py reads it). */
 
-export type Confidence = "high" | "medium" | "low";
+export type Confidence = "high" | "low";
 
 export interface Settings {
   readonly enable: boolean;

@@ -15,7 +15,7 @@ from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
-from gpulint.answers import Answer, Question, doubts_of, left_open, proven, unweighed
+from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
 
 _FEW: Final = 16  # rounds
 _MOST_ABOVE: Final = 60  # functions that lead to one
@@ -32,7 +32,7 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     if found.least < NARROW and is_one_sample(
         evaluator, run.inner.args[0] if run.inner.args else None, run.where
     ):
-        yield unweighed(Question.SIZE, "one sample at a time goes through it")
+        yield minor(Question.SIZE, "one sample at a time goes through it")
     elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
         yield left_open(Question.SIZE, f"the network has about {found.least:,} weights")
     elif found.mixes:
@@ -46,7 +46,7 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     elif through_batches(evaluator, run):
         yield proven(Question.SIZE, "batches go through it")
     else:
-        yield unweighed(
+        yield minor(
             Question.SIZE, "neither how large the network is, nor that batches go through it, is seen"
         )
 
@@ -58,8 +58,8 @@ def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -
     found = [
         tuple(amounts(evaluator, run)) for node, where in calls for run in runs_of(evaluator, node, where)
     ]
-    unseen = (unweighed(Question.SIZE, "how much the graph has saved is not seen"),)
-    yield from min(found, key=lambda answers: len(doubts_of(answers)), default=unseen)
+    unseen = (minor(Question.SIZE, "how much the graph has saved is not seen"),)
+    yield from min(found, key=least_open, default=unseen)
 
 
 def _of_rounds(evaluator: Evaluator, run: Run) -> Iterator[Answer]:

@@ -1,14 +1,15 @@
-"""What a call runs, and what a function runs by all of its calls and theirs."""
+"""What calls run, and which are an event of the table: what empties the cache, what collects, what waits for the device."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, File, Function
 
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
@@ -60,3 +61,56 @@ def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Callable
         of_tensors = isinstance(func, ast.Attribute) and evaluator.table.own("tensor", func.attr) is not None
         return frame.caller is not None and not of_tensors
     return any(map(wanted, below(evaluator, target)))
+
+
+def calls_doing(
+    evaluator: Evaluator,
+    file: File,
+    does: Collection[str],
+    is_wanted: Callable[[Function], bool] | None = None,
+) -> Iterator[tuple[ast.Call, Frame]]:
+    """The calls of a file that are one of these events, in the functions that are wanted."""
+    for name in sorted(evaluator.table.doing(does)):
+        for function, call in file.calls_named(name):
+            frame = evaluator.root(function)
+            if is_wanted is not None and not is_wanted(function):
+                continue
+            if evaluator.does(call, frame) in does and not evaluator.is_dead(call, frame):
+                yield call, frame
+
+
+def done_within(
+    evaluator: Evaluator, function: Function, does: Collection[str], loop: Any = None, depth: int = 1
+) -> ast.Call | None:
+    """A call of a function, or of those that it runs so many calls deep, that is one of these events: one in the rounds of a loop, where
+    one is named."""
+    frame = evaluator.root(function)
+    key = ("done", frozenset(does), loop, depth)
+    if key not in frame.memo:
+        frame.memo[key] = None  # while it is looked for: a function may call itself
+        frame.memo[key] = _done(evaluator, frame, does, loop, depth)
+    return frame.memo[key]  # type: ignore[no-any-return]
+
+
+def _done(
+    evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, depth: int
+) -> ast.Call | None:
+    flow = frame.flow
+    says = depth or frame.function.words & evaluator.table.doing(does)
+    for call in flow.every_call if says else ():
+        if loop is not None and loop not in flow.loops(call):
+            continue
+        if evaluator.does(call, frame) in does:
+            return call
+        inner = run_by(evaluator, call, frame) if depth else None
+        if inner is not None and done_within(evaluator, inner, does, None, depth - 1):
+            return call
+    return None
+
+
+def run_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Function | None:
+    """The function of the project that a call runs: of a network its forward."""
+    made = evaluator.value_of(call.func, frame)
+    if made.kind == "module" and isinstance(made.ref, Class):
+        return evaluator.method(made.ref, "forward")
+    return made.ref if isinstance(made.ref, Function) else None

@@ -15,7 +15,7 @@ from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, keyword
-from gpulint.answers import Answer, Question, left_open, proven, refuted, unweighed
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
 
 Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
@@ -393,6 +393,6 @@ def checkpoint_matters(
     elif by_ranks:
         yield proven(Question.SIZE, "all processes load it onto one GPU")
     elif optimizer or several:
-        yield unweighed(Question.SIZE, "how large the network is, the code does not say")
+        yield minor(Question.SIZE, "how large the network is, the code does not say")
     else:
         yield left_open(Question.SIZE, "how large it is, the code does not say")

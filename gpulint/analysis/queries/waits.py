@@ -11,7 +11,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.doing import done_within
+from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import keyword, last_name

@@ -66,7 +66,7 @@ def _per_file(
     "--confidence",
     metavar="LEVEL",
     type=shared.CONFIDENCE,
-    help="high, medium (cost not shown), low (any doubt).",
+    help="high, or low (also with doubts).",
 )
 @_rules("--target-torch", metavar="VERSION", help="Oldest torch version the code must work with.")
 @_fixing("--fix/--no-fix", default=None, help="Apply safe fixes.")

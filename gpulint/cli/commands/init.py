@@ -21,7 +21,7 @@ _CONFIGURATION = """\
 # gpulint: what this project asks of it. `gpulint config` prints the settings in force, with all defaults.
 # https://gpulint.readthedocs.io/configuration.html
 
-# Findings whose cost alone is not shown are told with "medium", those with any other doubt with "low".
+# Findings that leave anything open are told with "low".
 confidence = "high"
 
 # The least severity that fails a run: "error", "warning", "info" or "never".

@@ -109,7 +109,7 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     "--confidence",
     metavar="LEVEL",
     type=shared.CONFIDENCE,
-    help="medium or low: findings from there on, also where the run does not confirm them.",
+    help="low: findings with doubts as well, also where the run does not confirm them.",
 )
 @_fixes(
     "--fix",

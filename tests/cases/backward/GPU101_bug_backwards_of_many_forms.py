@@ -77,7 +77,7 @@ def by_values(model, loader, optimizer):
         total.backward()
         optimizer.step()
         history.append(total)  # expect: GPU101
-        parts_history.append(losses)  # medium: GPU101
+        parts_history.append(losses)  # expect: GPU101
         named.append({name: loss for name, loss in losses.items()})  # maybe: GPU101
     return history, parts_history, named
 

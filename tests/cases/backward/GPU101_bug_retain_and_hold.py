@@ -10,7 +10,7 @@ def solve_pde(u_net, points, boundary, iters=30000):
         opt.zero_grad()
         u_b = u_net(boundary[:, :2].cuda())
         cost = crit(u_b, boundary[:, 2:].cuda())
-        cost.backward(retain_graph=True)  # medium: GPU301
+        cost.backward(retain_graph=True)  # expect: GPU301
         opt.step()
         residuals.append(cost)  # expect: GPU101
         if i % 500 == 0:

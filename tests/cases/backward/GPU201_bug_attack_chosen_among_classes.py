@@ -17,7 +17,7 @@ class Attack:
 class OneStep(Attack):
     def forward(self, images, labels):
         images = images.detach().clone().requires_grad_()
-        nn.functional.cross_entropy(self.net(images), labels).backward()  # medium: GPU202
+        nn.functional.cross_entropy(self.net(images), labels).backward()  # expect: GPU202
         return (images + 0.01 * images.grad.sign()).detach()
 
 

@@ -24,7 +24,7 @@ class Imagining(nn.Module):
     def encoded(self, pictures):
         found = []
         for picture in pictures:
-            found.append(perceptor.encode_image(picture.cuda()).detach())  # medium: GPU201  # maybe: GPU102
+            found.append(perceptor.encode_image(picture.cuda()).detach())  # expect: GPU201  # maybe: GPU102
         return found
 
     def forward(self, wanted):

@@ -18,7 +18,7 @@ def one_round(net: nn.Module, optimizer, x, labels, train, held_out):
     optimizer.step()
 
     net.eval()
-    out = net(x.cuda())  # medium: GPU201
+    out = net(x.cuda())  # expect: GPU201
     checked = F.cross_entropy(out[held_out], labels[held_out])
     print(loss.item(), checked.item(), score(out[held_out], labels[held_out]).item())
 
@@ -31,7 +31,7 @@ def fit(net: nn.Module, optimizer, x, labels, x_test, labels_test, epochs):
         loss.backward()
         optimizer.step()
         net.eval()
-        guess = net(x_test.cuda())  # medium: GPU201  # low: GPU505
+        guess = net(x_test.cuda())  # expect: GPU201  # low: GPU505
         print(epoch, loss.item(), score(guess, labels_test).item())
 
 
@@ -44,6 +44,6 @@ def epochs_of_batches(net: nn.Module, optimizer, loader, x_test, epochs):
             loss.backward()
             optimizer.step()
         net.eval()
-        found = net(x_test.cuda())  # medium: GPU201  # low: GPU505
+        found = net(x_test.cuda())  # expect: GPU201  # low: GPU505
         kept = found.cpu().detach().numpy()
         print(kept.mean())

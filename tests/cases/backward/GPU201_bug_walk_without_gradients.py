@@ -11,7 +11,7 @@ def energies(net: torch.nn.Module, starts, steps):
     for start in starts:
         point = start.cuda()
         for _ in range(steps):
-            energy = net(point).sum()  # medium: GPU201
+            energy = net(point).sum()  # expect: GPU201
             point = walk(energy, point)
         found.append(energy.item())
     return found

@@ -31,5 +31,5 @@ cam = GradCAM(net, net.layer4)
 def saliency(x):
     net.eval()
     x = x.cuda().requires_grad_()
-    net(x).max(1).values.sum().backward()  # medium: GPU202
+    net(x).max(1).values.sum().backward()  # expect: GPU202
     return x.grad.abs().amax(1).cpu()

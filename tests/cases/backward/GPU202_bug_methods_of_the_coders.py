@@ -53,8 +53,8 @@ class Trainer(nn.Module):
 
     def step_of_critic(self, a, b):
         self.of_critic.zero_grad()
-        content, _ = self.first.read(a)  # medium: GPU202
-        made = self.second.write(content)  # medium: GPU202
+        content, _ = self.first.read(a)  # expect: GPU202
+        made = self.second.write(content)  # expect: GPU202
         again, _ = self.known.read(a)
         self.loss = self.critic.loss(made.detach(), b) + self.critic.loss(again.detach(), b)
         self.loss.backward()

@@ -24,7 +24,7 @@ def train(loader):
     for real in loader:
         real = real.cuda().requires_grad_()
         scores = judge(real)
-        fake = drawn(made_by, len(real))  # medium: GPU202
+        fake = drawn(made_by, len(real))  # expect: GPU202
         loss = F.softplus(judge(fake.clone().detach())).mean() + F.softplus(-scores).mean() + penalty(real, scores)
         of_judge.zero_grad()
         loss.backward()

@@ -17,7 +17,7 @@ class Pair(nn.Module):
         return F.softplus(-self.dis(self.gen(x))).mean()
 
     def dis_loss_of_cut(self, x, real):
-        made = self.gen(x).detach()  # medium: GPU202
+        made = self.gen(x).detach()  # expect: GPU202
         return F.softplus(self.dis(made)).mean(), F.softplus(-self.dis(real)).mean()
 
     def dis_loss_of_both(self, x, real):

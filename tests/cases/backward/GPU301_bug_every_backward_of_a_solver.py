@@ -16,7 +16,7 @@ class DomainSolver:
     def step(self, batches):
         self.opt.zero_grad()
         first = self._term(0, batches[0])
-        first.backward(retain_graph=True)  # medium: GPU301
+        first.backward(retain_graph=True)  # expect: GPU301
         second = self._term(1, batches[1])
         second.backward(retain_graph=True)  # low: GPU301
         self.opt.step()

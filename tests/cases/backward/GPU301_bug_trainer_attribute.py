@@ -21,7 +21,7 @@ class Pix2Pix:
     def backward_G(self, b):
         p = self.netD(torch.cat([self.a, self.fake], 1))
         self.loss_G = self.gan(p, torch.ones_like(p)) + self.lam * (self.fake - b).abs().mean()
-        self.loss_G.backward(retain_graph=True)  # medium: GPU301
+        self.loss_G.backward(retain_graph=True)  # expect: GPU301
 
     def optimize(self, a, b):
         b = b.cuda()

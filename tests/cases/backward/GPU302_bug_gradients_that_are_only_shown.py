@@ -17,7 +17,7 @@ class Field(nn.Module):
         return torch.autograd.grad(values.sum(), points, create_graph=True, retain_graph=True)[0]
 
     def draw(self, points, log):
-        slopes = self.slope(points.requires_grad_())  # medium: GPU302
+        slopes = self.slope(points.requires_grad_())  # expect: GPU302
         log(slopes.detach().cpu().numpy())
 
     def loss(self, points, normals):
@@ -26,5 +26,5 @@ class Field(nn.Module):
 
 def normals(net, points):
     points.requires_grad_()
-    slopes = torch.autograd.grad(net(points).sum(), points, create_graph=True)[0]  # medium: GPU302
+    slopes = torch.autograd.grad(net(points).sum(), points, create_graph=True)[0]  # expect: GPU302
     return slopes.detach().cpu().numpy()

@@ -11,7 +11,7 @@ class Trainer:
         loss = 0
         for i, (x, y) in enumerate(loader):
             pred = self.net(x.to(self.device))
-            loss += self.crit(pred, y.to(self.device)) / self.accum  # medium: GPU303
+            loss += self.crit(pred, y.to(self.device)) / self.accum  # expect: GPU303
             if (i + 1) % self.accum == 0:
                 self.opt.zero_grad()
                 loss.backward()

@@ -15,6 +15,6 @@ def fit(loader):
         loss = criterion(model(x), y)
         loss.backward()
         optimizer.step()
-        total += loss  # medium: GPU101
+        total += loss  # expect: GPU101
         curve.append(loss.detach().cpu().numpy())
     return np.mean(curve), total

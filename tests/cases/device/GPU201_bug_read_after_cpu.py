@@ -12,12 +12,12 @@ class Query:
 
     def logits(self, rows):
         self.model.eval()
-        return self.model(torch.tensor(rows).to(device)).detach().cpu().tolist()  # medium: GPU201
+        return self.model(torch.tensor(rows).to(device)).detach().cpu().tolist()  # expect: GPU201
 
     def losses(self, batch, labels):
         self.model.eval()
         batch, labels = batch.to(device), labels.to(device)
-        return self.loss_fn(self.model(batch), labels).detach().cpu().numpy()  # medium: GPU201
+        return self.loss_fn(self.model(batch), labels).detach().cpu().numpy()  # expect: GPU201
 
     def features(self, batches):
         self.model.eval()

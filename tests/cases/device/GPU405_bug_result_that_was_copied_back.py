@@ -9,6 +9,6 @@ def scores(net, batches):
         for x in batches:
             out = net(x.cuda()).to("cuda")
             found.append(out.cpu())
-            torch.cuda.empty_cache()  # medium: GPU405  # note: GPU501
+            torch.cuda.empty_cache()  # note: GPU405  # note: GPU501
             del out
     return found

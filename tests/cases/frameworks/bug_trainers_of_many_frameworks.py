@@ -199,7 +199,7 @@ def mixed(model, loader, optimizer, scheduler, clip=None, log=wandb.log):
             scaler.update()
             optimizer.zero_grad(set_to_none=True)
             scheduler.step(loss)
-        running += loss  # medium: GPU101
+        running += loss  # expect: GPU101
         writer.add_scalar("loss", loss, step)
         writer.add_scalars("all", {"a": loss, "b": running / step}, step)
         wandb.log({"running": running})

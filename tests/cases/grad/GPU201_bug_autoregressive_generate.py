@@ -5,7 +5,7 @@ def generate(model, idx, max_new_tokens, block_size):
     """Greedy decoding with a model that was trained elsewhere."""
     model.eval()
     for _ in range(max_new_tokens):
-        logits = model(idx[:, -block_size:])  # medium: GPU201  # maybe: GPU401
+        logits = model(idx[:, -block_size:])  # expect: GPU201  # maybe: GPU401
         nxt = logits[:, -1].argmax(-1, keepdim=True)  # maybe: GPU401
         idx = torch.cat((idx, nxt), dim=1)
     return idx

@@ -9,6 +9,6 @@ def encode_corpus(lines, path, bs=128):
     out = np.zeros((len(lines), enc.dim), dtype="float32")
     for k in range(0, len(lines), bs):
         ids = enc.tokenize(lines[k : k + bs]).cuda()
-        z = enc(ids)  # medium: GPU201
+        z = enc(ids)  # expect: GPU201
         out[k : k + bs] = z.detach().cpu().numpy()
     return out

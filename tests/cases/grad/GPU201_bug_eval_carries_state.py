@@ -11,6 +11,6 @@ def evaluate(model, data_source, criterion, bptt, ntokens):
     for i in range(0, data_source.size(0) - 1, bptt):
         data = data_source[i : i + bptt]
         targets = data_source[i + 1 : i + 1 + bptt].reshape(-1)
-        output, hidden = model(data, hidden)  # medium: GPU201  # maybe: GPU103
+        output, hidden = model(data, hidden)  # expect: GPU201  # maybe: GPU103
         total_loss += len(data) * criterion(output.view(-1, ntokens), targets).item()  # maybe: GPU401
     return math.exp(total_loss / len(data_source))

@@ -190,7 +190,7 @@ def compare(teacher, student, loader, optimizer, criterion):
     for x, y in loader:
         x = x.to(device)
         wanted = teacher(x)[0]
-        given, inner = student(x)  # medium: GPU202
+        given, inner = student(x)  # expect: GPU202
         known = frozen(x)
         loss = F.mse_loss(given, wanted) + perceptual(x, x + inner.mean()) + known.mean() + criterion(given, y)
         optimizer.zero_grad()

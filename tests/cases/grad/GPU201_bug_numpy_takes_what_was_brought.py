@@ -7,7 +7,7 @@ import torch
 def boxes_of(net, pictures, scale):
     net.to("cuda").eval()
     for picture in pictures:
-        boxes, scores = net(picture.cuda())  # medium: GPU201
+        boxes, scores = net(picture.cuda())  # expect: GPU201
         found = np.clip(boxes.detach().cpu().numpy() * scale, 0.0, 1.0)
         print(found, np.prod(boxes.shape), scores.max().item())
 
@@ -16,7 +16,7 @@ def count(net, pictures, wanted):
     net.to("cuda").eval()
     error = 0.0
     for picture in pictures:
-        density = net(picture.cuda())  # medium: GPU201
+        density = net(picture.cuda())  # expect: GPU201
         density = density.data.cpu().numpy()
         difference = np.sum(density) - wanted
         error += difference * difference
@@ -36,7 +36,7 @@ class Matcher:
         self.net.eval()
         found = []
         for first, second, wanted in self.pairs:
-            one = self.net(first.cuda())  # medium: GPU201
+            one = self.net(first.cuda())  # expect: GPU201
             other = self.net(second.cuda())
             left, right = self.matched(one, other)
             found.append(np.linalg.norm(left - right - wanted))

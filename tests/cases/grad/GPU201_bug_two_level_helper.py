@@ -18,7 +18,7 @@ class Recommender:
     def recommend(self, users, items, k=20):
         self.user_tower.eval()
         self.item_tower.eval()
-        table = self.item_tower(items.cuda())  # medium: GPU201
+        table = self.item_tower(items.cuda())  # expect: GPU201
         top = []
         for u in users.split(256):
             top.append((self.user_tower(u.cuda()) @ table.t()).topk(k).indices.cpu())  # maybe: GPU201

@@ -14,5 +14,5 @@ for update in range(100):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            losses[epoch, number] = loss  # medium: GPU101
+            losses[epoch, number] = loss  # expect: GPU101
     print(losses.mean().item())

@@ -12,7 +12,7 @@ class Plateau:
         self.smooth, self.best, self.since = 0.0, float("inf"), 0
 
     def should_stop(self, loss):
-        self.smooth = self.beta * self.smooth + (1 - self.beta) * loss  # medium: GPU107|GPU101@s
+        self.smooth = self.beta * self.smooth + (1 - self.beta) * loss  # expect: GPU107|GPU101@s
         if self.smooth < self.best - 1e-4:
             self.best, self.since = float(self.smooth), 0
         else:
@@ -33,7 +33,7 @@ def main():
         opt.zero_grad()
         loss.backward()
         opt.step()
-        if plateau.should_stop(loss):  # medium: GPU107|GPU101@s
+        if plateau.should_stop(loss):  # expect: GPU107|GPU101@s
             break
 
 

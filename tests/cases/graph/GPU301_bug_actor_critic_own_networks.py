@@ -18,7 +18,7 @@ class PPO:
             clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
             actor_loss = -torch.min(ratio * adv, clipped * adv).mean()
             self.opt_a.zero_grad()
-            actor_loss.backward(retain_graph=True)  # medium: GPU301
+            actor_loss.backward(retain_graph=True)  # expect: GPU301
             self.opt_a.step()
 
             critic_loss = F.mse_loss(self.critic(s).squeeze(-1), ret)

@@ -20,7 +20,7 @@ class Agent:
         loss_first = (self.first(state, action) - goal).pow(2).mean() + self.first(state, drawn).mean()
         loss_second = (self.second(state, action) - goal).pow(2).mean() + self.second(state, drawn).mean()
         self.opt_first.zero_grad()
-        loss_first.backward(retain_graph=True)  # medium: GPU301
+        loss_first.backward(retain_graph=True)  # expect: GPU301
         self.opt_first.step()
         self.opt_second.zero_grad()
         loss_second.backward()

@@ -39,7 +39,7 @@ class Timer:
 
 def clean(tensors=None):
     if tensors is not None:
-        del tensors  # medium: GPU405
+        del tensors  # note: GPU405
     gc.collect()
     torch.cuda.empty_cache()
 

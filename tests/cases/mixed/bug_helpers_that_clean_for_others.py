@@ -14,7 +14,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "0"  # expect: GPU602
 
 
 def clean_up_model(model):
-    del model  # medium: GPU405
+    del model  # note: GPU405
     gc.collect()
     torch.cuda.empty_cache()
 

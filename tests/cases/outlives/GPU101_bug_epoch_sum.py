@@ -21,5 +21,5 @@ for epoch in range(20):
         loss = criterion(outputs, labels)
         loss.backward()
         optimizer.step()
-        total_loss += loss  # medium: GPU101
+        total_loss += loss  # expect: GPU101
     print(f"epoch {epoch}: loss {total_loss / len(train_loader):.4f}")

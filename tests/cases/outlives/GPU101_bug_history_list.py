@@ -16,7 +16,7 @@ for it in range(20000):
     opt.zero_grad()
     cost.backward()
     opt.step()
-    hist.append(cost)  # medium: GPU101
+    hist.append(cost)  # expect: GPU101
     if it % 1000 == 0:
         print(it, cost.item())
 

@@ -22,6 +22,6 @@ def run(loader):
         sgd.zero_grad()
         J.backward()
         sgd.step()
-        recent.insert(0, J)  # medium: GPU101
+        recent.insert(0, J)  # expect: GPU101
         if step % 50 == 0:
             print(step, sum(recent[:50]) / 50)

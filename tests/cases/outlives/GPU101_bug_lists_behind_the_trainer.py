@@ -16,5 +16,5 @@ class Picker(pl.LightningModule):
         x, y = batch
         total = F.cross_entropy(self.head(x), y)
         self.trainer.noted.append(total)  # low: GPU101
-        self.losses.append(total)  # medium: GPU101
+        self.losses.append(total)  # expect: GPU101
         return {"loss": total}

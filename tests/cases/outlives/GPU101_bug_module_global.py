@@ -17,7 +17,7 @@ def update(frames, phones):
     opt.zero_grad()
     loss.backward()
     opt.step()
-    total += loss  # medium: GPU101
+    total += loss  # expect: GPU101
     n_seen += 1
 
 

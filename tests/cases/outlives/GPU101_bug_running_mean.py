@@ -23,6 +23,6 @@ def fit(dataset, n_epochs=50):
             opt.zero_grad()
             err.backward()
             opt.step()
-            mean_err = (mean_err * i + err) / (i + 1)  # medium: GPU101
+            mean_err = (mean_err * i + err) / (i + 1)  # expect: GPU101
         print(ep, "%.5f" % mean_err)
     return net

@@ -12,7 +12,7 @@ class Agent:
         info = {}
         for i, (x, wanted) in enumerate(loader):
             loss = F.mse_loss(self.critic(x), wanted)
-            info[f"batch{i}"] = loss  # medium: GPU101
+            info[f"batch{i}"] = loss  # expect: GPU101
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()

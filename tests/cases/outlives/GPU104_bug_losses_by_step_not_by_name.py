@@ -45,7 +45,7 @@ def train(net: Net, loader, optimizer, width):
         optimizer.zero_grad()
         (loss + sum(net.terms())).backward()
         optimizer.step()
-        log.note(step, loss)  # medium: GPU101|GPU104
+        log.note(step, loss)  # expect: GPU101|GPU104
     net.eval()
     with torch.no_grad():
         net(torch.zeros(1, width).cuda())

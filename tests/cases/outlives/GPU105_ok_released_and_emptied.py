@@ -19,7 +19,7 @@ class Attribution:
     def of(self, picture, label):
         score = self.net(picture)[0, label]
         keys = list(self.stored)
-        slopes = torch.autograd.grad(score, [self.stored[k] for k in keys], create_graph=True)  # medium: GPU302
+        slopes = torch.autograd.grad(score, [self.stored[k] for k in keys], create_graph=True)  # expect: GPU302
         return {k: (g * self.stored[k]).sum().item() for k, g in zip(keys, slopes)}
 
     def release(self):

@@ -9,7 +9,7 @@ from scoring import score
 
 def best_of(make, paths, settings):
     network = make(settings).cuda()
-    states = [torch.load(path, map_location="cuda") for path in paths]  # medium: GPU403
+    states = [torch.load(path, map_location="cuda") for path in paths]  # expect: GPU403
     best = 0.0
     for state in states:
         network.load_state_dict(state)

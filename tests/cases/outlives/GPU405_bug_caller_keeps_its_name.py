@@ -8,7 +8,7 @@ import torch
 def regress(*, model, features_of, data, sweep):
     features = features_of(model, data)
     # make room
-    del model  # medium: GPU405
+    del model  # note: GPU405
     gc.collect()
     torch.cuda.empty_cache()
     return sweep(features.cuda())

@@ -4,7 +4,7 @@ import torch
 
 
 def cleanup_model_memory(model):
-    del model  # medium: GPU405@d
+    del model  # note: GPU405@d
     gc.collect()
     torch.cuda.empty_cache()
 
@@ -12,6 +12,6 @@ def cleanup_model_memory(model):
 def main(make_a, make_b, run):
     a = make_a().cuda()
     run(a)
-    cleanup_model_memory(a)  # medium: GPU405@d
+    cleanup_model_memory(a)  # note: GPU405@d
     b = make_b().cuda()
     run(b)

@@ -6,6 +6,6 @@ def evaluate_all(paths, load, score):
     for p in paths:
         model = load(p).cuda()
         results[p] = score(model)
-        torch.cuda.empty_cache()  # medium: GPU405@o
-        del model  # medium: GPU405@o
+        torch.cuda.empty_cache()  # note: GPU405@o
+        del model  # note: GPU405@o
     return results

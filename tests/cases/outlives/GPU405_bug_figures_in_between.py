@@ -9,7 +9,7 @@ def compare(paths, load, score):
     for path in paths:
         model = load(path).cuda()
         scores[path] = score(model)
-        torch.cuda.empty_cache()  # medium: GPU405@o
+        torch.cuda.empty_cache()  # note: GPU405@o
         print(path, torch.cuda.memory_reserved())
-        del model  # medium: GPU405@o
+        del model  # note: GPU405@o
     return scores

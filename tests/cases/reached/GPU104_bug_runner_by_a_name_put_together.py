@@ -46,7 +46,7 @@ class denseRunner(Runner):
     def train_step(self, batch):
         loss = self.criterion(self.net(batch[0].cuda()), batch[1].cuda())
         loss.backward()
-        self.losses.update(loss * 1000)  # medium: GPU104|GPU101
+        self.losses.update(loss * 1000)  # expect: GPU104|GPU101
 
 
 def loader():

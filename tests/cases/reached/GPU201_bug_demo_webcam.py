@@ -9,7 +9,7 @@ while True:
     if not ok:
         break
     img = torch.from_numpy(frame[:, :, ::-1].copy()).permute(2, 0, 1)[None].float().to("cuda") / 255
-    depth = net(img)  # medium: GPU201
+    depth = net(img)  # expect: GPU201
     d = depth.squeeze().detach().cpu().numpy()
     cv2.imshow("depth", d / d.max())
     if cv2.waitKey(1) == 27:

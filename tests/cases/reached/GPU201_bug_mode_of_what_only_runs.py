@@ -15,7 +15,7 @@ class Detector:
     def boxes(self, pictures):
         found = []
         for picture in pictures:
-            found.append(self.network(picture.cuda()).detach().cpu())  # medium: GPU201
+            found.append(self.network(picture.cuda()).detach().cpu())  # expect: GPU201
         return found
 
 

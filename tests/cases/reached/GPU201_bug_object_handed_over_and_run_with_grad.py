@@ -12,7 +12,7 @@ class Together:
 
     def __call__(self, both):
         sound, text = both
-        one = F.log_softmax(self.sound_model(sound.cuda()), 1)  # medium: GPU201
+        one = F.log_softmax(self.sound_model(sound.cuda()), 1)  # expect: GPU201
         other = F.log_softmax(self.text_model(text.cuda()), 1)
         return self.merged(one, other)
 

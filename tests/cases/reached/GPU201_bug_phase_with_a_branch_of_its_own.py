@@ -19,7 +19,7 @@ purpose, path = sys.argv[1], sys.argv[2]
 nets, optimizer = make_nets()
 total = 0
 for number, chunk in enumerate(chunks(path)):
-    found = run_all(nets, chunk.cuda(), purpose)  # medium: GPU201
+    found = run_all(nets, chunk.cuda(), purpose)  # expect: GPU201
     if purpose == "train":
         optimizer.zero_grad()
         found["loss"].backward()

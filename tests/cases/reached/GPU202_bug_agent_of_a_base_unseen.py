@@ -17,9 +17,9 @@ class Doubled(Agent):
 
     def learn(self, states, actions, rewards, following):
         values = self.net(states).gather(1, actions)
-        best = self.net(following).detach()  # medium: GPU202
+        best = self.net(following).detach()  # expect: GPU202
         chosen = best.argmax(dim=1, keepdim=True)
-        later = self.slow(following).detach()  # medium: GPU202
+        later = self.slow(following).detach()  # expect: GPU202
         loss = F.mse_loss(values, rewards + 0.99 * later.gather(1, chosen))
         self.optimizer.zero_grad()
         loss.backward()

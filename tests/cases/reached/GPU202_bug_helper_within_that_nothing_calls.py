@@ -19,14 +19,14 @@ def run(net, judge, loader, each):
             warm_up(images, labels)
 
     def step(images, labels):
-        rows = net(images.cuda()).detach()  # medium: GPU202
+        rows = net(images.cuda()).detach()  # expect: GPU202
         loss = nn.functional.cross_entropy(judge(rows), labels.cuda())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
     def step_of_halves(images, labels):
-        rows = net(images.cuda().half()).detach()  # medium: GPU202
+        rows = net(images.cuda().half()).detach()  # expect: GPU202
         loss = nn.functional.cross_entropy(judge(rows), labels.cuda())
         optimizer.zero_grad()
         loss.backward()

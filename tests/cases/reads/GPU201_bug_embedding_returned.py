@@ -27,5 +27,5 @@ class SpeechVectors:
     def of(self, path):
         samples, _ = soundfile.read(path)
         samples = torch.from_numpy(samples).float().cuda().unsqueeze(0)
-        states, _ = self.network.extract_features(samples, mask=False, output_layer=self.layer)  # medium: GPU201
+        states, _ = self.network.extract_features(samples, mask=False, output_layer=self.layer)  # expect: GPU201
         return states.squeeze(0)

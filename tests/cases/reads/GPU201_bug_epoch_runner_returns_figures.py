@@ -10,7 +10,7 @@ class Runner:
 
     def test(self, loader):
         self.net.eval()
-        return self._epoch(loader)  # medium: GPU201
+        return self._epoch(loader)  # expect: GPU201
 
     def validate(self, loader, model):
         model.eval()

@@ -33,7 +33,7 @@ def measure(path, volumes):
     net = Segmenter(16).cuda()
     net.load_state_dict(torch.load(path, map_location="cpu"))
     net.eval()
-    score = all_cases(net, volumes, size=80)  # medium: GPU201
+    score = all_cases(net, volumes, size=80)  # expect: GPU201
     return score
 
 

@@ -16,7 +16,7 @@ class Policy:
         return chances.log_prob(actions), values.squeeze(-1), chances.entropy()
 
     def divergence(self, states, actions, old):
-        log_probs, _, _ = self.evaluate(states, actions)  # medium: GPU201
+        log_probs, _, _ = self.evaluate(states, actions)  # expect: GPU201
         return (old - log_probs).mean().item()
 
     def ratios(self, states, actions, old):
@@ -37,5 +37,5 @@ class Learner:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        after = self.log_probs(states, actions)  # medium: GPU202
+        after = self.log_probs(states, actions)  # expect: GPU202
         return (old - after).mean().item()

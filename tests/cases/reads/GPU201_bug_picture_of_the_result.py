@@ -8,18 +8,18 @@ from torchvision.utils import make_grid, save_image
 
 def show(network: nn.Module, picture):
     network.eval()
-    save_image(network(picture.cuda()), "shown.png")  # medium: GPU201
+    save_image(network(picture.cuda()), "shown.png")  # expect: GPU201
 
 
 def grid(network: nn.Module, pictures, writer):
     network.eval()
-    made = network(pictures.cuda())  # medium: GPU201
+    made = network(pictures.cuda())  # expect: GPU201
     writer.add_image("made", make_grid(made))
 
 
 def first(network: nn.Module, pictures):
     network.eval()
-    return to_pil_image(network(pictures.cuda())[0].cpu())  # medium: GPU201
+    return to_pil_image(network(pictures.cuda())[0].cpu())  # expect: GPU201
 
 
 def train(network: nn.Module, loader, loss_of):

@@ -14,7 +14,7 @@ tables = {"decoder": decoder}
 for number, rays in enumerate(open_rays("film")):
     found = features_of(rays.cuda())
     plane = rearrange(found["fine"], "(h w) c -> 1 c h w", h=480, w=640)
-    colours = tables["decoder"](plane)  # medium: GPU201
+    colours = tables["decoder"](plane)  # expect: GPU201
     colours = rearrange(colours, "1 c h w -> h w c")
     found["colours"] = colours.cpu()
     picture = np.clip(found["colours"].detach().numpy(), 0, 1)

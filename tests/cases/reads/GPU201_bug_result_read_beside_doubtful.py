@@ -7,5 +7,5 @@ from torch import nn
 def show(network: nn.Module, batch, other, wanted):
     network.eval()
     found = network(other.to("cuda"))
-    best = network(batch.to("cuda")).argmax(1).tolist()  # medium: GPU201
+    best = network(batch.to("cuda")).argmax(1).tolist()  # expect: GPU201
     print(agreement(found, wanted), best)

@@ -7,4 +7,4 @@ def epoch(model, loader, held_out, loss_of, optimizer):
         loss_of(model(images), labels).backward()
         optimizer.step()
     for images, labels in held_out:
-        scores = model(images)  # medium: GPU201
+        scores = model(images)  # expect: GPU201

@@ -18,7 +18,7 @@ class Fit:
 
     def judge(self, x, y):
         self.net.eval()
-        guess = self.net(x)  # medium: GPU201
+        guess = self.net(x)  # expect: GPU201
         loss = self.criterion(guess, y)
         return {"loss": loss, "guess": guess}
 

@@ -11,7 +11,7 @@ class DQN:
 
     def optimize(self, s, a, r, s2, alive):
         q = self.policy_net(s).gather(1, a)
-        nxt = self.target_net(s2).max(1)[0].detach()  # medium: GPU202
+        nxt = self.target_net(s2).max(1)[0].detach()  # expect: GPU202
         target = r + self.gamma * alive * nxt
         loss = nn.functional.smooth_l1_loss(q, target.unsqueeze(1))
         self.opt.zero_grad()

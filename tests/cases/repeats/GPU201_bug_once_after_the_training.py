@@ -19,7 +19,7 @@ def train(epoch):
 
 def validate():
     model.eval()
-    output = model(features, edges)  # medium: GPU201
+    output = model(features, edges)  # expect: GPU201
     return (output[val].argmax(1) == labels[val]).float().mean().item()
 
 

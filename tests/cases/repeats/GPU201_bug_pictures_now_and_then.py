@@ -28,7 +28,7 @@ def look_if_asked(model, loader, show):
 def film(model, frames):
     model.eval()
     for frame in frames:
-        maps = model(torch.from_numpy(frame).cuda())  # medium: GPU201
+        maps = model(torch.from_numpy(frame).cuda())  # expect: GPU201
         cv2.imshow("maps", maps[0].argmax(0).detach().cpu().numpy())
         cv2.waitKey(1)
 

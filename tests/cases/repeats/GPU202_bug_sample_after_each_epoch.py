@@ -12,5 +12,5 @@ def fit(painter: nn.Module, judge: nn.Module, loader, epochs, score):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        look = painter(torch.randn(16, 16).cuda()).cpu().data.numpy()  # medium: GPU202
+        look = painter(torch.randn(16, 16).cuda()).cpu().data.numpy()  # expect: GPU202
         print(look.mean())

@@ -69,7 +69,7 @@ def not_seen(model, loader, optimizer, config):
     for index, (x, y) in enumerate(loader):
         step(model, x, y, optimizer)
         if index % config.tidy_every == 0:
-            torch.cuda.empty_cache()  # medium: GPU501
+            torch.cuda.empty_cache()  # note: GPU501
 
 
 def tidy():

@@ -37,7 +37,7 @@ class Tables:
         net.eval()
         total = 0.0
         for x, y in rows:
-            total += F.mse_loss(net(x.cuda()), y.cuda()).item()  # medium: GPU201
+            total += F.mse_loss(net(x.cuda()), y.cuda()).item()  # expect: GPU201
         return total
 # file: main.py
 from data import columns, load, read_widths, rows

@@ -19,5 +19,5 @@ class Generator:
 
     def synthesise(self, codes):
         self.net.eval()
-        images = self.net(torch.from_numpy(codes).to(self.device))  # medium: GPU201
+        images = self.net(torch.from_numpy(codes).to(self.device))  # expect: GPU201
         return {"code": codes, "image": self.value_of(images)}

@@ -15,5 +15,5 @@ class Grader:
         return torch.as_tensor(rows, dtype=torch.float32, device=self.device)
 
     def grades(self, rows):
-        scores = self.network(self.clean(rows))  # medium: GPU201
+        scores = self.network(self.clean(rows))  # expect: GPU201
         return scores.softmax(1).argmax(1).tolist()

@@ -10,6 +10,6 @@ def whole(models, scan, coords, size=10_000):
     parts = []
     for start in range(0, coords.shape[1], size):
         gamma, beta = models["mapping"](latent)  # maybe: GPU201
-        out = models["field"](coords[:, start : start + size].cuda(), gamma, beta)  # medium: GPU201
+        out = models["field"](coords[:, start : start + size].cuda(), gamma, beta)  # expect: GPU201
         parts.append(out.detach().cpu())
     return torch.cat(parts, 1)

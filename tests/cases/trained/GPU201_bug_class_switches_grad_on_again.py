@@ -13,5 +13,5 @@ class Encoder:
         torch.set_grad_enabled(True)
 
     def encode(self, rows):
-        out = self.net(rows.to(self.device))  # medium: GPU201
+        out = self.net(rows.to(self.device))  # expect: GPU201
         return out.detach().cpu().numpy()

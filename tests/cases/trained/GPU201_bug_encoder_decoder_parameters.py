@@ -19,7 +19,7 @@ def fit(reader, writer, pairs):
 
 
 def translate(reader, writer, source, start, end, limit=50):
-    state = reader(source)  # medium: GPU201
+    state = reader(source)  # expect: GPU201
     words, token = [], torch.tensor([[start]])
     for _ in range(limit):
         scores, state = writer(token, state)  # @a

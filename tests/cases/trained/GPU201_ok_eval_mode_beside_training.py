@@ -32,7 +32,7 @@ def adapt(network, loader, device):
 def align(student, teacher, batch, optimizer, device):
     """A network in eval mode beside the one that learns: another rule speaks of that."""
     teacher.eval()
-    best = teacher(batch.to(device)).argmax(1).tolist()  # medium: GPU202
+    best = teacher(batch.to(device)).argmax(1).tolist()  # expect: GPU202
     loss = nn.functional.cross_entropy(student(batch.to(device)), torch.tensor(best, device=device))
     optimizer.zero_grad()
     loss.backward()

@@ -17,7 +17,7 @@ def probe_epoch(net, head, loader, optimizer):
 def tune_epoch(net, head, loader, optimizer):
     net.eval()
     for images, labels in loader:
-        rows = net(images.cuda())  # medium: GPU202
+        rows = net(images.cuda())  # expect: GPU202
         loss = F.cross_entropy(head(rows.detach()), labels.cuda())
         optimizer.zero_grad()
         loss.backward()

@@ -12,7 +12,7 @@ def dpo(policy, ref_model, loader, beta=0.1):
     opt = torch.optim.RMSprop(policy.parameters(), lr=5e-7)
     for chosen, cm, rejected, rm in loader:
         pc, pr = logps(policy, chosen, cm), logps(policy, rejected, rm)
-        rc = logps(ref_model, chosen, cm).detach()  # medium: GPU202
+        rc = logps(ref_model, chosen, cm).detach()  # expect: GPU202
         rr = logps(ref_model, rejected, rm).detach()  # maybe: GPU202
         loss = -F.logsigmoid(beta * ((pc - pr) - (rc - rr))).mean()
         opt.zero_grad()

@@ -13,7 +13,7 @@ class Learner:
         self.optimizer = torch.optim.Adam(self.critic.parameters())
 
     def update(self, states, following, rewards):
-        wanted = rewards + 0.99 * self.older(following).detach()  # medium: GPU202
+        wanted = rewards + 0.99 * self.older(following).detach()  # expect: GPU202
         loss = nn.functional.mse_loss(self.critic(states), wanted)
         self.optimizer.zero_grad()
         loss.backward()

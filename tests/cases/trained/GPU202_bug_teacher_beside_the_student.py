@@ -8,7 +8,7 @@ def distill(student, teacher, loader, optimizer):
     student.cuda().train()
     for x, _ in loader:
         scores = student(x.cuda())
-        loss = F.mse_loss(scores, teacher(x.cuda()).detach())  # medium: GPU202
+        loss = F.mse_loss(scores, teacher(x.cuda()).detach())  # expect: GPU202
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -8,7 +8,7 @@ def distill(student, teacher, loader, opt, T=4.0, device="cuda"):
     for x, y in loader:
         x, y = x.to(device), y.to(device)
         s = student(x)
-        t = teacher(x)  # medium: GPU202
+        t = teacher(x)  # expect: GPU202
         kd = F.kl_div(F.log_softmax(s / T, 1), F.softmax(t.detach() / T, 1), reduction="batchmean") * T * T
         loss = 0.9 * kd + 0.1 * F.cross_entropy(s, y)
         opt.zero_grad()

@@ -25,7 +25,7 @@ class Dreamer(nn.Module):
 
     def learn(self, states, rewards, opt):
         with Thawed(self.value, self.slow):
-            wanted = rewards + 0.99 * self.slow(states[1:]).squeeze(-1).detach()  # medium: GPU202
+            wanted = rewards + 0.99 * self.slow(states[1:]).squeeze(-1).detach()  # expect: GPU202
             loss = nn.functional.mse_loss(self.value(states[:-1]).squeeze(-1), wanted)
             opt.zero_grad()
             loss.backward()
