@@ -88,7 +88,6 @@ class IneffectiveCleanup(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("useless")
     triggers = ((b"empty_cache",), (b"del ", b"collect"))
-    doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         helpers = {one.name for one in asked.file.functions if "empty_cache" in one.words}

@@ -392,7 +392,7 @@ def checkpoint_matters(
         yield left_open(Question.SIZE, f"the networks have about {together:,} weights")
     elif by_ranks:
         yield proven(Question.SIZE, "all processes load it onto one GPU")
-    elif optimizer or several:
+    elif optimizer or several or stays:
         yield minor(Question.SIZE, "how large the network is, the code does not say")
     else:
         yield left_open(Question.SIZE, "how large it is, the code does not say")

@@ -15,7 +15,7 @@ class Trainer:
 
     def evaluate(self, path, loader):
         net = self.build()
-        state = torch.load(path)  # low: GPU403
+        state = torch.load(path)  # expect: GPU403
         net.load_state_dict(state)
         net.to(self.device).eval()
         with torch.no_grad():

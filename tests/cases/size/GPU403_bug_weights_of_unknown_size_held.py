@@ -7,7 +7,7 @@ from configs import build
 
 config, path = sys.argv[1:]
 net = build(config).cuda()
-weights = torch.load(path)  # low: GPU403
+weights = torch.load(path)  # expect: GPU403
 net.load_state_dict(weights["net"])
 net.eval()
 with torch.no_grad():
