@@ -253,6 +253,33 @@ def test_the_readmes_links_hold_everywhere() -> None:
             assert not heading or re.search(rf"^#+ {heading}$", page, re.M | re.I), link
 
 
+def test_figures_of_the_last_reading_are_those_of_its_data() -> None:
+    measured = " ".join((ROOT / "docs/measured.md").read_text(encoding="utf-8").split())
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    data = json.loads((RESULTS / "fresh-reading-2026-11-28.json").read_text())
+    judged = Counter((one["confidence"], one["severity"], one["verdict"]) for one in data["findings"])
+    of_default = (
+        "/".join(str(judged["high", level, one]) for one in VERDICTS)
+        for level in ("error", "warning", "info")
+    )
+    levels = Counter((one["confidence"], one["verdict"]) for one in data["findings"])
+    medium, low = ("/".join(str(levels[level, one]) for one in VERDICTS) for level in ("medium", "low"))
+    assert f"| {' | '.join(of_default)} | {medium} |" in measured
+    assert low in measured
+    assert ", ".join(f"{levels['high', one]} *{one}*" for one in VERDICTS) in readme
+    fixes = Counter(one["fix_ok"] for one in data["findings"] if one["confidence"] == "high")
+    assert f"{fixes[False]} of the {fixes[False] + fixes[True]} fixes" in measured
+    told = Counter(one["told"] for one in data["worth_mending"])
+    assert (
+        f"of {told.total()} places that they had noted before, without the tool, it told {told.total() - told[None]}, {told['high']}"
+        in readme
+    )
+    assert (
+        f"{told.total() - told[None]} of them were told, {told['high']} by default, {told['medium']} with medium"
+        in measured
+    )
+
+
 def test_figures_of_the_reading_are_those_of_its_data() -> None:
     measured = " ".join((ROOT / "docs/measured.md").read_text(encoding="utf-8").split())
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
