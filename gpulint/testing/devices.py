@@ -64,8 +64,8 @@ class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
         self._limit, self._crossed = limit, crossed
         self.follow_peaks()
         assert self.crests is not None
-        for ref in list(self._table.values()):
-            self.crests.add(ref.cell[2] * 4 + ref.place, ref.size)
+        for code, size in self._totals.items():
+            self.crests.add(code, size)
 
     def end(self) -> None:
         self._composition = self.composition()
@@ -87,7 +87,7 @@ class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
         for cdata, ref in list(self._table.items()):
             storage = ref()
             if storage is not None:
-                found[cdata] = Piece(ref.size, ref.cell[2], weakref.ref(storage))
+                found[cdata] = Piece(ref.size, ref.code // 4, weakref.ref(storage))
         return found
 
 
@@ -455,7 +455,7 @@ def reached_from(device: Device, roots: list[Any], pieces: Mapping[Hashable, Pie
 
 
 def _blocks(pieces: Mapping[Hashable, Piece]) -> dict[Hashable, Block]:
-    return {key: Block(piece.site, "device", 0, piece.size, 1) for key, piece in pieces.items()}
+    return {key: Block(piece.site, "device", 0, piece.size) for key, piece in pieces.items()}
 
 
 def place_of(site: Site, root: str) -> str:

@@ -29,7 +29,10 @@ def probe():
 
 
 def births(probe: HostProbe, since: int = -1) -> list[tuple[int, str, int]]:
-    return [(probe._frames.sites[block.site].line, block.place, block.size) for block in probe.blocks(since)]
+    return [
+        (probe._frames.sites[block.site].line, block.place, block.size)
+        for block in probe.born(since).values()
+    ]
 
 
 def test_sizes_are_rounded_as_the_caching_allocator_rounds(probe):

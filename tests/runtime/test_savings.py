@@ -91,7 +91,7 @@ def test_a_search_for_what_nothing_holds_leaves_no_garbage():
     gc.collect()
     gc.disable()
     try:
-        target = {0: Block(0, "device", 0, 8, 1)}
+        target = {0: Block(0, "device", 0, 8)}
         holders.find(target, lambda tensor: None, range(0), Frames(HERE), leaking={0})
         assert gc.collect() == 0
     finally:

@@ -139,7 +139,7 @@ def found_among(used, holders):
     alive = {}
     one = None
     for one in (tensor for tensor in torch_tensors() if tensor.numel()):
-        alive[key_of(one)] = Block(0, "device", -1, one.untyped_storage().nbytes(), 1)
+        alive[key_of(one)] = Block(0, "device", -1, one.untyped_storage().nbytes())
     unused = {key for key in tensors_of(alive, key_of) if key not in taken}
     del used, holders, one  # or these would be the holders
     frames = Frames(HOME)

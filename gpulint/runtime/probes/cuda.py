@@ -12,7 +12,7 @@ import bisect
 import functools
 import sys
 import time
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -208,24 +208,19 @@ class CudaProbe(Probe):
         self._settled = self._snapshot() if self._started else {}
         self._addresses = sorted(self._settled)
 
-    def _births(self, since: int) -> dict[int, int]:
-        """Address -> the mark after which the block appeared, for blocks that were not there at the first
-        snapshot taken at or after `since`, and were there at every later one. An address that is freed and
-        used again in every step looks old, and is."""
-        usable = [(mark, live) for mark, live in self._snapshots if mark >= since]
-        born: dict[int, int] = {}
+    def born(self, since: int) -> dict[Hashable, Block]:
+        """Those that were not there at the first snapshot taken at or after `since`, and were there at every later one. An address
+        that is freed and used again in every step looks old, and is."""
+        usable = [(mark, live) for mark, live in reversed(self._snapshots) if mark >= since]
+        born: dict[Hashable, Block] = {}
         for address, block in self._settled.items():
-            after = next((mark for mark, live in reversed(usable) if live.get(address) != block), None)
+            after = next((mark for mark, live in usable if live.get(address) != block), None)
             if after is not None:
-                born[address] = after
+                born[address] = Block(block[1], "device", after, block[0])
         return born
 
-    def blocks(self, since: int) -> list[Block]:
-        sizes: dict[tuple[int, int], list[int]] = {}
-        for address, epoch in self._births(since).items():
-            size, site = self._settled[address]
-            sizes.setdefault((site, epoch), []).append(size)
-        return [Block(site, "device", epoch, sum(of), len(of)) for (site, epoch), of in sizes.items()]
+    def alive(self) -> dict[Hashable, Block]:
+        return {address: Block(site, "device", -1, size) for address, (size, site) in self._settled.items()}
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
         for mark, live in self._snapshots[len(self._sums) :]:
@@ -237,19 +232,6 @@ class CudaProbe(Probe):
     def resolution(self, marks: list[int]) -> list[int]:
         taken = {mark for mark, _ in self._snapshots}
         return [mark for mark in marks if mark in taken]
-
-    def keys(self, since: int) -> dict[Hashable, Block]:
-        return {
-            address: Block(self._settled[address][1], "device", epoch, self._settled[address][0], 1)
-            for address, epoch in self._births(since).items()
-        }
-
-    def alive(self, sites: Container[int] | None = None) -> dict[Hashable, Block]:
-        return {
-            address: Block(site, "device", -1, size, 1)
-            for address, (size, site) in self._settled.items()
-            if sites is None or site in sites
-        }
 
     def key(self, tensor: Any) -> Hashable | None:
         try:
