@@ -22,9 +22,8 @@ from gpulint.runtime.observing.machine import has_cuda
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.crests import by_site, changes_of, highest
-from gpulint.runtime.probes.cuda import _segments, allocated_blocks
+from gpulint.runtime.probes.cuda import _segments, allocated_blocks, without_inductor
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.probes.history import without_inductor
 from gpulint.runtime.probes.host import HostProbe
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.result import Holder, Site

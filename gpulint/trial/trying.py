@@ -11,7 +11,7 @@ from gpulint.atomic import target_of, write_atomic
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.source import evaluates
 from gpulint.runtime.parent.verdict import verify
-from gpulint.runtime.record.recording import Bound, TrialOptions
+from gpulint.runtime.record.besides import Bound, TrialOptions
 from gpulint.runtime.record.result import (
     CUT_OFF,
     ENDED_WELL,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.child.inprocess import Watch
+from gpulint.runtime.child.harness import Watch
 from gpulint.runtime.parent.verdict import Wasted, verify
 from gpulint.runtime.record.result import ForwardFigures, RunResult
 

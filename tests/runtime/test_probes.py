@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime.child.inprocess import Watch  # noqa: E402
+from gpulint.runtime.child.harness import Watch  # noqa: E402
 from gpulint.runtime.observing import machine  # noqa: E402
 from gpulint.runtime.probes import hooks  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
@@ -132,7 +132,7 @@ def test_a_batch_from_a_loader_is_on_the_host_until_it_is_moved():
 
     device = torch.device("cpu")
     with Watch(home=HERE, device="cpu") as watch:
-        probe = watch._harness.probe
+        probe = watch._harness.session.probe
         loader = DataLoader(TensorDataset(torch.zeros(8, 128)), batch_size=4)
         model = torch.nn.Linear(128, 1).to(device)
         before = probe.allocated()
@@ -286,7 +286,7 @@ def test_naming_the_lines_of_a_block_imports_no_compiler():
     program = """
 import sys, torch
 from torch._C._profiler import gather_traceback, symbolize_tracebacks
-from gpulint.runtime.probes.history import without_inductor
+from gpulint.runtime.probes.cuda import without_inductor
 with without_inductor():
     print(symbolize_tracebacks([gather_traceback(python=True, script=True, cpp=False)])[0][0]["name"])
 print("torch._inductor" in sys.modules, torch._inductor.__name__)

@@ -20,8 +20,8 @@ from torch.utils._python_dispatch import (  # noqa: E402
 )
 
 from gpulint.runtime.holding.idle import idle, tensors_of  # noqa: E402
-from gpulint.runtime.observing.tracing import Trace  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
+from gpulint.runtime.probes.dispatch import Trace  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 
 HOME = str(Path(__file__).parent)

@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 import traceback
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
@@ -78,14 +77,18 @@ def failed_in_worker(harness: Any, error: BaseException) -> None:
 
 def _raised(harness: Any, error: BaseException, trace: TracebackType | None) -> None:
     text = "".join(traceback.format_exception(type(error), error, trace))
-    harness.look_at_end(running.traceback_frames(trace))
     asked = isinstance(error, EOFError) and str(error) == _NO_INPUT
     what = _ASKED if asked else f"the script raised {running.one_line(error)}"
     message = f"{what}{_so_far(harness)}{', and there was none' if asked else ''}"
     where, refusal = _innermost(harness, trace), _refusal(running.one_line(error).partition(": ")[2])
-    failure = End("raised", message, text, 1, where=where, asked=asked, refusal=refusal)
-    failure = replace(failure, out_of_memory=_is_out_of_memory(error))
-    harness.report(harness.excused(message) or failure)
+    exhausted = _is_out_of_memory(error)
+    _report(harness, trace, End("raised", message, text, 1, None, where, asked, refusal, exhausted))
+
+
+def _report(harness: Any, trace: TracebackType | None, failure: End) -> None:
+    """A failure, while its traceback holds the script's frames: unless the script is not to blame."""
+    harness.looks.look_at_end(running.traceback_frames(trace))
+    harness.report(harness.excused(failure.message) or failure)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
@@ -125,10 +128,9 @@ def _left(harness: Any, error: SystemExit) -> int:
     number = code if isinstance(code, int) else 1
     said = "" if isinstance(code, int) else f": {' '.join(str(code).split())[:200]}"
     trace = running.strip_ours(error)
-    harness.look_at_end(running.traceback_frames(trace))
     message = f"the script called sys.exit({number}){_so_far(harness)}{said}"
-    failure = End("exit", message, code=number, where=_innermost(harness, trace), refusal=_refusal(said[2:]))
-    harness.report(harness.excused(message) or failure)
+    where, refusal = _innermost(harness, trace), _refusal(said[2:])
+    _report(harness, trace, End("exit", message, code=number, where=where, refusal=refusal))
     return number
 
 
@@ -150,7 +152,7 @@ def cut_short(harness: Any, why: Literal["timeout", "interrupted", "stopped"]) -
     user = harness.session.frames.user_frame(frame)
     where = site_in(user.f_code, user.f_lineno or 0) if user is not None else None
     stack = running.stack_text(user) if user is not None else None
-    harness.look_at_end(())
+    harness.looks.look_at_end(())
     at = f", at {os.path.basename(where.file)}:{where.line} in {where.function}" if where is not None else ""
     reason = "the time was up" if why == "timeout" else "interrupted"
     harness.report(End(why, f"{reason}{_so_far(harness)}{at}", traceback=stack, where=where))

@@ -185,7 +185,7 @@ class Looks:
                     fell = sampled[-1] - session.probe.allocated() if sampled else 0
                     series.window = released(before, series.window, held, fell)
 
-    def look_at_end(self, frames: tuple[FrameType, ...], anew: bool) -> None:
+    def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
         `anew`: only where nothing was judged yet."""
         session = self._session

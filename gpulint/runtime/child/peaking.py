@@ -133,7 +133,7 @@ class Peaking:
                     self._kept = self._holders()
                 except Exception as error:
                     said = f"who keeps memory could not be looked for: {type(error).__name__}: {error}"
-                    self._session.notes.append(said)
+                    self._session.note(said)
 
     def _enter(self, stretch: Stretch) -> None:
         self._stretch = stretch

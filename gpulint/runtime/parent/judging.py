@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpulint.claims import Kind
 from gpulint.findings import Finding
-from gpulint.runtime.parent import growth, placing, source
+from gpulint.runtime.parent import growth, judgement, source
 from gpulint.runtime.parent.evidence import Evidence, Share, Spot, real
 from gpulint.runtime.parent.judgement import (
     FEWEST,
@@ -410,11 +410,11 @@ _JUDGES: Mapping[Kind, Callable[[Case], Judgement]] = {
     "handler": _handler,
     "time": _time,
     "growth": _growth,
-    "transient": placing.transient,
-    "gathered": placing.gathered,
-    "transfer": placing.transfer,
-    "garbage": placing.garbage,
-    "context": placing.context,
+    "transient": judgement.transient,
+    "gathered": judgement.gathered,
+    "transfer": judgement.transfer,
+    "garbage": judgement.garbage,
+    "context": judgement.context,
     "alias": _growth,
     "useless": _useless,
     "setting": _setting,

@@ -1,5 +1,5 @@
 """The probe on CUDA: the caching allocator's own figures, and its record of which line allocated each live
-block.
+block; and that record as a whole, with the snapshot it is written to (`gpulint verify --snapshot`).
 
 It adds nothing to the stream and nothing to the device: 0 bytes, no synchronization, no dispatch mode (that
 would bypass torch.compile). The record is kept for live blocks only, with Python frames only: both keep
@@ -9,16 +9,19 @@ snapshots cheap.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
+import os
+import pickle
 import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Final
 
 import torch
 
-from gpulint.runtime.probes import history, hooks
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
 from gpulint.runtime.probes.crests import TRACED, CudaCrests, blocks_of, by_site
 from gpulint.runtime.probes.frames import Frames
@@ -77,7 +80,7 @@ class CudaProbe(Probe):
 
     def dump(self, path: str) -> str:
         """Write the snapshot; what came of it, for people."""
-        return history.dump(path) if self._started else "No memory snapshot: the script did not use CUDA."
+        return dump(path) if self._started else "No memory snapshot: the script did not use CUDA."
 
     def watch(self, closely: bool) -> None:
         changed, self._closely = closely != self._closely, closely
@@ -98,7 +101,7 @@ class CudaProbe(Probe):
         try:
             record = torch.cuda.memory._record_memory_history
             if self._whole:
-                history.record()
+                record()
             elif closely and self.crests is not None:
                 record("all", context="alloc", stacks="python", max_entries=TRACED)
             elif closely:
@@ -310,7 +313,7 @@ def allocated_blocks(segments: Iterable[Any]) -> Iterator[tuple[int, int, int, A
 
 def _segments() -> Any:
     """The allocator's segments, without traces where this torch can leave them out (2.13 on)."""
-    with history.without_inductor():
+    with without_inductor():
         try:
             return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
         except (TypeError, IndexError, RuntimeError):
@@ -319,5 +322,69 @@ def _segments() -> Any:
 
 def _snapshot() -> Any:
     """Segments and traces."""
-    with history.without_inductor():
+    with without_inductor():
         return torch._C._cuda_memorySnapshot(None)
+
+
+# Events that torch keeps, the last ones: each costs a few KiB of host memory, and time whenever blocks are read.
+ENTRIES: Final = 100_000
+
+
+def record() -> None:
+    """Record from now on, with the Python lines of allocations and frees."""
+    torch.cuda.memory._record_memory_history("all", context="all", stacks="python", max_entries=ENTRIES)
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[bool]:
+    """Record meanwhile, unless somebody does so already: whether it is begun here."""
+    with without_inductor():
+        begun = not any(torch.cuda.memory._snapshot()["device_traces"])
+    if begun:
+        record()
+    try:
+        yield begun
+    finally:
+        if begun:
+            torch.cuda.memory._record_memory_history(None)
+
+
+def dump(path: str) -> str:
+    """Write a snapshot to `path`, whole or not at all; what came of it, for people."""
+    partial = f"{path}.{os.getpid()}.part"
+    try:
+        with without_inductor():
+            snapshot = torch.cuda.memory._snapshot()
+        with open(partial, "wb") as file:
+            pickle.dump(snapshot, file, protocol=4)  # torch's own viewer reads no later one
+        os.replace(partial, path)
+    except (OSError, RuntimeError) as error:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        return f"No memory snapshot could be written to {path}: {error}."
+    return f"A memory snapshot was written to {path}: `gpulint snapshot {path}` reads it."
+
+
+def path_of(path: str, rank: int, alone: bool) -> str:
+    """The file of one rank: `run.pickle`, or `run-rank1.pickle` where there are several."""
+    stem, extension = os.path.splitext(path)
+    return path if alone else f"{stem}-rank{rank}{extension}"
+
+
+@contextlib.contextmanager
+def without_inductor() -> Iterator[None]:
+    """Keep torch from importing inductor meanwhile, unless the script has done so.
+
+    To name a block's lines torch asks whether it has an attribute `_inductor`, which imports that, and dynamo with it, on
+    the spot: seconds in the middle of a step of a script that compiles nothing and has no optimizer.
+    """
+    lazy = getattr(torch, "_lazy_modules", None)
+    name = "_inductor"
+    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
+        yield
+        return
+    lazy.discard(name)
+    try:
+        yield
+    finally:
+        lazy.add(name)

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpulint.runtime.record.besides import Besides, WorkerContext
+from gpulint.runtime.record.besides import Besides, Recording, TrialOptions, WorkerContext
 from gpulint.runtime.record.peaks import CardUse, StretchPeak, highest_of
-from gpulint.runtime.record.recording import Recording, TrialOptions
 from gpulint.runtime.record.records import Record
 
 SCHEMA = 1

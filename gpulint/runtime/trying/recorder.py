@@ -20,7 +20,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from gpulint.runtime.probes import hooks
-from gpulint.runtime.record.recording import MOST, Drawn, Position, Recording, Weight
+from gpulint.runtime.record.besides import MOST, Drawn, Position, Recording, Weight
 
 _CHUNK = 1 << 20  # elements that are looked at together, so that little memory is needed beside the weights
 _LARGE = 1 << 23  # elements beyond which not every one is looked at: training changes all of them
