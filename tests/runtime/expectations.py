@@ -14,8 +14,9 @@ from gpulint.runtime.parent.verdict import verify
 from gpulint.runtime.record.result import RankResult, RunResult
 
 PROGRAMS = Path(__file__).parent / "programs"
-LEAKS = sorted((PROGRAMS / "leaks").glob("*.py"))
-BENIGN = sorted((PROGRAMS / "benign").glob("*.py"))
+EACH = sorted(path for path in PROGRAMS.glob("*.py") if path.stem != "setting")
+LEAKS = [path for path in EACH if "# holder: " in path.read_text()]
+BENIGN = [path for path in EACH if path not in LEAKS]
 
 
 class Expected(NamedTuple):

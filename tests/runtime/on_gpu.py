@@ -43,16 +43,16 @@ def main() -> int:
     report = {}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for path, result in zip(paths, pool.map(measure, paths), strict=True):
-            report[f"{path.parent.name}/{path.stem}"] = result.to_json()
+            report[path.stem] = result.to_json()
             said = reason_to_skip(path)
             if said is None:
                 try:
-                    check = check_leak if path.parent.name == "leaks" else check_benign
+                    check = check_leak if path in LEAKS else check_benign
                     check(path, result, arguments.device)
                 except AssertionError as error:
                     wrong += 1
                     said = f"WRONG  {error}\n{_summary(result)}"
-            print(f"{path.parent.name}/{path.stem:28} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
+            print(f"{path.stem:32} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
     if arguments.out:
         target = os.path.join(arguments.out, f"programs-{arguments.device}.json")
         with open(target, "w", encoding="utf-8") as file:

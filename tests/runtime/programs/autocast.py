@@ -1,0 +1,20 @@
+# autocast keeps low-precision copies of the weights until its region ends.
+import torch
+from setting import batch, device, make_model
+from torch import nn
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(1000):
+        x, y = batch()
+        with torch.autocast(device.type, dtype=torch.bfloat16):
+            loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    train()

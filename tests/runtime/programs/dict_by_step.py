@@ -1,0 +1,23 @@
+# holder: dict `logs[...]` in `train()`
+# line: logs[step] = {"loss": loss.detach(), "out": out.detach()}
+import torch
+from setting import batch, make_model
+from torch import nn
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    logs = {}
+    for step in range(1000):
+        x, y = batch()
+        out = model(x)
+        loss = nn.functional.cross_entropy(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        logs[step] = {"loss": loss.detach(), "out": out.detach()}
+
+
+if __name__ == "__main__":
+    train()

@@ -1,0 +1,31 @@
+# holder: list `errors` in `train()`
+# line: errors.append(error)
+import torch
+from setting import batch, make_model
+from torch import nn
+
+
+def check(out):
+    scaled = out * 2
+    if scaled.shape[0] == 16:
+        raise ValueError("a batch of 16")
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    errors = []
+    for _ in range(1000):
+        x, y = batch()
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        try:
+            check(model[0](x))
+        except ValueError as error:
+            errors.append(error)
+
+
+if __name__ == "__main__":
+    train()

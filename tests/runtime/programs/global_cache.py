@@ -1,0 +1,30 @@
+# holder: global list `CACHE`
+# line: CACHE.append(model(x).detach())
+# bytes: 512
+import torch
+from setting import batch, make_model
+from torch import nn
+
+CACHE = []
+
+
+def features(model, x):
+    with torch.no_grad():
+        CACHE.append(model(x).detach())
+    return CACHE[-1]
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    teacher = make_model()
+    for _ in range(1000):
+        x, _ = batch()
+        loss = nn.functional.mse_loss(model(x), features(teacher, x))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    train()

@@ -1,0 +1,23 @@
+# One batch an evaluation.
+# holder: list `predictions` in `main()`
+# line: predictions.append(model(torch.randn(4096, 32, device=device)))
+# kind: eval
+# window: evaluation
+# bytes: 65536
+import torch
+from setting import device, make_model, train_some
+
+
+def main():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    predictions = []
+    for _ in range(100):
+        train_some(model, optimizer)
+        model.eval()
+        with torch.no_grad():
+            predictions.append(model(torch.randn(4096, 32, device=device)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+# One tensor, made anew of itself and of what comes.
+# holder: tensor `predictions` in `main()`
+# line: predictions = torch.cat([predictions, torch.randn(256, 4, device=device)])
+# bytes: 4096
+import torch
+from setting import device, make_model, train_some
+
+
+def main():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    predictions = torch.empty(0, 4, device=device)
+    for _ in range(100):
+        train_some(model, optimizer, 1)
+        predictions = torch.cat([predictions, torch.randn(256, 4, device=device)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+# GradScaler skips every third step because of infinite gradients; each still is a step.
+# forwards-per-step: 1
+import torch
+from setting import batch, device, make_model
+from torch import nn
+
+
+def train():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    scaler = torch.amp.GradScaler(device.type, init_scale=8.0)
+    for step in range(1000):
+        x, y = batch()
+        loss = nn.functional.cross_entropy(model(x), y)
+        if step % 3 == 2:
+            loss = loss * float("inf")
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+if __name__ == "__main__":
+    train()

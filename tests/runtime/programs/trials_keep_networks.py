@@ -1,0 +1,24 @@
+# Each trial leaves its network and its optimizer, whose states are those of ever more optimizers.
+# holder: list `trials` in `main()`
+# line: trials.append(trial())
+# window: call of `trial()`
+# bytes: 108544
+import torch
+from setting import make_model, train_some
+
+
+def trial():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    train_some(model, optimizer, 4)
+    return model, optimizer
+
+
+def main():
+    trials = []
+    for _ in range(100):
+        trials.append(trial())
+
+
+if __name__ == "__main__":
+    main()
