@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from gpulint.runtime.child import ending, running
+from gpulint.runtime.child import running
 from gpulint.runtime.child.harness import Harness, Stop
 from gpulint.runtime.record.result import Options
 
@@ -38,11 +38,11 @@ def child(path: str, device: str, out: str) -> None:
         harness.start()
         try:
             running.run(path, False, harness.compile)
-            harness.report(ending.finished(harness))
+            harness.report(running.finished(harness))
         except Stop:
             pass
         except BaseException as error:
-            ending.failed(harness, error, False)
+            running.failed(harness, error, False)
         finally:
             os._exit(0)
 
@@ -55,7 +55,6 @@ def main() -> None:
     import torch.utils.data
 
     for name in (
-        "child.ending",
         "child.harness",
         "child.running",
         "observing.forwards",

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any, Literal
 
-from gpulint.runtime.child import ending
+from gpulint.runtime.child import running
 from gpulint.runtime.child.harness import Harness, Stop
 from gpulint.runtime.child.running import ImportHook
 from gpulint.runtime.probes import hooks
@@ -133,10 +133,10 @@ def _run(harness: Harness, run: Callable[[], None]) -> None:
     except Stop:
         pass
     except BaseException as error:
-        ending.failed_in_worker(harness, error)
+        running.failed_in_worker(harness, error)
         raise
     else:
-        harness.report(ending.finished(harness))
+        harness.report(running.finished(harness))
     finally:
         harness.stop_watching()
 
@@ -201,7 +201,7 @@ def connect(harness: Harness, process: tuple[int, ...] = ()) -> None:
 
     def command(word: str) -> None:
         if not harness.session.done:
-            ending.cut_short(harness, _REASONS.get(word, "interrupted"))
+            running.cut_short(harness, _REASONS.get(word, "interrupted"))
         os._exit(0)
 
     channel.listen(command, lambda: os._exit(1))
