@@ -51,11 +51,7 @@ def test_a_round_trip_through_json_text():
 
 @pytest.mark.parametrize(
     ("change", "error"),
-    [
-        ({"reason": "vanished"}, ValueError),
-        ({"message": 3}, TypeError),
-        ({"where": [1]}, TypeError),
-    ],
+    [({"reason": "vanished"}, ValueError), ({"message": 3}, TypeError), ({"where": [1]}, TypeError)],
 )
 def test_other_forms_are_refused(change, error):
     with pytest.raises(error):

@@ -54,12 +54,7 @@ def main() -> None:
     import torch.utils.checkpoint
     import torch.utils.data
 
-    for name in (
-        "child.harness",
-        "child.running",
-        "observing.forwards",
-        "observing.machine",
-    ):
+    for name in ("child.harness", "child.running", "observing.forwards", "observing.machine"):
         importlib.import_module(f"gpulint.runtime.{name}")
     torch.set_num_threads(1)
     gc.collect()

@@ -16,11 +16,7 @@ from gpulint.findings import Severity
 from gpulint.reports.page import page as write_page
 from gpulint.reports.verify import document
 from gpulint.runtime.parent.verdict import Verification, verify
-from gpulint.runtime.record.result import (
-    End,
-    Held,
-    Site,
-)
+from gpulint.runtime.record.result import End, Held, Site
 
 EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 VOID = {"meta", "br", "img", "line", "circle", "rect", "polyline", "polygon"}
