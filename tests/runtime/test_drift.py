@@ -44,26 +44,32 @@ def test_a_leak_of_every_step():
     assert (found.total, found.count, found.slope) == (18 * 512, 18, 512)
 
 
-@pytest.mark.parametrize("period", [2, 3, 4])
-@pytest.mark.parametrize("phase", [0, 1])
-def test_a_leak_of_every_nth_step(period, phase):
-    alive = dict.fromkeys(range(phase, STEPS, period), 2048)
-    assert status(births(alive, series=cumulative(alive))) == "leak"
+def at(steps, size: int = 512) -> dict[int, int]:
+    return dict.fromkeys(steps, size)
 
 
-def test_a_leak_of_random_size_and_a_few_missing_steps():
-    alive = {step: 512 * (1 + step % 5) for step in range(STEPS) if step not in (4, 11, 15)}
-    assert status(births(alive, series=cumulative(alive))) == "leak"
+RANDOM = {step: 512 * (1 + step % 5) for step in range(STEPS) if step not in (4, 11, 15)}
+STATUSES = {
+    **{
+        f"every {period}th step from {first} on": (at(range(first, STEPS, period), 2048), None, "leak")
+        for period in (2, 3, 4)
+        for first in (0, 1)
+    },
+    "of random size, a few steps missing": (RANDOM, None, "leak"),
+    "one stray survivor beside": (at(range(0, 18, 3), 2048) | {10: 512}, None, "leak"),
+    "too many strays": ({0: 2048, 4: 512, 9: 512, 10: 512, 16: 512, 17: 9}, None, "occasional"),
+    "young, and not judged": (at((18, 19)), None, None),
+    "a rolling window": (at(range(14, STEPS)), [5 * 512] * (STEPS + 1), "occasional"),
+    "in the last steps alone": (at(range(15, STEPS)), None, "occasional"),
+    "a window that became full": (at(range(2, STEPS)), [min(n, 10) * 512 for n in EVERY], "bounded"),
+    "a cache that fills up": (at((0, 1, 2, 4, 7)), None, "occasional"),
+    "one alone": ({3: 8 << 20}, None, "occasional"),
+}
 
 
-def test_what_is_young_is_not_judged():
-    assert status(births({18: 4096, 19: 4096})) is None
-
-
-def test_a_rolling_window_has_survivors_only_at_the_end():
-    assert (
-        status(births(dict.fromkeys(range(14, STEPS), 512), series=[5 * 512] * (STEPS + 1))) == "occasional"
-    )
+@pytest.mark.parametrize(("alive", "series", "expected"), STATUSES.values(), ids=STATUSES)
+def test_what_survivors_mean(alive, series, expected):
+    assert status(births(alive, series=series or cumulative(alive))) == expected
 
 
 @pytest.mark.parametrize("first", [6, 10, 12])
@@ -72,25 +78,6 @@ def test_a_leak_that_begins_within_the_window_is_not_averaged_away(first):
     found = drift.judge(births(alive, series=cumulative(alive)), EVERY, "train")
     assert found is not None
     assert (found.status, found.bytes_per_step, found.steps) == ("leak", 4096, 18 - first)
-
-
-def test_what_came_in_the_last_steps_alone_is_not_yet_a_leak():
-    alive = dict.fromkeys(range(15, STEPS), 4096)
-    assert status(births(alive, series=cumulative(alive))) == "occasional"
-
-
-def test_a_window_that_became_full_while_sampled_is_bounded():
-    series = [min(step, 10) * 512 for step in EVERY]
-    assert status(births(dict.fromkeys(range(2, STEPS), 512), series=series)) == "bounded"
-
-
-def test_a_cache_that_fills_up():
-    alive = {0: 512, 1: 512, 2: 512, 4: 512, 7: 512}
-    assert status(births(alive, series=cumulative(alive))) == "occasional"
-
-
-def test_one_survivor_is_no_leak():
-    assert status(births({3: 8 << 20}, series=cumulative({3: 8 << 20}))) == "occasional"
 
 
 def test_garbage_is_told_apart():
@@ -283,12 +270,6 @@ def test_one_late_segment_is_not_fragmentation():
 def test_a_figure_that_was_not_measured_has_no_trend():
     found = drift.trends("train", [Sample(n, "train", True, 0.0, 0.0, allocated=5) for n in range(10)])
     assert [trend.figure for trend in found] == ["allocated"]
-
-
-def test_one_stray_survivor_does_not_hide_a_regular_leak():
-    every_third = dict.fromkeys(range(0, 18, 3), 2048)
-    assert status(births(every_third | {10: 512})) == "leak"
-    assert status(births({0: 2048, 4: 512, 9: 512, 10: 512, 16: 512, 17: 9})) == "occasional"
 
 
 def test_a_regular_leak_seen_in_uneven_stretches():

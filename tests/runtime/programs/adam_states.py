@@ -1,18 +1,11 @@
 # Adam's states are made in the first step and stay.
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        learn(model, optimizer)
 
 
 if __name__ == "__main__":

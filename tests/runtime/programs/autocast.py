@@ -1,12 +1,11 @@
 # autocast keeps low-precision copies of the weights until its region ends.
 import torch
-from setting import batch, device, make_model
+from setting import batch, device, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for _ in range(1000):
         x, y = batch()
         with torch.autocast(device.type, dtype=torch.bfloat16):

@@ -3,8 +3,7 @@
 import functools
 
 import torch
-from setting import batch, device, make_model
-from torch import nn
+from setting import device, learn, training
 
 
 @functools.lru_cache(maxsize=32)
@@ -13,14 +12,9 @@ def positions(offset):
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for step in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        learn(model, optimizer)
         positions(step)
 
 

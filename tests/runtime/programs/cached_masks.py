@@ -3,8 +3,7 @@ import functools
 import random
 
 import torch
-from setting import batch, device, make_model
-from torch import nn
+from setting import device, learn, training
 
 
 @functools.cache
@@ -13,15 +12,10 @@ def mask(length):
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     lengths = random.Random(0)
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        learn(model, optimizer)
         mask(lengths.choice([8, 16, 24, 32, 48, 64]))
 
 

@@ -1,8 +1,6 @@
 # holder: list `Meter.values['loss']` of class `Meter`
 # line: Meter.values.setdefault(name, []).append(value)
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 class Meter:
@@ -14,14 +12,9 @@ class Meter:
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = learn(model, optimizer)
         Meter.update("loss", loss.detach())
 
 

@@ -1,9 +1,7 @@
 # holder: list `seen` in the closure of `make_logger.log()`
 # line: seen.append(value)
 # bytes: 512
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 def make_logger():
@@ -17,15 +15,10 @@ def make_logger():
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     log = make_logger()
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = learn(model, optimizer)
         log(loss.detach())
 
 

@@ -4,14 +4,13 @@
 # graph: yes
 # limit: 15.31 GiB then
 import torch
-from setting import device, make_model, train_some
+from setting import device, train_some, training
 
 
 def main():
     from collections import deque
 
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     memory = deque(maxlen=100_000)
     for step in range(100):
         memory.append((model(torch.randn(256, 32, device=device)).mean(), step))

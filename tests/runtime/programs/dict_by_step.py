@@ -1,13 +1,11 @@
 # holder: dict `logs[...]` in `train()`
 # line: logs[step] = {"loss": loss.detach(), "out": out.detach()}
-import torch
-from setting import batch, make_model
+from setting import batch, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     logs = {}
     for step in range(1000):
         x, y = batch()

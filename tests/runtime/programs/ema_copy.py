@@ -2,20 +2,14 @@
 import copy
 
 import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     average = copy.deepcopy(model)
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        learn(model, optimizer)
         with torch.no_grad():
             for kept, new in zip(average.parameters(), model.parameters(), strict=True):
                 kept.mul_(0.99).add_(new, alpha=0.01)

@@ -2,14 +2,12 @@
 # line: total += nn.functional.cross_entropy(model(x), y)
 # kind: eval
 # graph: yes
-import torch
-from setting import batch, make_model
+from setting import batch, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for _ in range(3):
         for _ in range(6):
             x, y = batch()

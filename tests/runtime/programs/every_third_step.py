@@ -1,14 +1,12 @@
 # holder: list `samples` in `train()`
 # line: samples.append(x)
 # share: third
-import torch
-from setting import batch, make_model
+from setting import batch, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     samples = []
     for step in range(1000):
         x, y = batch()

@@ -1,7 +1,6 @@
 # holder: list `errors` in `train()`
 # line: errors.append(error)
-import torch
-from setting import batch, make_model
+from setting import batch, training
 from torch import nn
 
 
@@ -12,8 +11,7 @@ def check(out):
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     errors = []
     for _ in range(1000):
         x, y = batch()

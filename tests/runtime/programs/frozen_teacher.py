@@ -1,13 +1,12 @@
 # A teacher in eval mode inside the training step is no evaluation loop.
 # forwards-per-step: 2
 import torch
-from setting import batch, make_model
+from setting import batch, make_model, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     teacher = make_model().eval()
     for _ in range(1000):
         x, _ = batch()

@@ -1,21 +1,14 @@
 # A deque that is full after five entries: what is in it is always young.
 from collections import deque
 
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     recent = deque(maxlen=5)
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = learn(model, optimizer)
         recent.append(loss.detach())
 
 

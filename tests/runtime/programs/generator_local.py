@@ -1,9 +1,7 @@
 # holder: list `window` in `running()`
 # line: window.append(value)
 # bytes: 512
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 def running():
@@ -14,16 +12,11 @@ def running():
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     meter = running()
     next(meter)
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = learn(model, optimizer)
         meter.send(loss.detach())
 
 

@@ -1,6 +1,6 @@
 # Each of six generators holds its last batch; an evaluation asks each once.
 import torch
-from setting import device, make_model, train_some
+from setting import device, train_some, training
 
 
 def batches(rows):
@@ -10,8 +10,7 @@ def batches(rows):
 
 
 def main():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     loaders = [batches(128 * n) for n in range(1, 7)]
     for _ in range(100):
         train_some(model, optimizer)

@@ -2,7 +2,7 @@
 # line: CACHE.append(model(x).detach())
 # bytes: 512
 import torch
-from setting import batch, make_model
+from setting import batch, make_model, training
 from torch import nn
 
 CACHE = []
@@ -15,8 +15,7 @@ def features(model, x):
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     teacher = make_model()
     for _ in range(1000):
         x, _ = batch()

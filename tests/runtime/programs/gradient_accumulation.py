@@ -1,13 +1,11 @@
 # Four backward passes for one optimizer step.
 # forwards-per-step: 4
-import torch
-from setting import batch, make_model
+from setting import batch, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for i in range(4000):
         x, y = batch()
         loss = nn.functional.cross_entropy(model(x), y) / 4

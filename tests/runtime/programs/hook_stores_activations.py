@@ -1,9 +1,7 @@
 # holder: list `activations` in the closure of `record.save()`
 # line: activations.append(output)
 # graph: any
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 def record(module):
@@ -16,15 +14,10 @@ def record(module):
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     record(model[2])
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        learn(model, optimizer)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@
 # window: evaluation
 # bytes: 65536
 import torch
-from setting import device, make_model, train_some
+from setting import device, train_some, training
 
 
 def main():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     predictions = []
     for _ in range(100):
         train_some(model, optimizer)

@@ -1,13 +1,12 @@
 # What the last two evaluations gave, and no more.
 import torch
-from setting import device, make_model, train_some
+from setting import device, train_some, training
 
 
 def main():
     from collections import deque
 
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     last = deque(maxlen=2)
     for _ in range(100):
         train_some(model, optimizer)

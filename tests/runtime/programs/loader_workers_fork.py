@@ -1,6 +1,6 @@
 # A DataLoader with two workers, started by fork; the last batch is kept on the host.
 import torch
-from setting import device, make_model
+from setting import device, training
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -15,8 +15,7 @@ class Squares(Dataset):
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     loader = DataLoader(Squares(), batch_size=16, num_workers=2, multiprocessing_context="fork")
     for x, y in loader:
         last = x

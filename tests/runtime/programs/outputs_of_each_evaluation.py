@@ -1,11 +1,10 @@
 # A list at the top of the function, which each evaluation begins anew.
 import torch
-from setting import device, make_model, train_some
+from setting import device, train_some, training
 
 
 def main():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for _ in range(100):
         train_some(model, optimizer)
         model.eval()

@@ -1,6 +1,6 @@
 # Every tenth step an evaluation that keeps numbers and lets go of its outputs.
 import torch
-from setting import batch, make_model
+from setting import batch, training
 from torch import nn
 
 
@@ -18,8 +18,7 @@ def evaluate(model):
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     accuracy = []
     for step in range(1000):
         x, y = batch()

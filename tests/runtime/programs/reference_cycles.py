@@ -1,8 +1,6 @@
 # Each step leaves a reference cycle behind, which Python's collector takes away later.
 # status: gc-garbage
-import torch
-from setting import batch, make_model
-from torch import nn
+from setting import learn, training
 
 
 class Node:
@@ -12,14 +10,9 @@ class Node:
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     for _ in range(1000):
-        x, y = batch()
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        loss = learn(model, optimizer)
         Node(loss.detach())
 
 

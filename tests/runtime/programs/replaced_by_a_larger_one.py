@@ -3,12 +3,11 @@
 # line: predictions = torch.cat([predictions, torch.randn(256, 4, device=device)])
 # bytes: 4096
 import torch
-from setting import device, make_model, train_some
+from setting import device, train_some, training
 
 
 def main():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     predictions = torch.empty(0, 4, device=device)
     for _ in range(100):
         train_some(model, optimizer, 1)

@@ -1,13 +1,12 @@
 # GradScaler skips every third step because of infinite gradients; each still is a step.
 # forwards-per-step: 1
 import torch
-from setting import batch, device, make_model
+from setting import batch, device, training
 from torch import nn
 
 
 def train():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     scaler = torch.amp.GradScaler(device.type, init_scale=8.0)
     for step in range(1000):
         x, y = batch()

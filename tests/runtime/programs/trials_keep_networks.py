@@ -3,13 +3,11 @@
 # line: trials.append(trial())
 # window: call of `trial()`
 # bytes: 108544
-import torch
-from setting import make_model, train_some
+from setting import train_some, training
 
 
 def trial():
-    model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, optimizer = training()
     train_some(model, optimizer, 4)
     return model, optimizer
 
