@@ -46,7 +46,7 @@ class Session:
         named = NamedCalls(options.named, called)
         self.lines = LineCounter(options.lines, self.tensor_bytes, options.trial is None, named)
         self.relatives = Relatives()
-        self.collector = Collector(self._is_sampling, self.allocated)
+        self.collector = Collector(lambda: self.calls.sampling and not self.looking, self.allocated)
         self.torch: Any = None
         self.probe: Any = None
         self.forwards: Any = None
@@ -84,9 +84,6 @@ class Session:
         """Something for the reader of the figures, told once."""
         if text not in self.notes:
             self.notes.append(text)
-
-    def _is_sampling(self) -> bool:
-        return self.calls.sampling and not self.looking
 
     @property
     def rank(self) -> int:

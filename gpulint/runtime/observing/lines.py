@@ -74,7 +74,7 @@ class LineCounter:
         self.active = True
         self.mark = 0  # number of the mark that was taken last
         self.probe: Any = None
-        self.is_compiling: Callable[[], bool] = _never
+        self.is_compiling: Callable[[], bool] = lambda: False
         self._tensor_bytes = tensor_bytes
         self._wanted = {os.path.realpath(entry.file): entry for entry in wanted}
         self._order = [(entry.file, *place) for entry in wanted for place in entry.places]
@@ -83,7 +83,7 @@ class LineCounter:
         self._touched: set[int] = set()  # ran while steps were sampled, since the last `settle` or `forget`
         # (frame, line) -> allocated, clock (None before sampling begins)
         self._inside: dict[tuple[int, int], tuple[int, float | None]] = {}
-        self._undo: hooks.Undo = _nothing
+        self._undo: hooks.Undo = lambda: None
         self._named = named or NamedCalls((), lambda named, begins: None)
 
     def start(self) -> None:
@@ -221,14 +221,6 @@ class LineCounter:
 
 def _most(known: int | None, now: int) -> int:
     return now if known is None else max(known, now)
-
-
-def _nothing() -> None:
-    """There is nothing to take out."""
-
-
-def _never() -> bool:
-    return False
 
 
 def _make_hook(counter: LineCounter, action: Callable[[int, FrameType], None]) -> Callable[[int], None]:

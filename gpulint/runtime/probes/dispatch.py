@@ -1,9 +1,11 @@
-"""What a dispatch mode needs to run an operator as it would have run without one, and to see what its tensors are made of."""
+"""What a dispatch mode needs to run an operator as it would have run without one, and to see what its tensors are made of; and one
+that follows which storages operators read or write for a while, of forward, backward (autograd's threads take the modes of the thread
+that calls them along) and optimizer alike."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -36,10 +38,7 @@ def _numbers_as_tensors(func: Any, args: Any) -> Any:
     if not hasattr(func, "_schema"):  # an operator of higher order
         return None
     declared = [str(argument.type) == "Tensor" for argument in func._schema.arguments]
-    numbers = [
-        is_tensor and isinstance(value, (bool, int, float, complex))
-        for is_tensor, value in zip(declared, args, strict=False)
-    ]
+    numbers = [wanted and type(value) in _DTYPES for wanted, value in zip(declared, args, strict=False)]
     if not any(numbers):
         return None
     return [
@@ -61,7 +60,13 @@ def parts_of(tensor: torch.Tensor) -> list[torch.Tensor]:
     return []
 
 
-_DEEPEST = 4  # of lists in lists among an operator's arguments
+def tensors_in(value: Any, depth: int = 4) -> Iterator[torch.Tensor]:
+    """The tensors in lists, tuples and the values of dicts, of which so many lie in one another at most."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth and isinstance(value, (list, tuple, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(one, depth - 1)
 
 
 class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -119,19 +124,16 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = called(func, args, kwargs)
         if self._thread:
-            self._note((args, (kwargs or {}).values(), result), _DEEPEST)
+            self._note(tensors_in((args, kwargs, result), 5))
         return result
 
-    def _note(self, values: Iterable[Any], depth: int) -> None:
-        for value in values:
-            if isinstance(value, torch.Tensor):
-                address = _address(value)
-                if address is not None:
-                    self._touched.add(address)
-                else:
-                    self._note(parts_of(value), depth - 1)
-            elif depth and isinstance(value, list | tuple | type({}.values())):
-                self._note(value, depth - 1)
+    def _note(self, tensors: Iterable[torch.Tensor]) -> None:
+        for tensor in tensors:
+            address = _address(tensor)
+            if address is not None:
+                self._touched.add(address)
+            else:
+                self._note(parts_of(tensor))
 
 
 def _address(tensor: Any) -> int | None:

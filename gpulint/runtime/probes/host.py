@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
 from gpulint.runtime.probes.crests import Crests, by_site
-from gpulint.runtime.probes.dispatch import called, parts_of
+from gpulint.runtime.probes.dispatch import called, parts_of, tensors_in
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.peaks import Stretch
@@ -163,7 +163,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
             if fresh is None:
                 fresh = self._fresh[func] = _makes_storage(func)
             if fresh:
-                for item in (out,) if isinstance(out, torch.Tensor) else _tensors((out,)):
+                for item in tensors_in(out):
                     self._see(item, args)
             elif func is _RESIZE:
                 self._resized(out)
@@ -241,7 +241,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         if self.loading:
             return HOST
         place = -1
-        for tensor in _tensors(args):
+        for tensor in tensors_in(args, 2):
             found = self.place_of(tensor, cdata)
             if found == DEVICE:
                 return DEVICE
@@ -369,16 +369,6 @@ def _makes_storage(func: Any) -> bool:
     if func is _LIFT or schema is None:
         return True
     return any(item.alias_info is None and "Tensor" in str(item.type) for item in schema.returns)
-
-
-def _tensors(args: Any) -> Any:
-    for arg in args:
-        if isinstance(arg, torch.Tensor):
-            yield arg
-        elif isinstance(arg, (list, tuple)):
-            for item in arg:
-                if isinstance(item, torch.Tensor):
-                    yield item
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:
