@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from gpulint.runtime.record.options import Lines, Options, join_lines
 from gpulint.runtime.record.result import (
     Drift,
     End,
@@ -13,13 +14,10 @@ from gpulint.runtime.record.result import (
     Held,
     Holder,
     LineFigures,
-    Lines,
-    Options,
     RankResult,
     RunResult,
     Sample,
     Site,
-    join_lines,
 )
 
 SITE = Site("/train.py", 3, "train")

@@ -17,7 +17,8 @@ import warm
 
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.runner import Run, run
-from gpulint.runtime.record.result import RunResult, join_lines
+from gpulint.runtime.record.options import join_lines
+from gpulint.runtime.record.result import RunResult
 
 in_a_fork = pytest.mark.usefixtures("warm_scripts")  # of a process that has torch: not about the start
 

@@ -10,7 +10,8 @@ import pytest
 from gpulint.runtime.child import stopping
 from gpulint.runtime.parent import runner
 from gpulint.runtime.parent.runner import Run
-from gpulint.runtime.record.result import RunResult, join_lines
+from gpulint.runtime.record.options import join_lines
+from gpulint.runtime.record.result import RunResult
 
 HEAD = """
 import multiprocessing, os, sys, time

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from gpulint.runtime.child import running
 from gpulint.runtime.child.harness import Harness, Stop
-from gpulint.runtime.record.result import Options
+from gpulint.runtime.record.options import Options
 
 
 def child(path: str, device: str, out: str) -> None:

@@ -76,7 +76,7 @@ def child(order: dict[str, Any], folder: str) -> None:
     """Run one program to its end, in this process."""
     from gpulint.runtime.child import running
     from gpulint.runtime.child.harness import Harness, Stop
-    from gpulint.runtime.record.result import Options
+    from gpulint.runtime.record.options import Options
     from gpulint.runtime.trying import overlay
 
     if order["module"] or b"gc." in Path(order["target"]).read_bytes():

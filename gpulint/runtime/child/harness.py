@@ -25,7 +25,8 @@ from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.plain import has_parameters
 from gpulint.runtime.record.channel import Send
-from gpulint.runtime.record.result import End, Named, Options, RankResult, Site, StepKind
+from gpulint.runtime.record.options import Named, Options
+from gpulint.runtime.record.result import End, RankResult, Site, StepKind
 
 __all__ = ["Harness", "Stop"]
 

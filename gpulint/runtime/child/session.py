@@ -21,8 +21,9 @@ from gpulint.runtime.probes.frames import Activation, Frames, activation
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import Besides, Cycle, Recording
 from gpulint.runtime.record.channel import Send
+from gpulint.runtime.record.options import Options
 from gpulint.runtime.record.peaks import CardUse
-from gpulint.runtime.record.result import ENDED_WELL, End, Environment, Options, RankResult, StepKind
+from gpulint.runtime.record.result import ENDED_WELL, End, Environment, RankResult, StepKind
 from gpulint.runtime.record.series import Mark, Series, Span, united
 
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")

@@ -26,7 +26,8 @@ from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, OPTIONS, TIMEOUT, TOKEN, Channel, connect_to
-from gpulint.runtime.record.result import UNFOLLOWED, Options
+from gpulint.runtime.record.options import Options
+from gpulint.runtime.record.result import UNFOLLOWED
 from gpulint.runtime.trying import overlay
 
 CHILD = os.path.abspath(os.path.join(__file__, "..", "child.py"))

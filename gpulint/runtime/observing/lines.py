@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import frame_locals
-from gpulint.runtime.record.result import MEASURED_HITS, LineFigures, Lines, Named
+from gpulint.runtime.record.options import Lines, Named
+from gpulint.runtime.record.result import MEASURED_HITS, LineFigures
 
 Place = tuple[int, int]  # line, column; column 0 is the whole line
 

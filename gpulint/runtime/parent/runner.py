@@ -27,6 +27,7 @@ from gpulint.runtime.parent import processes, source
 from gpulint.runtime.parent.processes import Tail
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
+from gpulint.runtime.record.options import Options
 from gpulint.runtime.record.result import (
     CUT_OFF,
     ENDED_WELL,
@@ -35,7 +36,6 @@ from gpulint.runtime.record.result import (
     End,
     EndReason,
     Environment,
-    Options,
     Progress,
     RankResult,
     RunResult,

@@ -102,25 +102,6 @@ class Position(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound(Record):
-    """Where one process of a run ends: that of a `rank`, or the worker that has the numbers `process`."""
-
-    rank: int
-    process: tuple[int, ...]
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class TrialOptions(Record):
-    """A run that is to be compared with others. Random numbers are seeded with `seed`, by rank and worker. Where it `is_bound`, each
-    process ends where `until` says, and by itself alone if that says nothing of it; otherwise as in any sampled run."""
-
-    seed: int = 0
-    is_bound: bool = False
-    until: tuple[Bound, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Weight(Record):
     """One parameter or buffer: a checksum of its bits, and what to measure a difference by, its sum and its Euclidean norm."""
 
