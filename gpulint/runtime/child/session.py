@@ -245,6 +245,8 @@ def _environment(session: Session) -> Environment:
     )
 
 
+# -- after the sampled steps ---------------------------------------------------------------------------------
+
 HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
 HOLD_SECONDS = 10.0
 ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
@@ -254,8 +256,9 @@ ROUNDS_TIMES = 6.0  # what sampling took: where it took most of one round, three
 
 
 class Lingering:
-    """The time after the sampled steps. `reach` are the seconds it may take, `sampling` those that they took, `awaiting` says that
-    places of interest have not run yet."""
+    """The time after the sampled steps, in which the script goes on without being watched: places of interest that have not run yet may be
+    reached, what looks like a leak may turn out to be let go of, and the loops around the steps may come round. `reach` are the seconds
+    it may take, `sampling` those that the steps took, `awaiting` says that places of interest have not run yet."""
 
     def __init__(self, reach: float, sampling: float, awaiting: bool) -> None:
         self.awaiting = awaiting

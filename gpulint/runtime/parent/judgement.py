@@ -1,4 +1,4 @@
-"""What a judge says, and what every judge may have to say."""
+"""What a judge says, what every judge may have to say, and the judges of claims about where things are put."""
 
 from __future__ import annotations
 
@@ -130,6 +130,8 @@ class Case:
         """`why` it cannot be told, unless the line never ran."""
         return self.never_ran() or inconclusive(why)
 
+
+# -- judges of claims about where things are put: casts, gathered outputs, moves, contexts, what waits in cycles -----
 
 PASSING = 0.1  # of what a line takes: what it gives back at once of that is no accident of rounding
 

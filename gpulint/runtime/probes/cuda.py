@@ -99,15 +99,15 @@ class CudaProbe(Probe):
     def _record(self, closely: bool) -> None:
         """Blocks that are alive keep their lines when recording ends."""
         try:
-            record = torch.cuda.memory._record_memory_history
+            ask = torch.cuda.memory._record_memory_history
             if self._whole:
                 record()
             elif closely and self.crests is not None:
-                record("all", context="alloc", stacks="python", max_entries=TRACED)
+                ask("all", context="alloc", stacks="python", max_entries=TRACED)
             elif closely:
-                record("state", context="state", stacks="python")
+                ask("state", context="state", stacks="python")
             else:
-                record(None)
+                ask(None)
         except (RuntimeError, TypeError, AttributeError) as error:
             note = f"Memory history could not be recorded ({error}); birth sites are unknown."
             if note not in self._notes:
@@ -325,6 +325,8 @@ def _snapshot() -> Any:
     with without_inductor():
         return torch._C._cuda_memorySnapshot(None)
 
+
+# -- the record as a whole -----------------------------------------------------------------------------------
 
 # Events that torch keeps, the last ones: each costs a few KiB of host memory, and time whenever blocks are read.
 ENTRIES: Final = 100_000

@@ -1,6 +1,6 @@
 """What a dispatch mode needs to run an operator as it would have run without one, and to see what its tensors are made of; and one
-that follows which storages operators read or write for a while, of forward, backward (autograd's threads take the modes of the thread
-that calls them along) and optimizer alike."""
+mode, which follows what storages operators touch for a while: of forward, backward (autograd's threads take along the modes of the
+thread that calls them) and optimizer alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What one process saw besides the growth of its steps: memory that nothing touches, cycles, and other processes."""
+"""What one process saw besides the growth of its steps: memory that nothing touches, cycles, and other processes; and what it computed,
+in a trial."""
 
 from __future__ import annotations
 
