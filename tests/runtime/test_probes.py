@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 from gpulint.runtime.child.harness import Watch  # noqa: E402
 from gpulint.runtime.observing import machine  # noqa: E402
 from gpulint.runtime.probes import hooks  # noqa: E402
+from gpulint.runtime.probes.cuda import CudaProbe  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
@@ -293,6 +294,76 @@ print("torch._inductor" in sys.modules, torch._inductor.__name__)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["<module>", "False", "torch._inductor"]
+
+
+class Allocator:
+    """What is asked of torch's caching allocator, of one card, with blocks of 512 bytes; and what was asked of its record."""
+
+    def __init__(self, monkeypatch):
+        self.blocks: dict[int, int] = {}  # address -> line
+        self.asked: list[tuple[object, dict[str, object]]] = []
+        figure = {"all": {"current": 0, "peak": 0}}
+        names = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")
+        stats = dict.fromkeys(names, figure) | {"num_alloc_retries": 0, "num_ooms": 0}
+        figure["all"]["current"] = 1
+        for owner, name, put in (
+            (torch._C, "_cuda_memoryStats", lambda device: stats),
+            (torch._C, "_cuda_resetPeakMemoryStats", lambda device: None),
+            (
+                torch._C,
+                "_cuda_memorySnapshot",
+                lambda how: {"segments": self.segments(), "device_traces": []},
+            ),
+            (torch.cuda, "_lazy_call", lambda call: call()),
+            (torch.cuda, "device_count", lambda: 1),
+            (
+                torch.cuda.memory,
+                "_record_memory_history",
+                lambda on="none", **how: self.asked.append((on, how)),
+            ),
+        ):
+            monkeypatch.setattr(owner, name, put, raising=False)
+
+    def segments(self):
+        frames = {n: [{"filename": __file__, "line": line, "name": "f"}] for n, line in self.blocks.items()}
+        blocks = [
+            {"address": n, "size": 512, "state": "active_allocated", "frames": frames[n]} for n in self.blocks
+        ]
+        return [{"device": 0, "address": 0, "blocks": blocks}]
+
+
+def test_what_is_born_between_readings_of_a_gpu(monkeypatch):
+    allocator = Allocator(monkeypatch)
+    probe = CudaProbe(Frames(HERE))
+    probe.watch(True)
+    probe.start()
+    allocator.blocks = {0: 1, 512: 2, 1024: 3}
+    probe.mark(True)
+    allocator.blocks |= {512: 4, 1536: 5}  # of the first address another has come, and gone again
+    probe.mark(True)
+    allocator.blocks |= {512: 2, 2048: 6}
+    probe.settle()
+    born = {
+        key: (probe._frames.sites[one.site].line, one.epoch, one.size) for key, one in probe.born(0).items()
+    }
+    assert born == {512: (2, 1, 512), 1536: (5, 0, 512), 2048: (6, 1, 512)}
+    assert sorted(probe.alive()) == [0, 512, 1024, 1536, 2048]
+    probe.stop()
+    states = {"context": "state", "stacks": "python"}
+    assert allocator.asked == [("state", states), (None, {})]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_a_gpus_record_is_asked_for(monkeypatch, whole):
+    allocator = Allocator(monkeypatch)
+    probe = CudaProbe(Frames(HERE))
+    if whole:
+        probe.keep_history()
+    else:
+        probe.follow_peaks()
+    probe.start()
+    ((on, how),) = allocator.asked
+    assert (on, how["context"], how["stacks"]) == ("all", "all" if whole else "alloc", "python")
 
 
 @pytest.mark.gpu
