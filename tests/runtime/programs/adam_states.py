@@ -8,5 +8,4 @@ def train():
         learn(model, optimizer)
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -24,5 +24,4 @@ def train():
         of_generator.step()
 
 
-if __name__ == "__main__":
-    train()
+train()

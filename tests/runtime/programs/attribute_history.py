@@ -28,5 +28,4 @@ def train():
         trainer.step()
 
 
-if __name__ == "__main__":
-    train()
+train()

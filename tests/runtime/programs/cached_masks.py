@@ -19,5 +19,4 @@ def train():
         mask(lengths.choice([8, 16, 24, 32, 48, 64]))
 
 
-if __name__ == "__main__":
-    train()
+train()

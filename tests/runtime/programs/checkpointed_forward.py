@@ -22,5 +22,4 @@ def train():
         losses.append(loss)
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -18,5 +18,4 @@ def train():
         Meter.update("loss", loss.detach())
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -22,5 +22,4 @@ def train():
         log(loss.detach())
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -17,5 +17,4 @@ def train():
         optimizer.step()
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -31,5 +31,4 @@ def train():
         losses.append(loss.clone())
 
 
-if __name__ == "__main__":
-    train()
+train()

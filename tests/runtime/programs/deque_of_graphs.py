@@ -17,5 +17,4 @@ def main():
         train_some(model, optimizer, 1)
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -17,5 +17,4 @@ def train():
         logs[step] = {"loss": loss.detach(), "out": out.detach()}
 
 
-if __name__ == "__main__":
-    train()
+train()

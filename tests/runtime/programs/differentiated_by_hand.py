@@ -14,5 +14,4 @@ def main():
                 parameter -= 0.01 * gradient
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -15,5 +15,4 @@ def train():
                 kept.mul_(0.99).add_(new, alpha=0.01)
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -28,5 +28,4 @@ def evaluate(model):
     return total
 
 
-if __name__ == "__main__":
-    train()
+train()

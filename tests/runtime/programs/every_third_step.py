@@ -18,5 +18,4 @@ def train():
             samples.append(x)
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -25,5 +25,4 @@ def train():
             errors.append(error)
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -12,5 +12,4 @@ def train():
         recent.append(loss.detach())
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -20,5 +20,4 @@ def train():
         meter.send(loss.detach())
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -20,5 +20,4 @@ def main():
                 model(next(loader)).sum().item()
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -15,5 +15,4 @@ def train():
             optimizer.zero_grad(set_to_none=True)
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -19,5 +19,4 @@ def train():
         norms.append(norm)
 
 
-if __name__ == "__main__":
-    train()
+train()

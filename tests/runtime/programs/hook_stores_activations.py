@@ -20,5 +20,4 @@ def train():
         learn(model, optimizer)
 
 
-if __name__ == "__main__":
-    train()
+train()

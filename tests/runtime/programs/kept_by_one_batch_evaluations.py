@@ -18,5 +18,4 @@ def main():
             predictions.append(model(torch.randn(4096, 32, device=device)))
 
 
-if __name__ == "__main__":
-    main()
+main()

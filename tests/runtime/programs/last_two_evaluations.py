@@ -15,5 +15,4 @@ def main():
             last.append([model(torch.randn(256, 32, device=device)) for _ in range(2)])
 
 
-if __name__ == "__main__":
-    main()
+main()

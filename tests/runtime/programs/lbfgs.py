@@ -20,5 +20,4 @@ def train():
         optimizer.step(closure)
 
 
-if __name__ == "__main__":
-    train()
+train()

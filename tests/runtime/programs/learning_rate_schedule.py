@@ -13,5 +13,4 @@ def train():
         rates.append(scheduler.get_last_lr()[0])
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -27,5 +27,4 @@ def train():
     return last
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -19,5 +19,4 @@ def train():
         losses.append(loss)
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -20,5 +20,4 @@ def train():
         total += loss
 
 
-if __name__ == "__main__":
-    train()
+train()

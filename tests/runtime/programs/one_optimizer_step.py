@@ -20,5 +20,4 @@ def main():
     optimizer.step(closure)
 
 
-if __name__ == "__main__":
-    main()
+main()

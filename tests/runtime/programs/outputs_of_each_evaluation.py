@@ -15,5 +15,4 @@ def main():
         torch.cat(predictions).mean().item()
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -14,5 +14,4 @@ def predict():
     return torch.cat(outputs)
 
 
-if __name__ == "__main__":
-    predict()
+predict()

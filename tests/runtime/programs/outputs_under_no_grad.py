@@ -16,5 +16,4 @@ def predict():
     return torch.cat(outputs)
 
 
-if __name__ == "__main__":
-    predict()
+predict()

@@ -30,5 +30,4 @@ def train():
             accuracy.append(evaluate(model))
 
 
-if __name__ == "__main__":
-    train()
+train()

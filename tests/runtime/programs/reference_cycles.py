@@ -16,5 +16,4 @@ def train():
         Node(loss.detach())
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -14,5 +14,4 @@ def main():
         predictions = torch.cat([predictions, torch.randn(256, 4, device=device)])
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -23,5 +23,4 @@ def main():
         sessions[number] = answer(model)
 
 
-if __name__ == "__main__":
-    main()
+main()

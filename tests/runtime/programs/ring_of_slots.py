@@ -21,5 +21,4 @@ def train():
         optimizer.step()
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -19,5 +19,4 @@ def train():
         scaler.update()
 
 
-if __name__ == "__main__":
-    train()
+train()

@@ -13,5 +13,4 @@ def train():
             running = 0.0
 
 
-if __name__ == "__main__":
-    train()
+train()

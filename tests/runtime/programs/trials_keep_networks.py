@@ -18,5 +18,4 @@ def main():
         trials.append(trial())
 
 
-if __name__ == "__main__":
-    main()
+main()

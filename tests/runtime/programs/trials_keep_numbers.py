@@ -16,5 +16,4 @@ def main():
         found.append(trial(32 + 16 * (number % 4)))
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -17,5 +17,4 @@ def train():
         firsts.append(x[0])
 
 
-if __name__ == "__main__":
-    train()
+train()
