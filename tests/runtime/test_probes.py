@@ -36,27 +36,30 @@ def births(probe: HostProbe, since: int = -1) -> list[tuple[int, str, int]]:
     ]
 
 
-def test_sizes_are_rounded_as_the_caching_allocator_rounds(probe):
-    device = torch.device("cpu")
-    kept = [torch.empty(n, dtype=torch.uint8, device=device) for n in (1, 512, 513, 5000)]
-    assert probe.allocated() == 512 + 512 + 1024 + 5120
-    del kept
-    assert probe.allocated() == 0
-
-
-def test_empty_and_meta_tensors_cost_nothing(probe):
-    kept = [torch.empty(0), torch.empty(1000, device="meta")]
-    assert probe.allocated() == 0
-    del kept
-
-
-def test_views_and_in_place_results_are_counted_once(probe):
+def views_of_one():
     base = torch.zeros(128)
-    kept = [base[0], base.view(2, 64), base.add_(1), base.detach()]
-    assert probe.allocated() == 512
-    del base
-    assert probe.allocated() == 512
+    return [base[0], base.view(2, 64), base.add_(1), base.detach()]
+
+
+SIZES = {
+    "rounded": (
+        lambda: [torch.empty(n, dtype=torch.uint8) for n in (1, 512, 513, 5000)],
+        512 * (1 + 1 + 2 + 10),
+    ),
+    "empty and meta": (lambda: [torch.empty(0), torch.empty(1000, device="meta")], 0),
+    "views and results in place": (views_of_one, 512),
+    "grown": (lambda: torch.zeros(128).resize_(1024), 4096),
+    "sparse": (lambda: torch.eye(64).to_sparse(), 2 * 64 * 8 + 512),
+}
+
+
+@pytest.mark.parametrize(("make", "size"), SIZES.values(), ids=SIZES)
+def test_storages_are_counted_once_and_rounded_as_the_caching_allocator_rounds(probe, make, size):
+    kept = make()
+    gc.collect()
+    assert probe.allocated() == size
     del kept
+    gc.collect()
     assert probe.allocated() == 0
 
 
@@ -99,20 +102,6 @@ def test_the_highest_point_since_each_of_several_moments_is_known(probe):
     assert (probe.peak("part"), probe.peak("line"), probe.peak()) == (1 << 20, 1 << 18, 0)
 
 
-def test_a_storage_that_grows_is_measured_again(probe):
-    one = torch.zeros(128)
-    one.resize_(1024)
-    assert probe.allocated() == 4096
-
-
-def test_sparse_tensors_count_their_parts(probe):
-    one = torch.eye(64).to_sparse()
-    assert probe.allocated() >= 64 * 2 * 8 + 64 * 4
-    del one
-    gc.collect()
-    assert probe.allocated() == 0
-
-
 def test_a_move_to_the_host_and_a_move_to_the_device_are_copies(probe):
     device = torch.device("cpu")
     model = torch.nn.Linear(128, 128).to(device)
@@ -142,12 +131,6 @@ def test_a_batch_from_a_loader_is_on_the_host_until_it_is_moved():
         moved = [batch.to(device) for batch in batches]
         assert probe.allocated() == before + 2 * 2048
         del moved, model
-
-
-def test_without_any_notion_of_devices_everything_counts(probe):
-    kept = torch.zeros(128) + 1
-    assert probe.allocated() == 512
-    del kept
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
