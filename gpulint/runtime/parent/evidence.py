@@ -103,6 +103,7 @@ class Evidence:
     def __init__(self, rank: RankResult) -> None:
         self.rank = rank
         self.on_device = rank.environment.device == "cuda"
+        self.where = "on the GPU" if self.on_device else "of what would be on the GPU"
         self._lines = {(real(one.file), one.line, one.column): one for one in rank.lines}
 
     # -- lines -----------------------------------------------------------------------------------------------

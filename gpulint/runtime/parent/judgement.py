@@ -138,11 +138,7 @@ PASSING = 0.1  # of what a line takes: what it gives back at once of that is no 
 
 def transient(case: Case) -> Judgement:
     """Whether the line needs more memory than it leaves, or gives back what was there before it."""
-    if case.claim.device_only and not case.evidence.on_device:
-        return case.cannot_tell("where the weights are shows only on a machine with a GPU")
-    problem, figures = case.uncounted(), case.figures
-    if problem is not None:
-        return problem
+    figures = case.figures
     rise, left = (figures.early, figures.left) if figures.left is not None else (figures.peak, figures.growth)
     if rise is None or left is None:
         return inconclusive("what the line allocates and leaves was not measured")
@@ -157,29 +153,23 @@ def transient(case: Case) -> Judgement:
 
 def gathered(case: Case) -> Judgement:
     """Whether memory grows while the program evaluates: batch after batch, as what is gathered does."""
-    never, evidence = case.never_ran(), case.evidence
-    if never is not None:
-        return never
-    levels = [s.allocated for s in evidence.rank.samples if s.kind == "eval" and s.allocated is not None]
+    samples = case.evidence.rank.samples
+    levels = [s.allocated for s in samples if s.kind == "eval" and s.allocated is not None]
     if len(levels) < FEWEST:
         seen = said_steps({"eval": len(levels)}) if levels else "no step"
         return inconclusive(f"{seen} of an evaluation was seen; let it evaluate sooner, or longer")
     slope = theil_sen(levels)
     if slope > NEGLIGIBLE:
-        where = "on the GPU" if evidence.on_device else "of what would be on the GPU"
-        text = f"{size(slope)} more {where} with each of {len(levels)} batches of the evaluation"
+        text = (
+            f"{size(slope)} more {case.evidence.where} with each of {len(levels)} batches of the evaluation"
+        )
         return confirmed(text, device=slope)
     return refuted(f"nothing grew over {len(levels)} batches of the evaluation")
 
 
 def transfer(case: Case) -> Judgement:
     """Whether the line, with the wait for the GPU that a copy is, takes a share of the step that matters."""
-    evidence, figures = case.evidence, case.figures
-    if case.claim.device_only and not evidence.on_device:
-        return case.cannot_tell("without a GPU nothing is copied and nothing waits")
-    problem, work = case.unmeasured(), evidence.work_seconds()
-    if problem is not None:
-        return problem
+    evidence, figures, work = case.evidence, case.figures, case.evidence.work_seconds()
     if figures.seconds is None or not figures.sampled_hits or not work:
         return inconclusive("how long the line takes was not measured")
     each = figures.seconds / min(figures.sampled_hits, MEASURED_HITS)
@@ -208,11 +198,7 @@ def garbage(case: Case) -> Judgement:
 
 def context(case: Case) -> Judgement:
     """Whether this process has a context on a card that is not its own."""
-    if case.claim.device_only and not case.evidence.on_device:
-        return case.cannot_tell("contexts are there only on a machine with GPUs")
-    never, rank = case.never_ran(), case.evidence.rank
-    if never is not None:
-        return never
+    rank = case.evidence.rank
     card = rank.environment.card
     if card is None:
         return inconclusive("which card the process works on could not be read")
