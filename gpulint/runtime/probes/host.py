@@ -15,7 +15,7 @@ import linecache
 import os
 import sys
 import weakref
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from types import FrameType
 from typing import Any
@@ -88,8 +88,8 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         if self._everything:
             return
         for undo in (
-            hooks.wrap(torch.Tensor, "to", lambda original: _moving(self, original, to_cpu=None)),
-            hooks.wrap(torch.Tensor, "cpu", lambda original: _moving(self, original, to_cpu=True)),
+            hooks.wrap(torch.Tensor, "to", lambda original: _moving(self, original, _target)),
+            hooks.wrap(torch.Tensor, "cpu", lambda original: _moving(self, original)),
             hooks.wrap(torch, "load", lambda original: _reading(self, original)),
             hooks.around(torch, "compile", self._compile),
         ):
@@ -379,24 +379,20 @@ def _is_fake(tensor: torch.Tensor) -> bool:
 # ---------------------------------------------------------------------------------------------------------
 
 
-def _moving(probe: HostProbe, original: Any, to_cpu: bool | None) -> Any:
-    """`Tensor.to` or `Tensor.cpu`, with the copy that a GPU run would make. `to_cpu` None: the arguments say
-    where to."""
+def _moving(probe: HostProbe, original: Any, target_of: Callable[[Any, Any], Any] | None = None) -> Any:
+    """`Tensor.to` or `Tensor.cpu`, with the copy that a GPU run would make. `target_of` says where to, by the arguments."""
 
     def move(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         out = original(self, *args, **kwargs)
         if not probe.active or (type(out) is not torch.Tensor and not isinstance(out, torch.nn.Parameter)):
             return out
-        if to_cpu is None:
-            target = _target(args, kwargs)
+        place = HOST
+        if target_of is not None:
+            target = target_of(args, kwargs)
             if target is None:
                 return out
-            literal = isinstance(target, (str, torch.device)) and _is_literal_cpu(sys._getframe(1), "to")
-            place = HOST if literal else DEVICE
-        else:
-            place = HOST
-        if place == DEVICE:
-            probe.transfers += 1
+            if not isinstance(target, (str, torch.device)) or not _is_literal_cpu(sys._getframe(1), "to"):
+                place, probe.transfers = DEVICE, probe.transfers + 1
         if out.device.type != "cpu" or (out.is_leaf and out.requires_grad and torch.is_grad_enabled()):
             return out
         here = probe.place_of(out)
