@@ -61,7 +61,7 @@ def _drift(case: Case) -> Judgement:
     share = Share.of(one for _, one in grown)
     leaking = [drift for drift in born if drift.status == "leak"]
     if not share and leaking:
-        share = Share.of_drifts(leaking)
+        share = Share.of(map(Share.of_drift, leaking))
     if share:
         growing = [holder for holder, one in grown if one] or _keepers(leaking, evidence)
         return _confirmed_drift(share, growing, leaking, evidence)
