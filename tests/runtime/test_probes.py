@@ -321,7 +321,8 @@ def test_what_is_born_between_readings_of_a_gpu(monkeypatch):
     probe.watch(True)
     probe.start()
     allocator.blocks = {0: 1, 512: 2, 1024: 3}
-    probe.mark(True)
+    figures = probe.mark(True)
+    assert figures == (1, 1, 1, 1, 0, 0, 0, None)  # as the allocator says
     allocator.blocks |= {512: 4, 1536: 5}  # of the first address another has come, and gone again
     probe.mark(True)
     allocator.blocks |= {512: 2, 2048: 6}

@@ -149,22 +149,24 @@ class CudaProbe(Probe):
             return Figures(allocated=0, reserved=0, active=0, inactive_split=0, retries=0, ooms=0, peak=0)
         if number < 5 or not self._devices:
             self._devices = self._used_devices()
-        totals = [0] * 7
-        for device in self._devices:
-            stats = torch._C._cuda_memoryStats(device)
-            self._keep_peaks(device, stats)
-            totals[0] += stats["allocated_bytes"]["all"]["current"]
-            totals[1] += stats["reserved_bytes"]["all"]["current"]
-            totals[2] += stats["active_bytes"]["all"]["current"]
-            totals[3] += stats["inactive_split_bytes"]["all"]["current"]
-            totals[4] += stats["num_alloc_retries"]
-            totals[5] += stats["num_ooms"]
-            totals[6] += self._tops.of("mark", device, 0)
-            torch._C._cuda_resetPeakMemoryStats(device)
+        stats = self._begin_anew()
+        peak = sum(self._tops.of("mark", device, 0) for device in self._devices)
         self._tops.begin("mark")
         if wanted or self._affordable():
             self.attribute(number)
-        return Figures(*totals)
+        names = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")
+        sizes = (sum(one[name]["all"]["current"] for one in stats) for name in names)
+        counts = (sum(one[name] for one in stats) for name in ("num_alloc_retries", "num_ooms"))
+        return Figures(*sizes, *counts, peak)
+
+    def _begin_anew(self) -> list[Any]:
+        """The figures of each device, whose counters of a highest point begin anew."""
+        found = []
+        for device in self._in_use():
+            found.append(torch._C._cuda_memoryStats(device))
+            self._keep_peaks(device, found[-1])
+            torch._C._cuda_resetPeakMemoryStats(device)
+        return found
 
     def attribute(self, mark: int) -> None:
         if self._started and (not self._snapshots or self._snapshots[-1][0] != mark):
@@ -257,9 +259,7 @@ class CudaProbe(Probe):
         return sum(self._tops.of(since, device, _current(device, "peak")) for device in self._in_use())
 
     def begin_peak(self, since: Since) -> int:
-        for device in self._in_use():
-            self._keep_peaks(device, torch._C._cuda_memoryStats(device))
-            torch._C._cuda_resetPeakMemoryStats(device)
+        self._begin_anew()
         self._tops.begin(since)
         return self.allocated()
 
