@@ -417,7 +417,6 @@ def test_no_warm_up_where_none_is_asked_for(script):
     (rank,) = start(path, warmup=0, steps=5, device="cpu").ranks
     assert [sample.sampled for sample in rank.samples] == [True] * 5
     assert (rank.warmup, rank.steps("train")) == (0, 5)
-    assert rank.samples[0].duration < 5, "the first step begins with its forward, not with the run"
 
 
 @in_a_fork
