@@ -221,7 +221,7 @@ def test_a_pipe_hears_that_the_run_is_alive_before_its_first_step(monkeypatch: p
     lines = out.getvalue().splitlines()
     assert lines[0] == "gpulint: running train.py, 20 steps after warm-up"
     assert "no step yet" in lines[1]
-    assert "training step 1, warm-up" in lines[-1]
+    assert any("training step 1, warm-up" in line for line in lines)
 
 
 def test_steps_that_could_not_be_judged_are_no_all_clear() -> None:
