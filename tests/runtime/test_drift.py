@@ -39,7 +39,6 @@ def cumulative(alive: dict[int, int], start: int = 0) -> list[int]:
 def test_a_leak_of_every_step():
     alive = dict.fromkeys(range(STEPS), 512)
     found = drift.judge(births(alive, series=cumulative(alive)), EVERY, "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.share, found.steps) == ("leak", 512, 1.0, 18)
     assert (found.total, found.count, found.slope) == (18 * 512, 18, 512)
 
@@ -76,27 +75,23 @@ def test_what_survivors_mean(alive, series, expected):
 def test_a_leak_that_begins_within_the_window_is_not_averaged_away(first):
     alive = dict.fromkeys(range(first, STEPS), 4096)
     found = drift.judge(births(alive, series=cumulative(alive)), EVERY, "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.steps) == ("leak", 4096, 18 - first)
 
 
 def test_garbage_is_told_apart():
     found = drift.judge(births({}, dict.fromkeys(range(12, 18), 512)), EVERY, "train")
-    assert found is not None
     assert found.status == "gc-garbage"
     assert found.bytes_per_step == pytest.approx(6 * 512 / 18)
 
 
 def test_few_steps_decide_nothing():
     found = drift.judge(births({0: 512, 1: 512}), [0, 1, 2, 3], "eval", age=1)
-    assert found is not None
     assert found.status == "occasional"
     assert "run more steps" in found.reason
 
 
 def test_intervals_of_several_steps():
     found = drift.judge(births({0: 6 * 512, 1: 6 * 512, 2: 6 * 512}), [0, 6, 12, 18, 20], "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.steps) == ("leak", 512, 18)
 
 
@@ -109,7 +104,6 @@ def holder(**changes) -> Holder:
 
 def test_a_limit_takes_a_leak_back():
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 512)), EVERY, "train")
-    assert leak is not None
     (settled,) = drift.settle([leak], [holder(bound=100)])
     assert settled.status == "bounded"
     assert "holds at most 100" in settled.reason
@@ -129,7 +123,6 @@ def test_a_limit_takes_a_leak_back():
 )
 def test_a_limit_is_weighed_when_it_is_full(changes, room, status, words):
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 512)), EVERY, "train")
-    assert leak is not None
     (settled,) = drift.settle([leak], [holder(**{"bound": 1_000_000, **changes})], room)
     assert settled.status == status
     assert words in settled.reason
@@ -153,7 +146,6 @@ def test_what_libraries_set_up_once_is_no_growth():
     levels = [0, 33 << 20 | 4096, 33 << 20 | 8192, 33 << 20 | 12288]
     grown = births({0: 33 << 20 | 4096, 1: 4096, 2: 4096}, series=levels)
     leak = drift.judge(grown, [0, 1, 2, 3], "eval", 1, "trial")
-    assert leak is not None
     nothing = dataclasses.replace(holder(), scope="unknown", births=(Held(SITE, 1, 33 << 20, 1),))
     kept = dataclasses.replace(holder(), births=(Held(SITE, 2, 8192, 2),))
     (found,), held = drift.less_set_up([leak], [nothing, kept])
@@ -178,7 +170,6 @@ def larger_each_time(number: int, now: int | None = None) -> Births:
 
 def test_what_is_replaced_by_something_larger_each_time_is_growth():
     found = drift.judge(larger_each_time(21), EVERY, "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.enlarged) == ("leak", 4096, True)
     assert drift.settle([found], [holder()]) == [found]
     assert drift.judge(larger_each_time(21, now=512), EVERY, "train") is None  # it has gone since
@@ -188,7 +179,6 @@ def test_what_is_replaced_by_something_larger_each_time_is_growth():
 
 def test_a_few_larger_ones_are_growth_only_where_each_is_made_of_the_last():
     found = drift.judge(larger_each_time(4), [0, 1, 2, 3], "train", 1, "call of `trial()`")
-    assert found is not None
     assert found.enlarged
     assert drift.settle([found], [holder()]) == []
     assert drift.settle([found], [holder(renews=True)]) == [found]
@@ -196,7 +186,6 @@ def test_a_few_larger_ones_are_growth_only_where_each_is_made_of_the_last():
 
 def test_a_limit_does_not_excuse_what_another_holds_as_well():
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
-    assert leak is not None
     assert drift.settle([leak], [holder(bound=100)]) == [leak]
 
 

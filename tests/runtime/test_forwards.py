@@ -50,7 +50,6 @@ def watched(program: Callable[[], None]) -> tuple[list[ForwardFigures], list[Was
     """The forwards that keep something with grad enabled, and what is told of them."""
     with Watch(home=HERE, device=DEVICE) as watch:
         program()
-    assert watch.result is not None
     found = verify("program", RunResult((), watch.result.end, 1.0, (watch.result,)), [])
     return [forward for forward in watch.result.forwards if forward.grad and forward.weights], list(
         found.wasted
@@ -410,10 +409,9 @@ def test_calls_beyond_the_first_cost_no_more():
     """The first eight are followed, then the 16th, the 32nd, the 64th."""
     model = network()
     hooks = []
-    with Watch(home=HERE, device=DEVICE) as watch:
+    with Watch(home=HERE, device=DEVICE):
         for _ in range(70):
             out = model(batch())
             hooks.append(len(out.grad_fn.register_prehook(lambda gradients: None).hooks_dict_ref()) - 1)
             del out
-    assert watch.result is not None
     assert [number for number, count in enumerate(hooks, 1) if count] == [*range(1, 9), 16, 32, 64]

@@ -159,7 +159,6 @@ def test_the_watcher_itself_reads_nothing():
             torch.zeros(1000).sum()
             watch.step()
     result = watch.result
-    assert result is not None
     assert result.drifts == ()
     assert len({sample.allocated for sample in result.samples if sample.sampled}) == 1
 
@@ -171,7 +170,6 @@ def test_the_smallest_leak_is_found_in_process():
             kept.append(torch.zeros(1))
             watch.step()
     result = watch.result
-    assert result is not None
     ((leak,)) = result.leaks()
     assert leak.bytes_per_step == 512
     assert result.holders[0].text.startswith("list `kept` in `test_the_smallest_leak_is_found_in_process()`")
@@ -258,7 +256,6 @@ def test_saved_activations_of_an_evaluation_with_grad_are_measured():
         with torch.no_grad():
             model(x)
     result = watch.result
-    assert result is not None
     found = {(forward.grad, forward.site.line): forward for forward in result.forwards}
     assert found[(True, line)].count == 3
     assert found[(True, line)].kept == 16 * 128 * 4
@@ -359,7 +356,6 @@ def test_the_watcher_allocates_nothing_on_the_device():
         for _ in range(10):
             watch.step()
     assert torch.cuda.memory_allocated() == before
-    assert watch.result is not None
     assert watch.result.drifts == ()
 
 
@@ -376,7 +372,6 @@ def test_the_scripts_own_peak_figures_stay_true():
         torch.cuda.reset_peak_memory_stats()
         assert torch.cuda.max_memory_allocated() < 256 << 20
         watch.step()
-    assert watch.result is not None
     assert [(sample.peak or 0) >= 256 << 20 for sample in watch.result.samples] == [True, False, False]
 
 
@@ -401,7 +396,6 @@ def test_each_backward_parts_a_step(device):
                 (weight * 2).exp().sum().backward()
             weight.grad = None
             watch.step()
-    assert watch.result is not None
     samples = watch.result.samples
     assert [len(sample.parts) for sample in samples] == [0, 3, 4]  # one backward tells no more than the step
     for sample in samples[1:]:
@@ -423,6 +417,5 @@ def test_fragmentation_is_told_from_a_leak():
             size = lengths.randint(20, 400) << 20
             keep = torch.empty(size, dtype=torch.uint8, device="cuda"), keep and keep[0]
             watch.step()
-    assert watch.result is not None
     assert watch.result.leaks() == ()
     assert any(trend.status == "fragmentation" for trend in watch.result.trends)

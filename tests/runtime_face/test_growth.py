@@ -55,8 +55,6 @@ def test_training_and_evaluation_are_counted_apart() -> None:
         "evaluation: 21 steps sampled in 3 loops after 3 of warm-up",
     ]
     moved = [next(one for one in phase.figures if one.figure == "allocated") for phase in found]
-    assert moved[0] is not None
-    assert moved[1] is not None
     assert movement_text(moved[0]).endswith(", flat")
     assert (moved[1].slope, moved[1].within) == (800.0, True)
     assert movement_text(moved[1]).endswith("+800 B a step within a loop")
@@ -88,7 +86,6 @@ def test_training_and_evaluation_are_counted_apart() -> None:
 def test_how_memory_moved_is_said_as_it_was(amounts: list[int], words: str) -> None:
     (phase,) = phases(on_cpu(loop(amounts)))
     moved = next(one for one in phase.figures if one.figure == "allocated")
-    assert moved is not None
     assert movement_text(moved).endswith(words)
 
 

@@ -128,7 +128,6 @@ def test_it_opens_in_a_real_browser(browser: str, tmp_path: Path) -> None:
     assert 'data-ready="true"' in dom, done.stderr[-2000:]
     assert "<title>owned" not in dom
     hover = re.search(r'data-hover="([^"]*)"', dom)
-    assert hover is not None
     assert hover[1].startswith("step 23 (train)")
     assert "reserved: 3.81 MiB" in hover[1]
     assert re.search(r'data-home="step 1 \(train, warm-up\)', dom)
