@@ -154,10 +154,10 @@ class CudaProbe(Probe):
         self._tops.begin("mark")
         if wanted or self._affordable():
             self.attribute(number)
-        names = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")
-        sizes = (sum(one[name]["all"]["current"] for one in stats) for name in names)
-        counts = (sum(one[name] for one in stats) for name in ("num_alloc_retries", "num_ooms"))
-        return Figures(*sizes, *counts, peak)
+        names = ("allocated", "reserved", "active", "inactive_split")
+        sizes = {name: sum(one[f"{name}_bytes"]["all"]["current"] for one in stats) for name in names}
+        retries, ooms = (sum(one[name] for one in stats) for name in ("num_alloc_retries", "num_ooms"))
+        return Figures(**sizes, retries=retries, ooms=ooms, peak=peak)
 
     def _begin_anew(self) -> list[Any]:
         """The figures of each device, whose counters of a highest point begin anew."""
