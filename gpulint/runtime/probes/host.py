@@ -163,7 +163,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
             if fresh is None:
                 fresh = self._fresh[func] = _makes_storage(func)
             if fresh:
-                for item in tensors_in(out):
+                for item in (out,) if isinstance(out, torch.Tensor) else tensors_in(out):
                     self._see(item, args)
             elif func is _RESIZE:
                 self._resized(out)
@@ -241,12 +241,13 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         if self.loading:
             return HOST
         place = -1
-        for tensor in tensors_in(args, 2):
-            found = self.place_of(tensor, cdata)
-            if found == DEVICE:
-                return DEVICE
-            if found is not None:
-                place = found if place < 0 else min(place, found)
+        for arg in args:  # by hand: for each storage that is born
+            for tensor in arg if isinstance(arg, (list, tuple)) else (arg,):
+                found = self.place_of(tensor, cdata) if isinstance(tensor, torch.Tensor) else None
+                if found == DEVICE:
+                    return DEVICE
+                if found is not None:
+                    place = found if place < 0 else min(place, found)
         if place >= 0:
             return place
         known = self._site_places.get(site)
