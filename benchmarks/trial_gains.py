@@ -39,7 +39,8 @@ from verify_fixtures import FIXTURES, scripts
 
 from gpulint.runtime.parent import source
 from gpulint.runtime.parent.runner import Run, run
-from gpulint.runtime.record.result import RunResult, join_lines
+from gpulint.runtime.record.options import join_lines
+from gpulint.runtime.record.result import RunResult
 from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of
 from gpulint.trial.trying import try_fixes
 from gpulint.verifying import program_findings

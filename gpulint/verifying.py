@@ -18,8 +18,9 @@ from gpulint.runtime.parent.runner import OnProgress, Run
 from gpulint.runtime.parent.runner import run as follow
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.parent.verdict import verify as judge
+from gpulint.runtime.record.options import REACH, join_lines
 from gpulint.runtime.record.peaks import Limits
-from gpulint.runtime.record.result import REACH, Progress, join_lines
+from gpulint.runtime.record.result import Progress
 from gpulint.source.discovery import discover
 from gpulint.source.files import decode, read_bytes
 from gpulint.units import parse_bytes

@@ -66,7 +66,7 @@ def holders_of(tensors: Sequence[Any]) -> list[tuple[str, ...]]:
     for number, tensor in enumerate(tensors):
         # One birth site a tensor: it is how the answer tells which tensor a holder holds.
         frames.sites.append(Site("", number + 1, "asked for"))
-        targets[key_of(tensor)] = Block(len(frames.sites) - 1, "device", 0, storage_bytes(tensor), 1)
+        targets[key_of(tensor)] = Block(len(frames.sites) - 1, "device", 0, storage_bytes(tensor))
     held: list[list[str]] = [[] for _ in tensors]
     for holder in find(targets, key_of, range(0), frames):
         if holder.scope == "unknown":

@@ -22,9 +22,8 @@ from gpulint.runtime.observing.machine import has_cuda
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.crests import by_site, changes_of, highest
-from gpulint.runtime.probes.cuda import _segments, allocated_blocks
+from gpulint.runtime.probes.cuda import _segments, allocated_blocks, without_inductor
 from gpulint.runtime.probes.frames import Frames
-from gpulint.runtime.probes.history import without_inductor
 from gpulint.runtime.probes.host import HostProbe
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.result import Holder, Site
@@ -64,8 +63,8 @@ class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
         self._limit, self._crossed = limit, crossed
         self.follow_peaks()
         assert self.crests is not None
-        for ref in list(self._table.values()):
-            self.crests.add(ref.cell[2] * 4 + ref.place, ref.size)
+        for code, size in self._totals.items():
+            self.crests.add(code, size)
 
     def end(self) -> None:
         self._composition = self.composition()
@@ -87,7 +86,7 @@ class PeakProbe(HostProbe):  # type: ignore[no-untyped-call]
         for cdata, ref in list(self._table.items()):
             storage = ref()
             if storage is not None:
-                found[cdata] = Piece(ref.size, ref.cell[2], weakref.ref(storage))
+                found[cdata] = Piece(ref.size, ref.code // 4, weakref.ref(storage))
         return found
 
 
@@ -455,7 +454,7 @@ def reached_from(device: Device, roots: list[Any], pieces: Mapping[Hashable, Pie
 
 
 def _blocks(pieces: Mapping[Hashable, Piece]) -> dict[Hashable, Block]:
-    return {key: Block(piece.site, "device", 0, piece.size, 1) for key, piece in pieces.items()}
+    return {key: Block(piece.site, "device", 0, piece.size) for key, piece in pieces.items()}
 
 
 def place_of(site: Site, root: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 import torch
 
-from gpulint.runtime.child.inprocess import Watch
+from gpulint.runtime.child.harness import Watch
 from gpulint.runtime.probes.frames import Frames
 from gpulint.testing.asking import FEWEST, LIMITS, Limits, size_of
 from gpulint.testing.devices import place_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
 
-from gpulint.runtime.record.recording import Recording, Weight
+from gpulint.runtime.record.besides import Recording, Weight
 from gpulint.runtime.record.result import ENDED_WELL, RankResult, RunResult
 
 # A number is a word of its own: `fc1` and `v2.0.1` have none.

@@ -11,16 +11,8 @@ from gpulint.atomic import target_of, write_atomic
 from gpulint.runtime.parent.runner import Run
 from gpulint.runtime.parent.source import evaluates
 from gpulint.runtime.parent.verdict import verify
-from gpulint.runtime.record.recording import Bound, TrialOptions
-from gpulint.runtime.record.result import (
-    CUT_OFF,
-    ENDED_WELL,
-    LEFT_ALONE,
-    UNFOLLOWED,
-    LineFigures,
-    RunResult,
-    join_lines,
-)
+from gpulint.runtime.record.options import Bound, TrialOptions, join_lines
+from gpulint.runtime.record.result import CUT_OFF, ENDED_WELL, LEFT_ALONE, UNFOLLOWED, LineFigures, RunResult
 from gpulint.runtime.trying import overlay
 from gpulint.source.edits import apply_edits
 from gpulint.source.files import FileError, SourceFile, decode, read_bytes

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
 
-from expectations import BENIGN, LEAKS, check_benign, check_leak, reason_to_skip  # noqa: E402
+from expectations import EACH, check, reason_to_skip  # noqa: E402
 
 from gpulint.runtime.parent.runner import Run, run  # noqa: E402
 from gpulint.runtime.record.result import RunResult  # noqa: E402
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--out", default="")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    paths = [p for p in [*LEAKS, *BENIGN] if not arguments.names or any(n in p.stem for n in arguments.names)]
+    paths = [p for p in EACH if not arguments.names or any(n in p.stem for n in arguments.names)]
 
     def measure(path: Path) -> RunResult:
         environment = {"OMP_NUM_THREADS": "1"}
@@ -43,16 +43,15 @@ def main() -> int:
     report = {}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for path, result in zip(paths, pool.map(measure, paths), strict=True):
-            report[f"{path.parent.name}/{path.stem}"] = result.to_json()
+            report[path.stem] = result.to_json()
             said = reason_to_skip(path)
             if said is None:
                 try:
-                    check = check_leak if path.parent.name == "leaks" else check_benign
                     check(path, result, arguments.device)
                 except AssertionError as error:
                     wrong += 1
                     said = f"WRONG  {error}\n{_summary(result)}"
-            print(f"{path.parent.name}/{path.stem:28} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
+            print(f"{path.stem:32} {result.seconds:5.1f} s  {said or 'ok'}", flush=True)
     if arguments.out:
         target = os.path.join(arguments.out, f"programs-{arguments.device}.json")
         with open(target, "w", encoding="utf-8") as file:

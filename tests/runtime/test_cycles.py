@@ -97,7 +97,7 @@ def test_the_edge_to_cut_is_named(name):
         fresh = [
             one for one in gc.get_objects() if issubclass(type(one), torch.Tensor) and id(one) not in before
         ]
-        targets = {key_of(one): Block(0, "device", 0, one.untyped_storage().nbytes(), 1) for one in fresh}
+        targets = {key_of(one): Block(0, "device", 0, one.untyped_storage().nbytes()) for one in fresh}
         size = sum(block.size for block in targets.values())
         del fresh
         found = collected(targets, key_of, Frames(str(Path(__file__).parent)), gc.collect)
@@ -117,7 +117,7 @@ def test_nothing_is_kept_of_what_was_looked_at():
     gc.collect()
     Parent()
     alive = [one for one in gc.get_objects() if type(one) is Child]
-    keys = {key_of(one.big): Block(0, "device", 0, 512, 1) for one in alive}
+    keys = {key_of(one.big): Block(0, "device", 0, 512) for one in alive}
     assert len(alive) == 1
     alive.clear()
     (cycle,) = collected(keys, key_of, Frames(str(Path(__file__).parent)), gc.collect)

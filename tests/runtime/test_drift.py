@@ -39,77 +39,59 @@ def cumulative(alive: dict[int, int], start: int = 0) -> list[int]:
 def test_a_leak_of_every_step():
     alive = dict.fromkeys(range(STEPS), 512)
     found = drift.judge(births(alive, series=cumulative(alive)), EVERY, "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.share, found.steps) == ("leak", 512, 1.0, 18)
     assert (found.total, found.count, found.slope) == (18 * 512, 18, 512)
 
 
-@pytest.mark.parametrize("period", [2, 3, 4])
-@pytest.mark.parametrize("phase", [0, 1])
-def test_a_leak_of_every_nth_step(period, phase):
-    alive = dict.fromkeys(range(phase, STEPS, period), 2048)
-    assert status(births(alive, series=cumulative(alive))) == "leak"
+def at(steps, size: int = 512) -> dict[int, int]:
+    return dict.fromkeys(steps, size)
 
 
-def test_a_leak_of_random_size_and_a_few_missing_steps():
-    alive = {step: 512 * (1 + step % 5) for step in range(STEPS) if step not in (4, 11, 15)}
-    assert status(births(alive, series=cumulative(alive))) == "leak"
+RANDOM = {step: 512 * (1 + step % 5) for step in range(STEPS) if step not in (4, 11, 15)}
+STATUSES = {
+    **{
+        f"every {period}th step from {first} on": (at(range(first, STEPS, period), 2048), None, "leak")
+        for period in (2, 3, 4)
+        for first in (0, 1)
+    },
+    "of random size, a few steps missing": (RANDOM, None, "leak"),
+    "one stray survivor beside": (at(range(0, 18, 3), 2048) | {10: 512}, None, "leak"),
+    "too many strays": ({0: 2048, 4: 512, 9: 512, 10: 512, 16: 512, 17: 9}, None, "occasional"),
+    "young, and not judged": (at((18, 19)), None, None),
+    "a rolling window": (at(range(14, STEPS)), [5 * 512] * (STEPS + 1), "occasional"),
+    "in the last steps alone": (at(range(15, STEPS)), None, "occasional"),
+    "a window that became full": (at(range(2, STEPS)), [min(n, 10) * 512 for n in EVERY], "bounded"),
+    "a cache that fills up": (at((0, 1, 2, 4, 7)), None, "occasional"),
+    "one alone": ({3: 8 << 20}, None, "occasional"),
+}
 
 
-def test_what_is_young_is_not_judged():
-    assert status(births({18: 4096, 19: 4096})) is None
-
-
-def test_a_rolling_window_has_survivors_only_at_the_end():
-    assert (
-        status(births(dict.fromkeys(range(14, STEPS), 512), series=[5 * 512] * (STEPS + 1))) == "occasional"
-    )
+@pytest.mark.parametrize(("alive", "series", "expected"), STATUSES.values(), ids=STATUSES)
+def test_what_survivors_mean(alive, series, expected):
+    assert status(births(alive, series=series or cumulative(alive))) == expected
 
 
 @pytest.mark.parametrize("first", [6, 10, 12])
 def test_a_leak_that_begins_within_the_window_is_not_averaged_away(first):
     alive = dict.fromkeys(range(first, STEPS), 4096)
     found = drift.judge(births(alive, series=cumulative(alive)), EVERY, "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.steps) == ("leak", 4096, 18 - first)
-
-
-def test_what_came_in_the_last_steps_alone_is_not_yet_a_leak():
-    alive = dict.fromkeys(range(15, STEPS), 4096)
-    assert status(births(alive, series=cumulative(alive))) == "occasional"
-
-
-def test_a_window_that_became_full_while_sampled_is_bounded():
-    series = [min(step, 10) * 512 for step in EVERY]
-    assert status(births(dict.fromkeys(range(2, STEPS), 512), series=series)) == "bounded"
-
-
-def test_a_cache_that_fills_up():
-    alive = {0: 512, 1: 512, 2: 512, 4: 512, 7: 512}
-    assert status(births(alive, series=cumulative(alive))) == "occasional"
-
-
-def test_one_survivor_is_no_leak():
-    assert status(births({3: 8 << 20}, series=cumulative({3: 8 << 20}))) == "occasional"
 
 
 def test_garbage_is_told_apart():
     found = drift.judge(births({}, dict.fromkeys(range(12, 18), 512)), EVERY, "train")
-    assert found is not None
     assert found.status == "gc-garbage"
     assert found.bytes_per_step == pytest.approx(6 * 512 / 18)
 
 
 def test_few_steps_decide_nothing():
     found = drift.judge(births({0: 512, 1: 512}), [0, 1, 2, 3], "eval", age=1)
-    assert found is not None
     assert found.status == "occasional"
     assert "run more steps" in found.reason
 
 
 def test_intervals_of_several_steps():
     found = drift.judge(births({0: 6 * 512, 1: 6 * 512, 2: 6 * 512}), [0, 6, 12, 18, 20], "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.steps) == ("leak", 512, 18)
 
 
@@ -122,7 +104,6 @@ def holder(**changes) -> Holder:
 
 def test_a_limit_takes_a_leak_back():
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 512)), EVERY, "train")
-    assert leak is not None
     (settled,) = drift.settle([leak], [holder(bound=100)])
     assert settled.status == "bounded"
     assert "holds at most 100" in settled.reason
@@ -142,7 +123,6 @@ def test_a_limit_takes_a_leak_back():
 )
 def test_a_limit_is_weighed_when_it_is_full(changes, room, status, words):
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 512)), EVERY, "train")
-    assert leak is not None
     (settled,) = drift.settle([leak], [holder(**{"bound": 1_000_000, **changes})], room)
     assert settled.status == status
     assert words in settled.reason
@@ -166,7 +146,6 @@ def test_what_libraries_set_up_once_is_no_growth():
     levels = [0, 33 << 20 | 4096, 33 << 20 | 8192, 33 << 20 | 12288]
     grown = births({0: 33 << 20 | 4096, 1: 4096, 2: 4096}, series=levels)
     leak = drift.judge(grown, [0, 1, 2, 3], "eval", 1, "trial")
-    assert leak is not None
     nothing = dataclasses.replace(holder(), scope="unknown", births=(Held(SITE, 1, 33 << 20, 1),))
     kept = dataclasses.replace(holder(), births=(Held(SITE, 2, 8192, 2),))
     (found,), held = drift.less_set_up([leak], [nothing, kept])
@@ -191,7 +170,6 @@ def larger_each_time(number: int, now: int | None = None) -> Births:
 
 def test_what_is_replaced_by_something_larger_each_time_is_growth():
     found = drift.judge(larger_each_time(21), EVERY, "train")
-    assert found is not None
     assert (found.status, found.bytes_per_step, found.enlarged) == ("leak", 4096, True)
     assert drift.settle([found], [holder()]) == [found]
     assert drift.judge(larger_each_time(21, now=512), EVERY, "train") is None  # it has gone since
@@ -201,7 +179,6 @@ def test_what_is_replaced_by_something_larger_each_time_is_growth():
 
 def test_a_few_larger_ones_are_growth_only_where_each_is_made_of_the_last():
     found = drift.judge(larger_each_time(4), [0, 1, 2, 3], "train", 1, "call of `trial()`")
-    assert found is not None
     assert found.enlarged
     assert drift.settle([found], [holder()]) == []
     assert drift.settle([found], [holder(renews=True)]) == [found]
@@ -209,7 +186,6 @@ def test_a_few_larger_ones_are_growth_only_where_each_is_made_of_the_last():
 
 def test_a_limit_does_not_excuse_what_another_holds_as_well():
     leak = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
-    assert leak is not None
     assert drift.settle([leak], [holder(bound=100)]) == [leak]
 
 
@@ -283,12 +259,6 @@ def test_one_late_segment_is_not_fragmentation():
 def test_a_figure_that_was_not_measured_has_no_trend():
     found = drift.trends("train", [Sample(n, "train", True, 0.0, 0.0, allocated=5) for n in range(10)])
     assert [trend.figure for trend in found] == ["allocated"]
-
-
-def test_one_stray_survivor_does_not_hide_a_regular_leak():
-    every_third = dict.fromkeys(range(0, 18, 3), 2048)
-    assert status(births(every_third | {10: 512})) == "leak"
-    assert status(births({0: 2048, 4: 512, 9: 512, 10: 512, 16: 512, 17: 9})) == "occasional"
 
 
 def test_a_regular_leak_seen_in_uneven_stretches():

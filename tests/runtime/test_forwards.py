@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.runtime.child.inprocess import Watch
+from gpulint.runtime.child.harness import Watch
 from gpulint.runtime.parent.verdict import Wasted, verify
 from gpulint.runtime.record.result import ForwardFigures, RunResult
 
@@ -50,11 +50,22 @@ def watched(program: Callable[[], None]) -> tuple[list[ForwardFigures], list[Was
     """The forwards that keep something with grad enabled, and what is told of them."""
     with Watch(home=HERE, device=DEVICE) as watch:
         program()
-    assert watch.result is not None
     found = verify("program", RunResult((), watch.result.end, 1.0, (watch.result,)), [])
     return [forward for forward in watch.result.forwards if forward.grad and forward.weights], list(
         found.wasted
     )
+
+
+def mean_square(out: torch.Tensor) -> torch.Tensor:
+    return out.square().mean()
+
+
+def train(loss_of: Callable[[], torch.Tensor], *models: torch.nn.Module) -> None:
+    optimizer = torch.optim.SGD([weight for model in models for weight in model.parameters()], lr=1e-3)
+    for _ in range(TIMES):
+        optimizer.zero_grad()
+        loss_of().backward()
+        optimizer.step()
 
 
 # -- programs whose graphs are needed, or too small or too few to be told -------------------------------------
@@ -62,21 +73,12 @@ def watched(program: Callable[[], None]) -> tuple[list[ForwardFigures], list[Was
 
 def training() -> None:
     model = network()
-    optimizer = stepped(model)
-    for _ in range(TIMES):
-        optimizer.zero_grad()
-        model(batch()).square().mean().backward()
-        optimizer.step()
+    train(lambda: mean_square(model(batch())), model)
 
 
 def several_batches_before_one_backward() -> None:
     model = network()
-    optimizer = stepped(model)
-    for _ in range(TIMES):
-        total = sum(model(batch()).square().mean() for _ in range(4))
-        optimizer.zero_grad()
-        total.backward()
-        optimizer.step()
+    train(lambda: torch.stack([mean_square(model(batch())) for _ in range(4)]).sum(), model)
 
 
 def discriminator_with_an_undetached_sample() -> None:
@@ -98,18 +100,13 @@ def attack_in_eval_mode() -> None:
         x = batch()
         for _ in range(3):
             x = x.detach().requires_grad_()
-            loss = model(x).square().mean()
-            (gradient,) = torch.autograd.grad(loss, x)
+            (gradient,) = torch.autograd.grad(mean_square(model(x)), x)
             x = x + 0.1 * gradient.sign()
 
 
 def frozen_critic_in_eval_mode() -> None:
     student, critic = network(), network().eval().requires_grad_(False)
-    optimizer = stepped(student)
-    for _ in range(TIMES):
-        optimizer.zero_grad()
-        critic(student(batch())).square().mean().backward()
-        optimizer.step()
+    train(lambda: mean_square(critic(student(batch()))), student)
 
 
 def features_by_hooks() -> None:
@@ -117,48 +114,57 @@ def features_by_hooks() -> None:
     student, critic = network(), network().eval().requires_grad_(False)
     saved: list[torch.Tensor] = []
     critic[1].register_forward_hook(lambda module, args, out: saved.append(out))
-    optimizer = stepped(student)
-    for _ in range(TIMES):
-        optimizer.zero_grad()
+
+    def loss() -> torch.Tensor:
         critic(student(batch()))
-        saved.pop().square().mean().backward()
-        optimizer.step()
+        return mean_square(saved.pop())
+
+    train(loss, student)
+
+
+class Changed(nn.Module):
+    """Hands on what it makes of a network's output."""
+
+    def __init__(self, change: Callable[[torch.Tensor], object]) -> None:
+        super().__init__()
+        self.inside, self.change = network(), change
+
+    def forward(self, x: torch.Tensor) -> object:
+        return self.change(self.inside(x))
 
 
 def loss_kept_by_the_module() -> None:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.trunk, self.head = network(), network()
-            self.loss: torch.Tensor | None = None
+    head, kept = network(), []
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            hidden = self.trunk(x)
-            self.loss = hidden.square().mean()
-            return self.head(hidden)
+    def change(out: torch.Tensor) -> torch.Tensor:
+        kept.append(mean_square(out))
+        return head(out)
 
-    model = Model()
-    optimizer = stepped(model)
-    for _ in range(TIMES):
-        optimizer.zero_grad()
+    model = Changed(change)
+
+    def loss() -> torch.Tensor:
         model(batch())
-        assert model.loss is not None
-        model.loss.backward()
-        optimizer.step()
+        return kept.pop()
+
+    train(loss, model)
+
+
+def output_changed_in_place() -> None:
+    model = Changed(lambda out: out.view(32, 128))
+    train(lambda: mean_square(model(batch()).mul_(2.0)), model)
 
 
 def checkpointed(use_reentrant: bool) -> None:
     first, second = network(), network()
-    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=1e-3)
 
     def run(x: torch.Tensor) -> torch.Tensor:
         hidden = first(x)
         return second(hidden)
 
-    for _ in range(TIMES):
-        optimizer.zero_grad()
-        checkpoint(run, batch().requires_grad_(), use_reentrant=use_reentrant).square().mean().backward()
-        optimizer.step()
+    def loss() -> torch.Tensor:
+        return mean_square(checkpoint(run, batch().requires_grad_(), use_reentrant=use_reentrant))
+
+    train(loss, first, second)
 
 
 def checkpointed_anew() -> None:
@@ -176,7 +182,7 @@ def line_search() -> None:
 
     def closure() -> torch.Tensor:
         optimizer.zero_grad()
-        loss = model(x).square().mean()
+        loss = mean_square(model(x))
         loss.backward()
         return loss
 
@@ -186,32 +192,12 @@ def line_search() -> None:
 
 def gradient_of_a_gradient() -> None:
     critic = network()
-    optimizer = stepped(critic)
-    for _ in range(TIMES):
+
+    def loss() -> torch.Tensor:
         x = batch().requires_grad_()
-        (gradient,) = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
-        optimizer.zero_grad()
-        gradient.square().mean().backward()
-        optimizer.step()
+        return mean_square(torch.autograd.grad(critic(x).sum(), x, create_graph=True)[0])
 
-
-def output_changed_in_place() -> None:
-    class Reshaped(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inside = network()
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.inside(x).view(32, 128)
-
-    model = Reshaped()
-    optimizer = stepped(model)
-    for _ in range(TIMES):
-        out = model(batch())
-        out.mul_(2.0)
-        optimizer.zero_grad()
-        out.square().mean().backward()
-        optimizer.step()
+    train(loss, critic)
 
 
 def transformed() -> None:
@@ -219,23 +205,18 @@ def transformed() -> None:
     weights = dict(model.named_parameters())
 
     def loss(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-        return torch.func.functional_call(model, weights, (x,)).square().mean()
+        return mean_square(torch.func.functional_call(model, weights, (x,)))
 
+    gradient = torch.func.grad(loss)
     for _ in range(TIMES):
-        torch.func.grad(loss)(weights, batch())
-        torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(
-            weights, torch.randn(2, 8, 64, device=DEVICE)
-        )
+        gradient(weights, batch())
+        torch.func.vmap(gradient, in_dims=(None, 0))(weights, torch.randn(2, 8, 64, device=DEVICE))
 
 
 def compiled_as_eager() -> None:
     model = network()
     fast = torch.compile(model, backend="eager")
-    optimizer = stepped(model)
-    for _ in range(TIMES):
-        optimizer.zero_grad()
-        fast(batch()).square().mean().backward()
-        optimizer.step()
+    train(lambda: mean_square(fast(batch())), model)
 
 
 def tried_once() -> None:
@@ -246,7 +227,7 @@ def tried_once() -> None:
 def all_outputs_held() -> None:
     model = network().eval()
     held = [model(batch()) for _ in range(TIMES)]
-    torch.cat(held).square().mean().backward()
+    mean_square(torch.cat(held)).backward()
 
 
 def a_small_one() -> None:
@@ -338,16 +319,7 @@ class Answer:
 
 
 def answers_in_a_dataclass() -> None:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inside = network()
-
-        def forward(self, x: torch.Tensor) -> Answer:
-            out = self.inside(x)
-            return Answer(out, {"twice": (out * 2, 1)})
-
-    model = Model().eval()
+    model = Changed(lambda out: Answer(out, {"twice": (out * 2, 1)})).eval()
     for _ in range(20):
         model(batch()).scores.sum().item()  # told
 
@@ -437,10 +409,9 @@ def test_calls_beyond_the_first_cost_no_more():
     """The first eight are followed, then the 16th, the 32nd, the 64th."""
     model = network()
     hooks = []
-    with Watch(home=HERE, device=DEVICE) as watch:
+    with Watch(home=HERE, device=DEVICE):
         for _ in range(70):
             out = model(batch())
             hooks.append(len(out.grad_fn.register_prehook(lambda gradients: None).hooks_dict_ref()) - 1)
             del out
-    assert watch.result is not None
     assert [number for number, count in enumerate(hooks, 1) if count] == [*range(1, 9), 16, 32, 64]

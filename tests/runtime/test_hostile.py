@@ -121,7 +121,7 @@ def graph(tensors):
 
 
 def blocks(tensors):
-    return {key_of(tensor): Block(0, "device", number, 512, 1) for number, tensor in enumerate(tensors)}
+    return {key_of(tensor): Block(0, "device", number, 512) for number, tensor in enumerate(tensors)}
 
 
 def test_nothing_of_the_users_runs_and_everything_is_found():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpulint.runtime.observing.lines import LineCounter
-from gpulint.runtime.record.result import Lines
+from gpulint.runtime.record.options import Lines
 
 SOURCE = '''\
 """A module."""

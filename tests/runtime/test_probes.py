@@ -11,9 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime.child.inprocess import Watch  # noqa: E402
+from gpulint.runtime.child.harness import Watch  # noqa: E402
 from gpulint.runtime.observing import machine  # noqa: E402
 from gpulint.runtime.probes import hooks  # noqa: E402
+from gpulint.runtime.probes.cuda import CudaProbe  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 from gpulint.runtime.probes.host import HostProbe  # noqa: E402
 
@@ -29,30 +30,36 @@ def probe():
 
 
 def births(probe: HostProbe, since: int = -1) -> list[tuple[int, str, int]]:
-    return [(probe._frames.sites[block.site].line, block.place, block.size) for block in probe.blocks(since)]
+    return [
+        (probe._frames.sites[block.site].line, block.place, block.size)
+        for block in probe.born(since).values()
+    ]
 
 
-def test_sizes_are_rounded_as_the_caching_allocator_rounds(probe):
-    device = torch.device("cpu")
-    kept = [torch.empty(n, dtype=torch.uint8, device=device) for n in (1, 512, 513, 5000)]
-    assert probe.allocated() == 512 + 512 + 1024 + 5120
-    del kept
-    assert probe.allocated() == 0
-
-
-def test_empty_and_meta_tensors_cost_nothing(probe):
-    kept = [torch.empty(0), torch.empty(1000, device="meta")]
-    assert probe.allocated() == 0
-    del kept
-
-
-def test_views_and_in_place_results_are_counted_once(probe):
+def views_of_one():
     base = torch.zeros(128)
-    kept = [base[0], base.view(2, 64), base.add_(1), base.detach()]
-    assert probe.allocated() == 512
-    del base
-    assert probe.allocated() == 512
+    return [base[0], base.view(2, 64), base.add_(1), base.detach()]
+
+
+SIZES = {
+    "rounded": (
+        lambda: [torch.empty(n, dtype=torch.uint8) for n in (1, 512, 513, 5000)],
+        512 * (1 + 1 + 2 + 10),
+    ),
+    "empty and meta": (lambda: [torch.empty(0), torch.empty(1000, device="meta")], 0),
+    "views and results in place": (views_of_one, 512),
+    "grown": (lambda: torch.zeros(128).resize_(1024), 4096),
+    "sparse": (lambda: torch.eye(64).to_sparse(), 2 * 64 * 8 + 512),
+}
+
+
+@pytest.mark.parametrize(("make", "size"), SIZES.values(), ids=SIZES)
+def test_storages_are_counted_once_and_rounded_as_the_caching_allocator_rounds(probe, make, size):
+    kept = make()
+    gc.collect()
+    assert probe.allocated() == size
     del kept
+    gc.collect()
     assert probe.allocated() == 0
 
 
@@ -95,20 +102,6 @@ def test_the_highest_point_since_each_of_several_moments_is_known(probe):
     assert (probe.peak("part"), probe.peak("line"), probe.peak()) == (1 << 20, 1 << 18, 0)
 
 
-def test_a_storage_that_grows_is_measured_again(probe):
-    one = torch.zeros(128)
-    one.resize_(1024)
-    assert probe.allocated() == 4096
-
-
-def test_sparse_tensors_count_their_parts(probe):
-    one = torch.eye(64).to_sparse()
-    assert probe.allocated() >= 64 * 2 * 8 + 64 * 4
-    del one
-    gc.collect()
-    assert probe.allocated() == 0
-
-
 def test_a_move_to_the_host_and_a_move_to_the_device_are_copies(probe):
     device = torch.device("cpu")
     model = torch.nn.Linear(128, 128).to(device)
@@ -129,7 +122,7 @@ def test_a_batch_from_a_loader_is_on_the_host_until_it_is_moved():
 
     device = torch.device("cpu")
     with Watch(home=HERE, device="cpu") as watch:
-        probe = watch._harness.probe
+        probe = watch._harness.session.probe
         loader = DataLoader(TensorDataset(torch.zeros(8, 128)), batch_size=4)
         model = torch.nn.Linear(128, 1).to(device)
         before = probe.allocated()
@@ -138,12 +131,6 @@ def test_a_batch_from_a_loader_is_on_the_host_until_it_is_moved():
         moved = [batch.to(device) for batch in batches]
         assert probe.allocated() == before + 2 * 2048
         del moved, model
-
-
-def test_without_any_notion_of_devices_everything_counts(probe):
-    kept = torch.zeros(128) + 1
-    assert probe.allocated() == 512
-    del kept
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -172,7 +159,6 @@ def test_the_watcher_itself_reads_nothing():
             torch.zeros(1000).sum()
             watch.step()
     result = watch.result
-    assert result is not None
     assert result.drifts == ()
     assert len({sample.allocated for sample in result.samples if sample.sampled}) == 1
 
@@ -184,7 +170,6 @@ def test_the_smallest_leak_is_found_in_process():
             kept.append(torch.zeros(1))
             watch.step()
     result = watch.result
-    assert result is not None
     ((leak,)) = result.leaks()
     assert leak.bytes_per_step == 512
     assert result.holders[0].text.startswith("list `kept` in `test_the_smallest_leak_is_found_in_process()`")
@@ -271,7 +256,6 @@ def test_saved_activations_of_an_evaluation_with_grad_are_measured():
         with torch.no_grad():
             model(x)
     result = watch.result
-    assert result is not None
     found = {(forward.grad, forward.site.line): forward for forward in result.forwards}
     assert found[(True, line)].count == 3
     assert found[(True, line)].kept == 16 * 128 * 4
@@ -283,13 +267,84 @@ def test_naming_the_lines_of_a_block_imports_no_compiler():
     program = """
 import sys, torch
 from torch._C._profiler import gather_traceback, symbolize_tracebacks
-from gpulint.runtime.probes.history import without_inductor
+from gpulint.runtime.probes.cuda import without_inductor
 with without_inductor():
     print(symbolize_tracebacks([gather_traceback(python=True, script=True, cpp=False)])[0][0]["name"])
 print("torch._inductor" in sys.modules, torch._inductor.__name__)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["<module>", "False", "torch._inductor"]
+
+
+class Allocator:
+    """What is asked of torch's caching allocator, of one card, with blocks of 512 bytes; and what was asked of its record."""
+
+    def __init__(self, monkeypatch):
+        self.blocks: dict[int, int] = {}  # address -> line
+        self.asked: list[tuple[object, dict[str, object]]] = []
+        figure = {"all": {"current": 0, "peak": 0}}
+        names = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")
+        stats = dict.fromkeys(names, figure) | {"num_alloc_retries": 0, "num_ooms": 0}
+        figure["all"]["current"] = 1
+        for owner, name, put in (
+            (torch._C, "_cuda_memoryStats", lambda device: stats),
+            (torch._C, "_cuda_resetPeakMemoryStats", lambda device: None),
+            (
+                torch._C,
+                "_cuda_memorySnapshot",
+                lambda how: {"segments": self.segments(), "device_traces": []},
+            ),
+            (torch.cuda, "_lazy_call", lambda call: call()),
+            (torch.cuda, "device_count", lambda: 1),
+            (
+                torch.cuda.memory,
+                "_record_memory_history",
+                lambda on="none", **how: self.asked.append((on, how)),
+            ),
+        ):
+            monkeypatch.setattr(owner, name, put, raising=False)
+
+    def segments(self):
+        frames = {n: [{"filename": __file__, "line": line, "name": "f"}] for n, line in self.blocks.items()}
+        blocks = [
+            {"address": n, "size": 512, "state": "active_allocated", "frames": frames[n]} for n in self.blocks
+        ]
+        return [{"device": 0, "address": 0, "blocks": blocks}]
+
+
+def test_what_is_born_between_readings_of_a_gpu(monkeypatch):
+    allocator = Allocator(monkeypatch)
+    probe = CudaProbe(Frames(HERE))
+    probe.watch(True)
+    probe.start()
+    allocator.blocks = {0: 1, 512: 2, 1024: 3}
+    figures = probe.mark(True)
+    assert figures == (1, 1, 1, 1, 0, 0, 0, None)  # as the allocator says
+    allocator.blocks |= {512: 4, 1536: 5}  # of the first address another has come, and gone again
+    probe.mark(True)
+    allocator.blocks |= {512: 2, 2048: 6}
+    probe.settle()
+    born = {
+        key: (probe._frames.sites[one.site].line, one.epoch, one.size) for key, one in probe.born(0).items()
+    }
+    assert born == {512: (2, 1, 512), 1536: (5, 0, 512), 2048: (6, 1, 512)}
+    assert sorted(probe.alive()) == [0, 512, 1024, 1536, 2048]
+    probe.stop()
+    states = {"context": "state", "stacks": "python"}
+    assert allocator.asked == [("state", states), (None, {})]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_a_gpus_record_is_asked_for(monkeypatch, whole):
+    allocator = Allocator(monkeypatch)
+    probe = CudaProbe(Frames(HERE))
+    if whole:
+        probe.keep_history()
+    else:
+        probe.follow_peaks()
+    probe.start()
+    ((on, how),) = allocator.asked
+    assert (on, how["context"], how["stacks"]) == ("all", "all" if whole else "alloc", "python")
 
 
 @pytest.mark.gpu
@@ -301,7 +356,6 @@ def test_the_watcher_allocates_nothing_on_the_device():
         for _ in range(10):
             watch.step()
     assert torch.cuda.memory_allocated() == before
-    assert watch.result is not None
     assert watch.result.drifts == ()
 
 
@@ -318,7 +372,6 @@ def test_the_scripts_own_peak_figures_stay_true():
         torch.cuda.reset_peak_memory_stats()
         assert torch.cuda.max_memory_allocated() < 256 << 20
         watch.step()
-    assert watch.result is not None
     assert [(sample.peak or 0) >= 256 << 20 for sample in watch.result.samples] == [True, False, False]
 
 
@@ -343,7 +396,6 @@ def test_each_backward_parts_a_step(device):
                 (weight * 2).exp().sum().backward()
             weight.grad = None
             watch.step()
-    assert watch.result is not None
     samples = watch.result.samples
     assert [len(sample.parts) for sample in samples] == [0, 3, 4]  # one backward tells no more than the step
     for sample in samples[1:]:
@@ -365,6 +417,5 @@ def test_fragmentation_is_told_from_a_leak():
             size = lengths.randint(20, 400) << 20
             keep = torch.empty(size, dtype=torch.uint8, device="cuda"), keep and keep[0]
             watch.step()
-    assert watch.result is not None
     assert watch.result.leaks() == ()
     assert any(trend.status == "fragmentation" for trend in watch.result.trends)

@@ -1,80 +1,39 @@
-"""Every leak is found and its holder named; no benign program raises an alarm. On the CPU, and on CUDA where
-there is one."""
+"""Every leak is found and its holder named; no benign program raises an alarm. On the CPU, and on CUDA where there is one."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from gpulint.runtime.parent.runner import Run, run
-from gpulint.runtime.record.result import RankResult, RunResult
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
-from expectations import BENIGN, LEAKS, check_benign, check_leak, reason_to_skip  # noqa: E402
+from expectations import EACH, LEAKS, check, reason_to_skip  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
 
-@pytest.fixture(scope="module")
-def measured(request):
-    """Runs the collected programs, two at a time, and hands out their results by path."""
-    wanted = {
-        item.callspec.params["path"] for item in request.session.items if "measured" in item.fixturenames
-    }
-    paths = [str(path) for path in sorted(wanted) if reason_to_skip(path) is None]
-    zygote = str(Path(__file__).parent / "zygote.py")
-    process = subprocess.Popen(
-        [sys.executable, zygote, DEVICE, "2", *paths],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | ENVIRONMENT,
-    )
-    done: dict[str, RunResult] = {}
-
-    def result_of(path: Path) -> RunResult:
-        assert process.stdout is not None
-        while str(path) not in done:
-            line = process.stdout.readline()
-            assert line, f"the zygote ended before {path.name} was run"
-            said = json.loads(line)
-            assert said["result"] is not None, said["log"]
-            rank = RankResult.from_json(said["result"])
-            done[said["path"]] = RunResult((), rank.end, 0.0, (rank,), stderr=said["log"])
-        return done[str(path)]
-
-    yield result_of
-    process.kill()
-    process.wait()
-
-
-@pytest.mark.parametrize("path", LEAKS, ids=lambda path: path.stem)
-def test_leak(path, measured):
+def measured(path: Path) -> None:
     reason = reason_to_skip(path)
     if reason is not None:
         pytest.skip(reason)
-    check_leak(path, measured(path), DEVICE)
+    environment = {"OMP_NUM_THREADS": "1"}
+    result = run(Run(str(path), device=DEVICE, capture=True, timeout=120.0, environment=environment))
+    check(path, result, DEVICE)
 
 
-@pytest.mark.parametrize("path", BENIGN, ids=lambda path: path.stem)
-def test_benign(path, measured):
-    reason = reason_to_skip(path)
-    if reason is not None:
-        pytest.skip(reason)
-    check_benign(path, measured(path), DEVICE)
+@pytest.mark.usefixtures("warm_scripts")
+@pytest.mark.parametrize(
+    "path", EACH, ids=[f"{'leak' if path in LEAKS else 'benign'}-{path.stem}" for path in EACH]
+)
+def test_what_is_found_is_what_the_head_says(path: Path) -> None:
+    measured(path)
 
 
-def test_leak_as_a_user_runs_it():
-    (path,) = (path for path in LEAKS if path.stem == "loss_held_after_backward")
-    check_leak(path, run(Run(str(path), capture=True, timeout=120.0, environment=ENVIRONMENT)), DEVICE)
-
-
-def test_benign_as_a_user_runs_it():
-    (path,) = (path for path in BENIGN if path.stem == "loader_workers_spawn")
-    check_benign(path, run(Run(str(path), capture=True, timeout=120.0, environment=ENVIRONMENT)), DEVICE)
+@pytest.mark.parametrize("name", ["loss_held_after_backward", "loader_workers_spawn"])
+def test_as_a_user_runs_it(name: str) -> None:
+    (path,) = (path for path in EACH if path.stem == name)
+    measured(path)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from gpulint.runtime.record.options import Lines, Options, join_lines
 from gpulint.runtime.record.result import (
     Drift,
     End,
@@ -13,13 +14,10 @@ from gpulint.runtime.record.result import (
     Held,
     Holder,
     LineFigures,
-    Lines,
-    Options,
     RankResult,
     RunResult,
     Sample,
     Site,
-    join_lines,
 )
 
 SITE = Site("/train.py", 3, "train")
@@ -51,11 +49,7 @@ def test_a_round_trip_through_json_text():
 
 @pytest.mark.parametrize(
     ("change", "error"),
-    [
-        ({"reason": "vanished"}, ValueError),
-        ({"message": 3}, TypeError),
-        ({"where": [1]}, TypeError),
-    ],
+    [({"reason": "vanished"}, ValueError), ({"message": 3}, TypeError), ({"where": [1]}, TypeError)],
 )
 def test_other_forms_are_refused(change, error):
     with pytest.raises(error):

@@ -17,7 +17,8 @@ import warm
 
 from gpulint.runtime.parent import processes
 from gpulint.runtime.parent.runner import Run, run
-from gpulint.runtime.record.result import RunResult, join_lines
+from gpulint.runtime.record.options import join_lines
+from gpulint.runtime.record.result import RunResult
 
 in_a_fork = pytest.mark.usefixtures("warm_scripts")  # of a process that has torch: not about the start
 
@@ -35,14 +36,15 @@ for number in range(1000):
 
 TRAINING = """
 import torch
-model = torch.nn.Linear(4, 2)
+model = torch.nn.Linear(8, 8)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-def train(steps):
+def train(steps, seen=lambda loss: None):
     for _ in range(steps):
-        loss = model(torch.randn(3, 4)).sum()
+        loss = model(torch.randn(4, 8)).pow(2).mean()
+        optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        optimizer.zero_grad()
+        seen(loss)
 """
 
 
@@ -175,7 +177,8 @@ def test_the_command_that_is_told_is_the_users(options, words):
 def test_a_script_that_ends_by_itself(script):
     result = start(script("from gpulint.marks import step\nstep()\nstep()"))
     assert result.end.reason == "finished"
-    assert result.end.message.startswith("the script ended by itself after 2 steps, all of them warm-up")
+    said = "the script ended by itself after 2 steps, all of them warm-up (--warmup 0 "
+    assert result.end.message.startswith(said)
 
 
 def test_a_script_that_raises_shows_its_own_traceback_only(script):
@@ -302,9 +305,7 @@ for _ in range(6):
     step()
 load()
 """
-    begin = time.monotonic()
     result = start(script(text), timeout=1.5)
-    assert time.monotonic() - begin < 10
     assert result.end.reason == "timeout"
     assert result.end.message == "the time was up after 6 steps, at train.py:5 in load"
     assert len(result.ranks[0].samples) == 6
@@ -416,15 +417,6 @@ def test_no_warm_up_where_none_is_asked_for(script):
     (rank,) = start(path, warmup=0, steps=5, device="cpu").ranks
     assert [sample.sampled for sample in rank.samples] == [True] * 5
     assert (rank.warmup, rank.steps("train")) == (0, 5)
-    assert rank.samples[0].duration < 5, "the first step begins with its forward, not with the run"
-
-
-@in_a_fork
-def test_a_script_of_warm_up_alone_says_that_nothing_was_sampled(script):
-    result = start(script(TRAINING + "train(3)\n"), device="cpu")
-    assert result.end.reason == "finished"
-    assert "all of them warm-up" in result.end.message
-    assert "--warmup 0" in result.end.message
 
 
 @in_a_fork
@@ -466,11 +458,7 @@ def test_lines_are_counted_in_scripts_and_imported_modules(script):
 # -- training, with torch ------------------------------------------------------------------------------------
 
 
-@in_a_fork
-def test_a_training_script_behind_a_main_guard_with_a_broad_except(script):
-    text = (
-        TRAINING
-        + """
+GUARDED = """
 if __name__ == "__main__":
     for epoch in range(100):
         try:
@@ -479,23 +467,19 @@ if __name__ == "__main__":
             pass
     print("never")
 """
-    )
-    result = start(script(text))
-    assert result.end.reason == "stopped"
-    assert result.stdout == ""
-    (rank,) = result.ranks
-    assert rank.boundary == "optimizer"
-    assert rank.steps("train") == 20
-    assert rank.environment.torch is not None
-    assert rank.drifts == ()
 
 
 @in_a_fork
-def test_a_bare_except_around_each_training_step(script):
-    text = TRAINING + "while True:\n    try:\n        train(1)\n    except:\n        pass\n"
-    result = start(script(text))
-    assert result.end.reason == "stopped"
-    assert result.ranks[0].steps("train") == 20
+@pytest.mark.parametrize(
+    "text", [GUARDED, "while True:\n    try:\n        train(1)\n    except:\n        pass\n"]
+)
+def test_a_training_that_swallows_what_it_can_is_stopped(script, text):
+    result = start(script(TRAINING + text))
+    assert (result.end.reason, result.stdout) == ("stopped", "")
+    (rank,) = result.ranks
+    assert (rank.boundary, rank.steps("train")) == ("optimizer", 20)
+    assert rank.environment.torch is not None
+    assert rank.drifts == ()
 
 
 @in_a_fork
@@ -642,36 +626,31 @@ def test_a_script_that_fails_by_itself_while_it_goes_on_is_to_blame(script):
     assert result.end.reason == "raised"
 
 
-EMPTIED = """
-import torch
-model = torch.nn.Linear(8, 4)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+EMPTIED = (
+    TRAINING
+    + """
 recent = []
+def limited(loss):
+    recent.append(loss.detach())
+    if len(recent) == 50: recent.clear()
 def epoch(steps):
     kept = []
-    for step in range(steps):
-        loss = model(torch.randn(4, 8)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        {keep}
+    train(steps, {keep})
 for _ in range(1000):
     epoch({steps})
 """
+)
 
 
 @in_a_fork
 @pytest.mark.parametrize(
     ("keep", "steps", "statuses"),
     [
-        ("recent.append(loss.detach())\n        if len(recent) == 50: recent.clear()", 1000, {"bounded"}),
-        ("recent.append(loss.detach())", 1000, {"leak"}),
-        ("kept.append(loss.detach())", 1000, {"leak"}),
-        (
-            "kept.append(loss.detach())",
-            60,
-            {"bounded"},
-        ),  # let go of at the end of a call that is followed by the next: it outlives no epoch
+        ("limited", 1000, {"bounded"}),
+        ("lambda loss: recent.append(loss.detach())", 1000, {"leak"}),
+        ("lambda loss: kept.append(loss.detach())", 1000, {"leak"}),
+        # let go of at the end of a call that is followed by the next: it outlives no epoch
+        ("lambda loss: kept.append(loss.detach())", 60, {"bounded"}),
     ],
     ids=["emptied", "kept", "kept_in_the_loop", "kept_for_an_epoch"],
 )
@@ -682,16 +661,9 @@ def test_a_list_that_is_emptied_now_and_then_is_no_leak(script, keep, steps, sta
     assert bool(rank.leaks()) == (statuses == {"leak"})
 
 
-GENERATING = """
-import torch
-model = torch.nn.Linear(8, 8)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-def train(steps):
-    for _ in range(steps):
-        loss = model(torch.randn(4, 8)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+GENERATING = (
+    TRAINING
+    + """
 train(1)
 model.eval()
 with torch.no_grad():
@@ -701,6 +673,7 @@ with torch.no_grad():
 model.train()
 train(1000)
 """
+)
 
 
 @in_a_fork

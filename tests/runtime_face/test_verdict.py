@@ -2,97 +2,62 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
+from made import (
+    CLAIMS,
+    FILE,
+    SITE,
+    drift,
+    environment,
+    finding,
+    holder,
+    ran,
+    rank,
+    run,
+    samples,
+    text_of,
+    verified,
+)
 
 from gpulint.claims import Claim
-from gpulint.findings import Confidence, Finding, Position, Related, Severity
-from gpulint.reports.terminal import write
-from gpulint.reports.verify import document
+from gpulint.findings import Confidence, Finding, Position, Related
 from gpulint.runtime.parent.verdict import Verdict, Verification, verify
 from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import (
     CallFigures,
-    Drift,
     End,
     EndReason,
-    Environment,
     ForwardFigures,
     Held,
     Holder,
     LineFigures,
     RankResult,
-    RunResult,
-    Sample,
     Site,
     Trend,
 )
 
-FILE = str(Path("/project/train.py"))
-SITE = Site("/project/model.py", 8, "forward")
-
-
-CLAIMS = {rule.code: rule.runtime_claim for rule in all_rules()}
-
-
-def finding(code: str, line: int = 12, subject: str = "total", **more: object) -> Finding:
-    place = (FILE, line, 9, line, 30)
-    base = Finding(
-        code, "a-rule", Severity.WARNING, "what people read", *place, subject=subject, claim=CLAIMS.get(code)
-    )
-    return replace(base, **more)  # type: ignore[arg-type]
-
-
-def samples(number: int = 20, peak: int = 2000) -> tuple[Sample, ...]:
-    return tuple(
-        Sample(n, "train", True, 0.02 * n, 0.02, allocated=1000, peak=peak, rss=1)
-        for n in range(1, number + 1)
-    )
-
-
-def rank(device: str = "cuda", **more: object) -> RankResult:
-    environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", device)  # type: ignore[arg-type]
-    base = RankResult(0, 1, environment, End("stopped", "stopped"), "optimizer", 3, samples())
-    return replace(base, **more)  # type: ignore[arg-type]
-
 
 def judged(code: str, result: RankResult, claim: Finding | None = None) -> Verdict:
-    return verification(claim or finding(code), result).verdicts[0]
+    return verified(result, findings=[claim or finding(code)]).verdicts[0]
 
 
 def verification(claim: Finding | list[Finding], *ranks: RankResult, max_drift: int = 0) -> Verification:
-    claims = claim if isinstance(claim, list) else [claim]
-    end = ranks[0].end if ranks else End("not-started", "no interpreter")
-    return verify("train.py", RunResult(("python",), end, 1.0, tuple(ranks)), claims, max_drift)
-
-
-def ran(line: int = 12, hits: int = 24, sampled: int = 20, **more: object) -> LineFigures:
-    return replace(LineFigures(FILE, line, hits, sampled, judged_hits=sampled), **more)  # type: ignore[arg-type]
-
-
-def holder(size: int = 16 * 4096, line: int = 12, nodes: int = 0, **more: object) -> Holder:
-    births = (Held(SITE, 16, size),) if size else ()
-    base = Holder("list `losses` in `train()`", "losses", "list", "local", "train()", FILE, line, 16, size)
-    return replace(base, lines=(line, 10), nodes=nodes, births=births, **more)  # type: ignore[arg-type]
-
-
-def leak(per_step: float = 4096.0, status: str = "leak", place: str = "device", site: Site = SITE) -> Drift:
-    return Drift(site, "train", place, status, per_step, 1.0, 16, int(16 * per_step), 16, reason="why")  # type: ignore[arg-type]
+    return verified(*ranks, findings=claim if isinstance(claim, list) else [claim], max_drift=max_drift)
 
 
 def test_every_shipped_rule_says_what_it_claims_and_any_other_claims_growth() -> None:
     assert all("runtime_claim" in vars(rule) for rule in all_rules())
     assert finding("MINE1").runtime_claim.kind == "drift"
-    found = judged("MINE1", rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)))
+    found = judged("MINE1", rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
     assert found.status == "confirmed"
 
 
 def test_held_memory_is_confirmed_with_its_holder_and_birth() -> None:
-    found = judged("GPU101", rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)))
+    found = judged("GPU101", rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
     assert (found.status, found.device, found.negligible) == ("confirmed", 4096.0, False)
     assert found.holder == "list `losses` in `train()`"
     assert found.born == (SITE,)
@@ -113,7 +78,7 @@ def test_a_graph_that_grows_is_what_the_forwards_without_a_backward_keep() -> No
     growing = replace(growing, births=(Held(there, 16, 16 * 4096),))
 
     def told(forward: ForwardFigures, held: Holder) -> Verification:
-        measured = rank(holders=(held,), drifts=(leak(site=there),), lines=(ran(),), forwards=(forward,))
+        measured = rank(holders=(held,), drifts=(drift(site=there),), lines=(ran(),), forwards=(forward,))
         return verification(finding("GPU201"), measured)
 
     found = told(ran_there, growing)
@@ -126,7 +91,7 @@ def test_a_graph_that_grows_is_what_the_forwards_without_a_backward_keep() -> No
 
 
 def test_what_makes_the_exit_status_is_not_called_negligible() -> None:
-    measured = rank(holders=(holder(16 * 512),), drifts=(leak(512.0),))
+    measured = rank(holders=(holder(16 * 512),), drifts=(drift(512.0),))
     for max_drift, negligible, code in ((0, False, 1), (511, False, 1), (512, True, 0)):
         found = verification(finding("GPU101"), measured, max_drift=max_drift)
         assert (found.verdicts[0].negligible, found.exit_code) == (negligible, code)
@@ -138,7 +103,7 @@ def test_drift_is_the_sum_of_all_leaks_each_counted_once() -> None:
     second = holder(16 * 512, line=44, variable="kept", text="list `kept` in `train()`")
     measured = rank(
         holders=(holder(16 * 512), replace(second, births=births, lines=(44,))),
-        drifts=(leak(512.0), leak(512.0, site=other)),
+        drifts=(drift(512.0), drift(512.0, site=other)),
         lines=(ran(), ran(44)),
     )
     both = [finding("GPU101"), finding("GPU102"), finding("GPU101", 44, "kept")]
@@ -158,8 +123,8 @@ def test_a_gpu_that_was_asked_for_and_not_used_refutes_nothing() -> None:
 
 
 def test_nothing_sampled_is_no_all_clear() -> None:
-    unsampled = tuple(replace(sample, sampled=False) for sample in samples(3))
-    found = verification(finding("GPU101"), rank(samples=unsampled, lines=(ran(hits=3, sampled=0),)))
+    unsampled = samples([1000] * 3, warmup=3)
+    found = verification(finding("GPU101"), rank(unsampled, lines=(ran(hits=3, sampled=0),)))
     assert found.verdicts[0].status == "inconclusive"
     assert (found.failed, found.exit_code) == (True, 2)
 
@@ -173,13 +138,13 @@ def test_hits_outside_the_judged_steps_refute_nothing() -> None:
 def test_a_holder_is_matched_by_related_line_by_name_and_by_birth() -> None:
     elsewhere = holder(line=40, variable="losses")
     by_line = finding("GPU104", related=(Related(FILE, Position(40, 1), "kept here"),))
-    measured = rank(holders=(elsewhere,), drifts=(leak(),), lines=(ran(),))
+    measured = rank(holders=(elsewhere,), drifts=(drift(),), lines=(ran(),))
     assert judged("GPU104", measured, by_line).device == 4096.0
     by_name = finding("GPU101", subject="losses")
     assert judged("GPU101", measured, by_name).device == 4096.0
     assert judged("GPU101", measured, finding("GPU101", subject="other")).status == "refuted"
     here = Site(FILE, 12, "train")
-    born = rank(holders=(), drifts=(leak(site=here),), lines=(ran(),))
+    born = rank(holders=(), drifts=(drift(site=here),), lines=(ran(),))
     assert judged("GPU102", born).device == 4096.0
 
 
@@ -228,13 +193,13 @@ def test_why_a_line_did_not_run(reason: EndReason, said: str, told: str) -> None
 def test_limits_garbage_and_irregular_survivors() -> None:
     bounded = holder(bound=100)
     assert (
-        judged("GPU101", rank(holders=(bounded,), drifts=(leak(status="bounded"),), lines=(ran(),))).status
+        judged("GPU101", rank(holders=(bounded,), drifts=(drift(status="bounded"),), lines=(ran(),))).status
         == "refuted"
     )
-    irregular = rank(holders=(holder(),), drifts=(leak(status="occasional"),), lines=(ran(),))
+    irregular = rank(holders=(holder(),), drifts=(drift(status="occasional"),), lines=(ran(),))
     assert judged("GPU101", irregular).status == "inconclusive"
     here = Site(FILE, 12, "train")
-    waiting = rank(drifts=(leak(status="gc-garbage", site=here),), lines=(ran(),))
+    waiting = rank(drifts=(drift(status="gc-garbage", site=here),), lines=(ran(),))
     assert judged("GPU101", waiting).status == "refuted"
     assert judged("GPU302", waiting).status == "confirmed"
     assert verification(finding("GPU101"), waiting).garbage
@@ -244,17 +209,15 @@ def test_limits_garbage_and_irregular_survivors() -> None:
 
 
 def test_unpredicted_drift_names_its_holder() -> None:
-    found = verification([], rank(holders=(holder(),), drifts=(leak(),)))
+    found = verification([], rank(holders=(holder(),), drifts=(drift(),)))
     assert [(u.device, u.line, u.born) for u in found.unpredicted] == [(4096.0, 12, (SITE,))]
     assert found.exit_code == 1
-    predicted = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(leak(),)))
+    predicted = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(drift(),)))
     assert predicted.unpredicted == ()
 
 
 def test_a_suspicion_counts_for_nothing_until_it_is_proven() -> None:
-    leaking = RunResult(
-        ("python",), rank().end, 1.0, (rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)),)
-    )
+    leaking = run(rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
     suspected = finding("GPU101", doubts=("nobody knows",))
     found = verify("train.py", leaking, [suspected], least=Confidence.HIGH)
     assert [(v.status, v.doubts) for v in found.verdicts] == [("confirmed", ("nobody knows",))]
@@ -268,12 +231,12 @@ def test_a_suspicion_counts_for_nothing_until_it_is_proven() -> None:
 
 
 def test_drift_without_a_holder_is_unpredicted_by_site() -> None:
-    found = verification([], rank(drifts=(leak(),)))
+    found = verification([], rank(drifts=(drift(),)))
     assert [(u.file, u.line, u.device) for u in found.unpredicted] == [(SITE.file, 8, 4096.0)]
 
 
 def test_tensors_that_pile_up_on_the_host_are_no_gpu_drift() -> None:
-    found = verification([], rank(holders=(holder(place="host"),), drifts=(leak(place="host"),)))
+    found = verification([], rank(holders=(holder(place="host"),), drifts=(drift(place="host"),)))
     assert found.unpredicted == ()
     assert found.exit_code == 0
 
@@ -320,9 +283,7 @@ def test_what_is_reached_through_a_function_may_be_needed_by_another_caller(tmp_
 
 def test_a_forward_for_nothing_is_told_without_a_finding() -> None:
     def told(*forwards: ForwardFigures, claims: tuple[Finding, ...] = (), peak: int = 2000) -> list[int]:
-        found = verification(
-            list(claims), rank(forwards=forwards, lines=(ran(),), samples=samples(peak=peak))
-        )
+        found = verification(list(claims), rank(forwards=forwards, lines=(ran(),), steps=samples(peak=peak)))
         assert found.exit_code == 0
         return [wasted.line for wasted in found.wasted]
 
@@ -353,15 +314,14 @@ def test_no_grad_is_not_advised_on_a_line_that_trains_too() -> None:
 
 def test_a_forward_for_nothing_names_its_ranks_and_what_it_keeps() -> None:
     small, large = (forward(dead=9, wasted=size << 20) for size in (1, 3))
-    found = verification([], rank(forwards=(small,)), replace(rank(forwards=(large,)), rank=1), rank())
+    found = verification([], rank(forwards=(small,)), rank(number=1, forwards=(large,)), rank())
     assert [(w.ranks, w.bytes, w.mode) for w in found.wasted] == [((0, 1), 3 << 20, "eval")]
     assert (
         "a call keeps 3.00 MiB of activations for nothing (the median); run it under" in found.wasted[0].text
     )
-    out = io.StringIO()
-    write(document(found), out)
-    assert "found by running `Net` runs with grad enabled, in eval mode, but no backward" in out.getvalue()
-    assert "0 findings; 1 forward for nothing." in out.getvalue()
+    said = text_of(found)
+    assert "found by running `Net` runs with grad enabled, in eval mode, but no backward" in said
+    assert "0 findings; 1 forward for nothing." in said
     assert Verification.from_json(found.to_json()) == found
 
 
@@ -373,7 +333,7 @@ def test_calls_are_judged_by_their_time() -> None:
     assert (slow.status, slow.seconds) == ("confirmed", 0.01)
     assert "50% of its time" in slow.text
     assert judged("GPU502", rank(calls=call(0.0001), lines=(ran(),))).status == "refuted"
-    on_cpu = rank("cpu", calls=call(0.0001, "torch.cuda.empty_cache"), lines=(ran(),))
+    on_cpu = rank(device="cpu", calls=call(0.0001, "torch.cuda.empty_cache"), lines=(ran(),))
     assert judged("GPU501", on_cpu).status == "inconclusive"
     freed = replace(call(0.1, "torch.cuda.empty_cache")[0], released=20 << 20)
     assert "gave back 1.00 MiB a call" in judged("GPU501", rank(calls=(freed,), lines=(ran(),))).text
@@ -412,15 +372,15 @@ def test_retained_and_deferred_graphs() -> None:
     assert (judged("GPU301", kept).status, judged("GPU301", kept).bytes) == ("confirmed", 10_000)
     freed = rank(forwards=forward, lines=(ran(growth=-9_000),))
     assert judged("GPU301", freed).status == "refuted"
-    piled = rank(forwards=forward, lines=(ran(hits=80, sampled=80),), samples=samples(peak=45_000))
+    piled = rank(forwards=forward, lines=(ran(hits=80, sampled=80),), steps=samples(peak=45_000))
     assert (judged("GPU303", piled).status, judged("GPU303", piled).bytes) == ("confirmed", 30_000)
-    low = rank(forwards=forward, lines=(ran(hits=80, sampled=80),), samples=samples(peak=12_000))
+    low = rank(forwards=forward, lines=(ran(hits=80, sampled=80),), steps=samples(peak=12_000))
     assert judged("GPU303", low).status == "refuted"
 
 
 def test_ranks_are_merged_and_named() -> None:
     clean = rank(lines=(ran(),))
-    leaking = replace(rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)), rank=1)
+    leaking = rank(number=1, holders=(holder(),), drifts=(drift(),), lines=(ran(),))
     found = verification(finding("GPU101"), clean, leaking)
     assert found.verdicts[0].ranks == (1,)
     assert found.verdicts[0].text.startswith("on rank 1: ")
@@ -430,16 +390,16 @@ def test_ranks_are_merged_and_named() -> None:
 def test_exit_codes_of_runs_that_did_not_end_well() -> None:
     assert verification(finding("GPU101")).exit_code == 2
     assert verification(finding("GPU101")).verdicts[0].status == "inconclusive"
-    raised = replace(rank(), end=End("raised", "the script raised"))
+    raised = rank(end=End("raised", "the script raised"))
     assert verification([], raised).exit_code == 2
     late = End("timeout", "the time was up")
-    assert verification([], replace(rank(), end=late)).exit_code == 2
-    assert verification([], replace(rank(holders=(holder(),), drifts=(leak(),)), end=late)).exit_code == 1
-    assert verification([], replace(rank(), end=End("interrupted", "interrupted"))).exit_code == 130
+    assert verification([], rank(end=late)).exit_code == 2
+    assert verification([], rank(holders=(holder(),), drifts=(drift(),), end=late)).exit_code == 1
+    assert verification([], rank(end=End("interrupted", "interrupted"))).exit_code == 130
 
 
 def test_it_survives_json() -> None:
-    found = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(leak(),), lines=(ran(),)))
+    found = verification(finding("GPU101"), rank(holders=(holder(),), drifts=(drift(),), lines=(ran(),)))
     assert Verification.from_json(found.to_json()) == found
 
 
@@ -447,7 +407,7 @@ def test_the_batch_in_use_is_no_growth() -> None:
     """One tensor of this step, born on the line where another leaks."""
     passing = replace(holder(variable="y"), bytes=4096, births=(Held(SITE, 1, 4096),), line=11, lines=())
     leaking = replace(holder(), births=(Held(SITE, 16, 15 * 4096),))
-    measured = rank(holders=(leaking, passing), drifts=(leak(),), lines=(ran(),))
+    measured = rank(holders=(leaking, passing), drifts=(drift(),), lines=(ran(),))
     found = verification(finding("GPU101"), measured)
     assert found.verdicts[0].status == "confirmed"
     assert found.unpredicted == ()
@@ -459,7 +419,7 @@ def test_a_copy_that_takes_the_place_of_the_one_before_is_still_a_copy() -> None
     early = judged("GPU404", rank(lines=(ran(hits=1, sampled=0, early=9000),)))
     assert (early.status, early.bytes) == ("confirmed", 9000)
     assert judged("GPU404", rank(lines=(ran(growth=0, peak=0),))).status == "refuted"
-    assert judged("GPU404", rank("cpu", lines=(ran(growth=0, peak=9000),))).status == "inconclusive"
+    assert judged("GPU404", rank(device="cpu", lines=(ran(growth=0, peak=9000),))).status == "inconclusive"
 
 
 def test_an_alias_allocates_nothing() -> None:
@@ -476,10 +436,11 @@ def test_allocator_settings_are_compared_with_what_was_read_back(tmp_path: Path)
     def settled(code: str, settings: str | None, peak: int = 2000, **more: object) -> Verdict:
         asked = replace(CLAIMS[code], options=("max_split_size_mb",))
         claim = finding(code, 1, filename=str(script), claim=asked)
-        environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", "cuda", allocator=settings)
         peaks = (StretchPeak("steps", peak, 2200),)
         line = LineFigures(str(script), 1, 1)
-        return judged(code, rank(environment=environment, peaks=peaks, lines=(line,), **more), claim)
+        return judged(
+            code, rank(environment=environment(allocator=settings), peaks=peaks, lines=(line,), **more), claim
+        )
 
     in_force = "max_split_size_mb:128,expandable_segments:False"
     assert settled("GPU604", in_force).status == "inconclusive"
@@ -504,7 +465,6 @@ def test_one_clearing_call_does_not_hide_another() -> None:
 def test_the_rank_that_grows_is_the_one_that_is_shown() -> None:
     growing = tuple(replace(s, allocated=1000 + 4096 * s.step) for s in samples())
     ranks = (rank(drifts=()), replace(rank(drifts=()), rank=1, samples=growing))
-    text = io.StringIO()
-    write(document(verification([], *ranks)), text)
-    assert "2 ranks, rank 1 shown" in text.getvalue()
-    assert "+4.00 KiB a step" in text.getvalue()
+    said = text_of(verification([], *ranks))
+    assert "2 ranks, rank 1 shown" in said
+    assert "+4.00 KiB a step" in said

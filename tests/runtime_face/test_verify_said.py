@@ -66,7 +66,6 @@ def test_micro_batches_are_seen_and_the_run_has_one_peak(tmp_path: Path) -> None
     assert f"{format_bytes(steps[-1].peak)} ┤" in terminal.getvalue()
     assert f" training step {steps[-1].step}, through 4 backwards\n" in terminal.getvalue()
     curve = re.search(r'data-series="allocated" points="([^"]*)"', page)
-    assert curve is not None
     number = sum(2 * len(sample.parts) or 1 for sample in rank.samples[1:])
     assert len(curve[1].split()) in (1 + number, 3 + number)  # the line; the area has two corners more
 
@@ -93,7 +92,6 @@ def test_terminal_json_and_page_count_the_same_steps(tmp_path: Path) -> None:
     terminal = io.StringIO()
     write_text(document(verification), terminal)
     drawn = re.search(r'<script type="application/json">(.*?)</script></figure>', page, re.DOTALL)
-    assert drawn is not None
     points = json.loads(drawn[1])
     for phase, name in ((training, "training"), (evaluation, "evaluation")):
         kind = phase["kind"]

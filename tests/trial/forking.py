@@ -74,9 +74,9 @@ class Zygote:
 
 def child(order: dict[str, Any], folder: str) -> None:
     """Run one program to its end, in this process."""
-    from gpulint.runtime.child import ending, running
+    from gpulint.runtime.child import running
     from gpulint.runtime.child.harness import Harness, Stop
-    from gpulint.runtime.record.result import Options
+    from gpulint.runtime.record.options import Options
     from gpulint.runtime.trying import overlay
 
     if order["module"] or b"gc." in Path(order["target"]).read_bytes():
@@ -100,11 +100,11 @@ def child(order: dict[str, Any], folder: str) -> None:
     harness.start()
     try:
         running.run(target, module, harness.compile)
-        harness.report(ending.finished(harness))
+        harness.report(running.finished(harness))
     except Stop:
         pass
     except BaseException as error:
-        ending.failed(harness, error, module)
+        running.failed(harness, error, module)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -151,7 +151,6 @@ def main() -> None:
     import torch.utils.data
 
     for name in (
-        "child.ending",
         "child.harness",
         "child.running",
         "observing.forwards",

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from gpulint.runtime.record.besides import Drawn, Position, Recording, Weight
 from gpulint.runtime.record.peaks import StretchPeak
-from gpulint.runtime.record.recording import Drawn, Position, Recording, Weight
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.trial.comparing import Baseline, relative
 from gpulint.trial.plan import gains_between, pays

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpulint.forecasting.phases import Outline, Phase, Scope, Way
 from gpulint.runtime.observing.lines import LineCounter
-from gpulint.runtime.record.result import join_lines
+from gpulint.runtime.record.options import join_lines
 
 
 class Reaching:

@@ -44,9 +44,9 @@ def _recorded(file: str, seconds: float) -> dict[str, Any]:
 
     if not cuda_started():
         return {"error": UNUSED}
-    from gpulint.runtime.probes import history
+    from gpulint.runtime.probes import cuda
 
-    with history.recorded() as begun:
+    with cuda.recorded() as begun:
         if begun:
             time.sleep(seconds)
-        return {"message": history.dump(file), "written": os.path.exists(file)}
+        return {"message": cuda.dump(file), "written": os.path.exists(file)}

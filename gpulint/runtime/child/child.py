@@ -26,7 +26,7 @@ def _adopt_package() -> None:
 def main() -> int:
     """Run the script under the harness; returns the exit code."""
     _adopt_package()
-    from gpulint.runtime.child import ending, running, workers
+    from gpulint.runtime.child import running, workers
     from gpulint.runtime.child.harness import Harness, Stop
     from gpulint.runtime.trying import overlay
 
@@ -43,10 +43,10 @@ def main() -> int:
     except Stop:
         pass  # this process's, which has reported then, or a worker's that a pool has handed on
     except BaseException as error:
-        code = ending.failed(harness, error, options.module)
+        code = running.failed(harness, error, options.module)
         harness.stop_watching()
         return code
-    harness.report(ending.finished(harness))
+    harness.report(running.finished(harness))
     harness.stop_watching()
     return 0
 

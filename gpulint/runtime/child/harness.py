@@ -13,9 +13,9 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from gpulint import marks
-from gpulint.runtime.child.importing import ImportHook, seed
 from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.peaking import Peaking
+from gpulint.runtime.child.running import ImportHook, seed
 from gpulint.runtime.child.session import Session, assemble
 from gpulint.runtime.child.steps import DeviceChoice, Steps
 from gpulint.runtime.child.stopping import Stop, Stopping
@@ -25,7 +25,8 @@ from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.plain import has_parameters
 from gpulint.runtime.record.channel import Send
-from gpulint.runtime.record.result import End, Named, Options, RankResult, Site, StepKind
+from gpulint.runtime.record.options import Named, Options
+from gpulint.runtime.record.result import End, RankResult, Site, StepKind
 
 __all__ = ["Harness", "Stop"]
 
@@ -34,28 +35,28 @@ MOST_CLOSURES = 30  # backwards in one optimizer's step, from which on they are 
 UNUSED = "The script does not use the GPU of this machine: what it keeps was measured on the host instead."
 
 
+def _nobody(message: dict[str, Any]) -> None:
+    """Listens."""
+
+
 def _loader(iterator: Any) -> tuple[str, int]:
     """What tells the passes over one DataLoader's data from others."""
     return "pass", id(getattr(iterator, "_dataset", iterator))
-
-
-def _unsent(message: dict[str, Any]) -> None:
-    """Nobody listens."""
 
 
 class Harness:
     """Everything that happens in the child. `send` takes one message for the parent, see also `connect`; `endless` never
     stops the script."""
 
-    def __init__(self, options: Options, send: Send = _unsent, endless: bool = False) -> None:
+    def __init__(self, options: Options, send: Send = _nobody, endless: bool = False) -> None:
         self.session = Session(options, send, endless, self._called)
         self._device = DeviceChoice(self.session)
-        self._looks = Looks(self.session)
-        self._steps = Steps(self.session, self._looks, self._device)
+        self.looks = Looks(self.session)
+        self._steps = Steps(self.session, self.looks, self._device)
         self._touching = self.session.touching = Touching(self.session)
         self.session.peaking = Peaking(self.session, options.peaks)
-        self._windows = Windows(self.session, self._looks, self._steps.mark_window, self._promoted)
-        self._stopping = Stopping(self.session, self._looks, self._steps, self._windows, self._close)
+        self._windows = Windows(self.session, self.looks, self._steps.mark_window, self._promoted)
+        self._stopping = Stopping(self.session, self.looks, self._steps, self._windows, self._close)
         self._stepper = self.session.stepper = Stepper(self._steps.mark, self._confirm)
         if any(named.kind == "step" for named in options.named):
             self._stepper.boundary = "explicit"
@@ -74,10 +75,6 @@ class Harness:
 
     # -- start and stop --------------------------------------------------------------------------------------
 
-    def connect(self, send: Send, process: tuple[int, ...]) -> None:
-        """From now on there is somebody to tell, and this process is the script's own, or the worker with these numbers."""
-        self.session.send, self.session.process = send, process
-
     def start(self, worker: int = 0) -> None:
         """Arm everything that needs no torch; the rest follows when the script imports it. Of a spawned `worker` the number, so
         that it draws other random numbers than the next; a forked one goes on with those of its parent."""
@@ -91,8 +88,8 @@ class Harness:
                 seed(self.session.seed)
         if "torch" in sys.modules:
             self._torch_imported(sys.modules["torch"])
-            if self.probe is not None:
-                self.probe.adopt()
+            if self.session.probe is not None:
+                self.session.probe.adopt()
         else:
             ImportHook("torch", self._torch_imported).install()
         os.register_at_fork(after_in_child=self._forked)
@@ -104,10 +101,6 @@ class Harness:
     def compile(self, source: bytes, path: str) -> CodeType:
         """The code of the script, watched where it has lines of interest."""
         return self.session.lines.compile(source, path)
-
-    def watches(self, path: str) -> bool:
-        """Whether the file has lines of interest."""
-        return self.session.lines.is_wanted(path)
 
     def again(self) -> Harness:
         """Another one, for a forked worker in which this one has become silent: it knows the code that is compiled already."""
@@ -121,8 +114,8 @@ class Harness:
         """Watch nothing in this process, which is no worker of the script's."""
         self._forked()
         self.stop_watching()
-        if self.probe is not None:
-            self.probe.leave()
+        if self.session.probe is not None:
+            self.session.probe.leave()
 
     def _forked(self) -> None:
         """In a forked process (a DataLoader worker, say): be gone."""
@@ -137,22 +130,22 @@ class Harness:
             session.recorder.stop()
         if session.forwards is not None:
             session.forwards.active = False
-        session.send = _unsent
+        session.send = _nobody
 
     def _torch_imported(self, torch: ModuleType) -> None:
-        if self.done:
+        if self.session.done:
             return
         try:
             self._watch_torch(torch)
         except Exception as error:
-            self.session.notes.append(f"torch could not be watched: {type(error).__name__}: {error}")
+            self.session.note(f"torch could not be watched: {type(error).__name__}: {error}")
 
     def _watch_torch(self, torch: Any) -> None:
         from gpulint.runtime.observing import machine
         from gpulint.runtime.observing.forwards import Forwards
 
         session = self.session
-        self._looks.prepare()
+        self.looks.prepare()
         session.torch = torch
         folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         session.frames.foreign = (folder,)
@@ -201,8 +194,8 @@ class Harness:
         self.session.lines.stop()
         self.session.calls.stop()
         self.session.collector.stop()
-        if self.probe is not None:
-            self.probe.stop()
+        if self.session.probe is not None:
+            self.session.probe.stop()
 
     def stop_watching(self) -> None:
         """Take every hook out, so that the interpreter can end in peace."""
@@ -228,7 +221,8 @@ class Harness:
         if not self.session.done:
             self._steps.confirm(kind, previous, mark)
             self._touching.step(kind)
-            self.session.read_relatives()
+            with self.session.aside():
+                self.session.relatives.step(self.session.steps)
             self._stopping.stop_if_enough(kind)
 
     def _trains(self) -> None:
@@ -272,7 +266,7 @@ class Harness:
 
     def _promoted(self, function: str) -> None:
         why = "no optimizer stepped, and no module ran twice in it"
-        self.note(f"A call of `{function}()` is a step here: {why}.")
+        self.session.note(f"A call of `{function}()` is a step here: {why}.")
 
     def _happens(self, frame: FrameType) -> None:
         """An event of the script's, which comes from this frame."""
@@ -397,14 +391,14 @@ class Harness:
             self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
-        if threading.get_ident() == self._main and self.probe is not None:
-            self.probe.loading += change
+        if threading.get_ident() == self._main and self.session.probe is not None:
+            self.session.probe.loading += change
 
     def _optimizer_made(self, optimizer: Any) -> None:
         self._optimizing = True
         self._stepper.optimizer_created()
         self._stopping.trained()
-        if threading.get_ident() == self._main and not self.done:
+        if threading.get_ident() == self._main and not self.session.done:
             self._happens(sys._getframe(1))
             self._steps.begin_other_training(optimizer)
 
@@ -435,34 +429,14 @@ class Harness:
         self.session.peaking.stepped()
         self._happened(frame)
 
-    # -- what is asked of it ---------------------------------------------------------------------------------
-
-    def note(self, text: str) -> None:
-        """Something for the reader of the figures, told once."""
-        if text not in self.session.notes:
-            self.session.notes.append(text)
-
-    @property
-    def done(self) -> bool:
-        """Whether the result is sent, or this is a forked process."""
-        return self.session.done
-
-    @property
-    def probe(self) -> Any:
-        """What measures memory; None before the script imports torch."""
-        return self.session.probe
-
-    def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
-        """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
-        `anew`: only where nothing was judged yet."""
-        self._looks.look_at_end(frames, anew)
+    # -- the end ---------------------------------------------------------------------------------------------
 
     def excused(self, what: str) -> End | None:
         """How the run ended where the script failed after its epochs were cut short: what was sampled before stands, and
         the script is not to blame. `what` says how it failed."""
         if not self._cut:
             return None
-        self.session.notes.append(
+        self.session.note(
             f"{what[0].upper()}{what[1:]}, after gpulint had cut its epochs short; what was measured before stands. "
             "Leave out --cut-epochs to let it run as it is."
         )
@@ -470,13 +444,13 @@ class Harness:
 
     def ended(self) -> None:
         """The script has run to its end: what its variables hold now has outlived all that it did."""
-        if not self.done:
+        if not self.session.done:
             self._steps.event()
             self._windows.close()
 
     def report(self, end: End) -> None:
         """Send the result, once."""
-        if self.done:
+        if self.session.done:
             return
         self.session.done = True
         self._write_snapshot()
@@ -486,12 +460,64 @@ class Harness:
         """Where one was asked for, and there is a GPU to speak of."""
         session = self.session
         if session.options.snapshot and session.on_gpu:
-            from gpulint.runtime.probes.history import path_of
+            from gpulint.runtime.probes.cuda import path_of
 
             alone = session.world_size == 1 and not session.process
-            self.note(session.probe.dump(path_of(session.options.snapshot, session.rank, alone)))
+            self.session.note(session.probe.dump(path_of(session.options.snapshot, session.rank, alone)))
 
     def result(self, end: End) -> RankResult:
         """Everything measured so far."""
         notes = [*([CUT] if self._cut else []), *([UNUSED] if self._device.idle is not None else [])]
         return assemble(self.session, end, notes)
+
+
+class Watch:
+    """A context in which steps are sampled and judged.
+
+        with Watch(steps=20) as watch:
+            for batch in batches:
+                train(batch)
+                watch.step()
+        result = watch.result
+
+    Optimizer steps and forwards are seen by themselves; the first `step()` makes the explicit steps the only
+    ones. Reports what `gpulint verify` reports, for this process: `result` is final once the context has been
+    left, which is when holders are looked for, so leave it while what may leak is still held. `device` is
+    auto, cuda or cpu. More than `steps` steps are sampled if they come. Not reentrant, and for one thread.
+    """
+
+    def __init__(
+        self, steps: int = 20, warmup: int | None = None, device: str = "auto", home: str | None = None
+    ) -> None:
+        told = {"steps": steps, "warmup": warmup, "device": device, "home": home or os.getcwd()}
+        self.wanted = steps
+        self.result: RankResult | None = None
+        self._harness = Harness(Options.from_json(told), endless=True)
+
+    def __enter__(self) -> Watch:
+        self._harness.start()
+        return self
+
+    def step(self) -> None:
+        """The end of one iteration."""
+        self._harness.step()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.leave(anew=True, failed=kind is not None and not issubclass(kind, GeneratorExit))
+
+    @property
+    def sampled(self) -> int:
+        """The steps sampled so far."""
+        return self._harness.session.sampled
+
+    def leave(self, anew: bool = True, failed: bool = False) -> None:
+        """What leaving the context does. Not `anew`: what was judged on the way stands, because what leaked
+        may be gone by now, with the function that held it."""
+        harness = self._harness
+        harness.looks.look_at_end((), anew)
+        reason = "raised" if failed else "finished"
+        said = f"{reason} after {harness.session.steps} steps"
+        self.result = harness.result(End.from_json({"reason": reason, "message": said}))
+        harness.stop_watching()
+        if harness.session.probe is not None:
+            harness.session.probe.leave()

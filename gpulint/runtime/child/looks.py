@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -140,7 +141,7 @@ class Looks:
         probe.settle()
         alive: Counter[tuple[Site, str]] = Counter()
         enlarged = {(d.site, d.place) for d in leaking if d.enlarged}
-        for block in probe.blocks(begin):
+        for block in probe.born(begin).values():
             cell = (sites[block.site], block.place)
             if block.epoch < end or cell in enlarged:
                 alive[cell] += block.size
@@ -184,7 +185,7 @@ class Looks:
                     fell = sampled[-1] - session.probe.allocated() if sampled else 0
                     series.window = released(before, series.window, held, fell)
 
-    def look_at_end(self, frames: tuple[FrameType, ...], anew: bool) -> None:
+    def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
         `anew`: only where nothing was judged yet."""
         session = self._session
@@ -201,7 +202,7 @@ class Looks:
 # -- one look ------------------------------------------------------------------------------------------------
 
 _Cell = tuple[int, Place]  # site, place
-_Blocks = list[Block]
+_Blocks = Collection[Block]
 
 
 def look(
@@ -214,7 +215,7 @@ def look(
     boundaries, passing = list(view.boundaries), view.passing
     start, judged_until = boundaries[0], view.judged_until
     probe.settle()
-    before = probe.blocks(start)
+    before = alive = probe.born(start)
     marks = probe.resolution(boundaries)
     if len(marks) < 2:
         return [], []
@@ -222,17 +223,18 @@ def look(
         marks.append(boundaries[-1])
     edges = [boundaries.index(mark) for mark in marks]
 
-    def judged(after: list[Block]) -> list[Drift]:
-        births = _births(probe, frames, before, after, marks, boundaries)
+    def judged(after: _Blocks) -> list[Drift]:
+        births = _births(probe, frames, before.values(), after, marks, boundaries)
         return [d for one in births if (d := drift.judge(one, edges, view.kind, view.age, view.window))]
 
-    drifts = judged(before)
+    drifts = judged(before.values())
     # A full collection takes as long as many a step, and the walk to the holders as long as some.
     may_leak = any(d.status == "leak" for d in drifts)
-    if may_leak or (not passing and _lasting(probe, before, judged_until, marks)):
-        tied += cycles.collected(probe.keys(start), probe.key, frames, collect)
+    if may_leak or (not passing and _lasting(probe, before.values(), judged_until, marks)):
+        tied += cycles.collected(before, probe.key, frames, collect)
         probe.settle()
-        drifts = judged(probe.blocks(start))
+        alive = probe.born(start)
+        drifts = judged(alive.values())
     leaks = {(d.site, d.place) for d in drifts if d.status == "leak"}
     if passing and not leaks:
         return drifts, []
@@ -240,7 +242,7 @@ def look(
     suspects = {(d.site, d.place) for d in drifts if d.status in kept}
     enlarged = {(d.site, d.place) for d in drifts if d.enlarged}
     targets = {}
-    for key, block in probe.keys(start).items():
+    for key, block in alive.items():
         cell = (frames.sites[block.site], block.place)
         if cell in enlarged or (cell in suspects and block.epoch < judged_until):
             # What one of the windows has made is gathered by what holds several of them.
@@ -257,7 +259,7 @@ def look(
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
 
 
-def _lasting(probe: Any, blocks: list[Block], judged_until: int, marks: list[int]) -> bool:
+def _lasting(probe: Any, blocks: _Blocks, judged_until: int, marks: list[int]) -> bool:
     """Whether memory of several steps has survived at one site, be it kept or garbage. Where a site has held the same
     bytes all along, only addresses were exchanged: gradients that each step makes anew, say."""
     epochs: dict[_Cell, set[int]] = {}
@@ -280,22 +282,31 @@ def _rank(holder: Holder, leaking: set[tuple[Any, Place]]) -> tuple[int, bool, i
 def _births(
     probe: Any, frames: Frames, before: _Blocks, after: _Blocks, marks: list[int], boundaries: list[int]
 ) -> list[drift.Births]:
-    sizes = [_by_interval(before, marks), _by_interval(after, marks)]
-    now: dict[_Cell, int] = {}
+    had, alive, counts = (defaultdict[_Cell, Counter[int]](Counter) for _ in range(3))
+    now: Counter[_Cell] = Counter()
+    for block, interval in _with_intervals(before, marks):
+        had[block.site, block.place][interval] += block.size
+    for block, interval in _with_intervals(after, marks):
+        alive[block.site, block.place][interval] += block.size
+        counts[block.site, block.place][interval] += 1
     for block in after:
-        now[block.site, block.place] = now.get((block.site, block.place), 0) + block.size
-    cells: list[_Cell] = list(dict.fromkeys([*sizes[0], *sizes[1], *now]))
+        now[block.site, block.place] += block.size
     found = []
-    for cell in cells:
-        had, has = sizes[0].get(cell, {}), sizes[1].get(cell, {})
-        freed = {i: size - has.get(i, [0, 0])[0] for i, (size, _) in had.items()}
-        garbage = {i: size for i, size in freed.items() if size > 0}
+    for cell in dict.fromkeys([*had, *alive, *now]):
         site, place = cell
-        alive = {i: size for i, (size, _) in has.items()}
-        counts = {i: count for i, (_, count) in has.items()}
-        levels, left = _levels(probe, site, place, boundaries), now.get(cell, 0)
-        found.append(drift.Births(frames.sites[site], place, alive, counts, garbage, levels, left))
+        garbage = had[cell] - alive[cell]
+        levels = _levels(probe, site, place, boundaries)
+        found.append(
+            drift.Births(frames.sites[site], place, alive[cell], counts[cell], garbage, levels, now[cell])
+        )
     return found
+
+
+def _with_intervals(blocks: _Blocks, marks: list[int]) -> Iterator[tuple[Block, int]]:
+    """The blocks, each with the number of the interval in which its epoch lies."""
+    for block in blocks:
+        if marks[0] <= block.epoch < marks[-1]:
+            yield block, bisect.bisect_right(marks, block.epoch) - 1
 
 
 def _levels(probe: Any, site: int, place: Place, boundaries: list[int]) -> list[tuple[int, int]] | None:
@@ -303,16 +314,3 @@ def _levels(probe: Any, site: int, place: Place, boundaries: list[int]) -> list[
     marks = probe.resolution(boundaries)
     live = probe.series(site, place, marks)
     return None if live is None else [(boundaries.index(m), b) for m, b in zip(marks, live, strict=True)]
-
-
-def _by_interval(blocks: list[Block], marks: list[int]) -> dict[_Cell, dict[int, list[int]]]:
-    """(site, place) -> interval number -> [bytes, count]. A block belongs to the interval in which its epoch
-    lies."""
-    sums: dict[_Cell, dict[int, list[int]]] = {}
-    for block in blocks:
-        if marks[0] <= block.epoch < marks[-1]:
-            interval = bisect.bisect_right(marks, block.epoch) - 1
-            total = sums.setdefault((block.site, block.place), {}).setdefault(interval, [0, 0])
-            total[0] += block.size
-            total[1] += block.number
-    return sums

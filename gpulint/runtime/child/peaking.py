@@ -133,7 +133,7 @@ class Peaking:
                     self._kept = self._holders()
                 except Exception as error:
                     said = f"who keeps memory could not be looked for: {type(error).__name__}: {error}"
-                    self._session.notes.append(said)
+                    self._session.note(said)
 
     def _enter(self, stretch: Stretch) -> None:
         self._stretch = stretch
@@ -175,7 +175,7 @@ class Peaking:
         session = self._session
         sites = {site for _, made in session.probe.peaks().values() for site in _largest(made)}
         session.probe.settle()
-        alive = session.probe.alive(sites)
+        alive = {key: block for key, block in session.probe.alive().items() if block.site in sites}
         kept = by_site((block.size, block.site) for block in alive.values())
         found = holders.find(alive, session.probe.key, range(0), session.frames) if alive else []
         return {site: (size, self._keeper(site, found)) for site, size in kept.items()}

@@ -8,22 +8,22 @@ import os
 import platform
 import sys
 import time
+import weakref
 from collections.abc import Hashable, Iterable, Iterator
+from types import FrameType
 from typing import Any
 
 from gpulint.runtime.observing.calls import Calls, Collector
 from gpulint.runtime.observing.hostmemory import Relatives
-from gpulint.runtime.observing.lines import LineCounter
-from gpulint.runtime.observing.lingering import Lingering
-from gpulint.runtime.observing.named import NamedCalls, Told
+from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Told
 from gpulint.runtime.observing.stepping import Stepper
-from gpulint.runtime.probes.frames import Frames
+from gpulint.runtime.probes.frames import Activation, Frames, activation
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.besides import Besides, Cycle
+from gpulint.runtime.record.besides import Besides, Cycle, Recording
 from gpulint.runtime.record.channel import Send
+from gpulint.runtime.record.options import Options
 from gpulint.runtime.record.peaks import CardUse
-from gpulint.runtime.record.recording import Recording
-from gpulint.runtime.record.result import ENDED_WELL, End, Environment, Options, RankResult, StepKind
+from gpulint.runtime.record.result import ENDED_WELL, End, Environment, RankResult, StepKind
 from gpulint.runtime.record.series import Mark, Series, Span, united
 
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
@@ -47,7 +47,7 @@ class Session:
         named = NamedCalls(options.named, called)
         self.lines = LineCounter(options.lines, self.tensor_bytes, options.trial is None, named)
         self.relatives = Relatives()
-        self.collector = Collector(self._is_sampling, self.allocated)
+        self.collector = Collector(lambda: self.calls.sampling and not self.looking, self.allocated)
         self.torch: Any = None
         self.probe: Any = None
         self.forwards: Any = None
@@ -63,7 +63,7 @@ class Session:
         self.notes: list[str] = []
         self.cycles: list[Cycle] = []  # that the collector was found to have to free
         self.unjudged: list[str] = []  # why looks failed
-        self.done = False
+        self.done = False  # the result is sent, or this is a forked process
         self.looking = False  # what happens now is our own doing
         self.looked = 0.0  # seconds spent in looks, which are not the script's
         self.process: tuple[int, ...] = ()  # of a worker, as in `RankResult`
@@ -81,13 +81,10 @@ class Session:
             self.looking = within
             self.looked += 0.0 if within else time.perf_counter() - begin
 
-    def read_relatives(self) -> None:
-        """After a step."""
-        with self.aside():
-            self.relatives.step(self.steps)
-
-    def _is_sampling(self) -> bool:
-        return self.calls.sampling and not self.looking
+    def note(self, text: str) -> None:
+        """Something for the reader of the figures, told once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     @property
     def rank(self) -> int:
@@ -246,3 +243,86 @@ def _environment(session: Session) -> Environment:
         date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         **told,
     )
+
+
+# -- after the sampled steps ---------------------------------------------------------------------------------
+
+HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
+HOLD_SECONDS = 10.0
+ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
+# Of the reach, in which loops around the steps may come round; more where sampling took long
+ROUNDS_SHARE = 1 / 6
+ROUNDS_TIMES = 6.0  # what sampling took: where it took most of one round, three more end in that
+
+
+class Lingering:
+    """The time after the sampled steps, in which the script goes on without being watched: places of interest that have not run yet may be
+    reached, what looks like a leak may turn out to be let go of, and the loops around the steps may come round. `reach` are the seconds
+    it may take, `sampling` those that the steps took, `awaiting` says that places of interest have not run yet."""
+
+    def __init__(self, reach: float, sampling: float, awaiting: bool) -> None:
+        self.awaiting = awaiting
+        self._rounds = min(reach, max(ROUNDS_SHARE * reach, ROUNDS_TIMES * sampling))
+        self._begin = time.monotonic()
+        self._reach = reach
+        self._steps = 0
+        self._most = 0
+        self._frames: list[weakref.ref[Activation]] = []
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self.seconds >= self._reach
+
+    @property
+    def waits_for_rounds(self) -> bool:
+        """Whether there is time yet for loops around the steps to come round."""
+        return self.seconds < self._rounds
+
+    @property
+    def seconds(self) -> float:
+        """How long it has lasted."""
+        return time.monotonic() - self._begin
+
+    def hold(self, frames: Iterator[FrameType], per_step: float, free: int | None) -> None:
+        """From now on see whether what leaks `per_step` bytes is let go of, while each of the running `frames` runs on.
+        `free` are the bytes that are left for it."""
+        room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
+        self._most = min(HOLD_STEPS, room)
+        if per_step > 0:
+            self._rounds = 0.0  # it is known, and may fill the memory
+        for frame in frames:
+            call = activation(frame)
+            if call is not None:
+                self._frames.append(weakref.ref(call))
+
+    def step(self) -> None:
+        """A step has passed unwatched."""
+        self._steps += 1
+
+    def loop_is_over(self) -> None:
+        """The loop in which steps were sampled has ended: what is let go of now was kept as long as it ran."""
+        self._most = 0
+
+    @property
+    def holding(self) -> bool:
+        """Whether it is still open if what leaked is let go of."""
+        if any(reference() is None for reference in self._frames):
+            self._most = 0
+        return self._steps < self._most and self.seconds < HOLD_SECONDS
+
+    @property
+    def held(self) -> int:
+        """In how many further steps of the same loop it could have been let go of; 0 where that cannot be said."""
+        return self._steps if self._most and not self.holding else 0
+
+
+def free_host_memory() -> int | None:
+    """Bytes that the machine still has, where it says."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
-from gpulint.runtime.child.session import KINDS, TRAINING, Session
+from gpulint.runtime.child.session import KINDS, TRAINING, Lingering, Session, free_host_memory
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
-from gpulint.runtime.observing.lingering import Lingering, free_host_memory
 from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
 
 # What stands in the store

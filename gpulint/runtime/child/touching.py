@@ -100,7 +100,7 @@ class Touching:
         return self._trace is not None and bool(self._trace.on)
 
     def _begin(self, loop: Hashable, count: int) -> None:
-        from gpulint.runtime.observing.tracing import Trace
+        from gpulint.runtime.probes.dispatch import Trace
 
         if self._trace is None:
             self._trace = Trace()

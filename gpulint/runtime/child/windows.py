@@ -256,7 +256,7 @@ class Windows:
             warm = (series.boundaries[0] for series in session.series.values() if series.boundaries)
             since = max(since, min(warm, default=0))
             until = next((mark for mark in reversed(session.ended) if since < mark < until), until)
-        return sum(b.size for b in probe.blocks(since) if b.epoch < until and b.place == "device")
+        return sum(b.size for b in probe.born(since).values() if b.epoch < until and b.place == "device")
 
     @property
     def _noted(self) -> int:

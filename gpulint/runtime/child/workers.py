@@ -19,14 +19,15 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any, Literal
 
-from gpulint.runtime.child import ending
+from gpulint.runtime.child import running
 from gpulint.runtime.child.harness import Harness, Stop
-from gpulint.runtime.child.importing import ImportHook
+from gpulint.runtime.child.running import ImportHook
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, OPTIONS, TIMEOUT, TOKEN, Channel, connect_to
-from gpulint.runtime.record.result import UNFOLLOWED, Options
+from gpulint.runtime.record.options import Options
+from gpulint.runtime.record.result import UNFOLLOWED
 from gpulint.runtime.trying import overlay
 
 CHILD = os.path.abspath(os.path.join(__file__, "..", "child.py"))
@@ -86,7 +87,7 @@ def _watch_starts(multiprocessing: ModuleType) -> None:
 def _begin(worker: Any) -> None:
     """In the worker, before it runs."""
     global _harness
-    forked = _harness.done
+    forked = _harness.session.done
     if _is_service(worker):
         if not forked:
             _harness.retire()
@@ -133,10 +134,10 @@ def _run(harness: Harness, run: Callable[[], None]) -> None:
     except Stop:
         pass
     except BaseException as error:
-        ending.failed_in_worker(harness, error)
+        running.failed_in_worker(harness, error)
         raise
     else:
-        harness.report(ending.finished(harness))
+        harness.report(running.finished(harness))
     finally:
         harness.stop_watching()
 
@@ -146,7 +147,7 @@ def _watch_main(harness: Harness) -> None:
 
     def made(plain: Any) -> Any:
         def run_path(path_name: str, init_globals: Any = None, run_name: str | None = None) -> Any:
-            if not harness.watches(path_name):
+            if not harness.session.lines.is_wanted(path_name):
                 return plain(path_name, init_globals, run_name)
             with io.open_code(path_name) as source:
                 code = harness.compile(source.read(), path_name)
@@ -167,7 +168,7 @@ def _notice_pythons(harness: Harness) -> None:
         users = frame is not None and harness.session.frames.is_user(frame.f_code.co_filename)
         if frame is not None and users and _is_python(args):
             place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-            harness.note(f"{place} {UNFOLLOWED}")
+            harness.session.note(f"{place} {UNFOLLOWED}")
 
     hooks.around(subprocess.Popen, "__init__", starts)
 
@@ -197,11 +198,11 @@ def connect(harness: Harness, process: tuple[int, ...] = ()) -> None:
     """Send what the harness has to say, as the script's own process or the worker with these numbers, and end this process when the
     parent asks for it."""
     channel = Channel(os.environ[ADDRESS], os.environ[TOKEN], process)
-    harness.connect(channel.send, process)
+    harness.session.send, harness.session.process = channel.send, process
 
     def command(word: str) -> None:
-        if not harness.done:
-            ending.cut_short(harness, _REASONS.get(word, "interrupted"))
+        if not harness.session.done:
+            running.cut_short(harness, _REASONS.get(word, "interrupted"))
         os._exit(0)
 
     channel.listen(command, lambda: os._exit(1))

@@ -17,18 +17,16 @@ from typing import Any, NamedTuple
 import torch
 
 from gpulint.runtime.holding.naming import storing_lines
-from gpulint.runtime.holding.paths import PARTS, born_at, file_of
+from gpulint.runtime.holding.paths import PARTS, born_at, file_of, name_in, name_of_attribute
 from gpulint.runtime.holding.walking import PLAIN, grad_of, is_node, undisturbed
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames, frame_locals, function_name, site_in
 from gpulint.runtime.probes.plain import (
     attributes_of,
     is_one,
-    items_of,
     module_of,
     name_of,
     namespace_of,
-    slots_of,
 )
 from gpulint.runtime.record.besides import Cycle
 
@@ -218,7 +216,7 @@ class _Knot:
         kind = type(owner)
         if kind is dict or (is_one(owner, torch.nn.Module) and is_one(below, torch.nn.Module)):
             return None  # a module's own submodules
-        name = _name_of(owner, below)
+        name = name_of_attribute(owner, below)
         if name is None:
             return None
         if is_node(kind):
@@ -235,7 +233,7 @@ class _Knot:
 
 def _local(frame: types.FrameType, below: Any) -> _Edge | None:
     """An exception in a local of a frame, which its traceback holds."""
-    name = next((name for name, value in frame_locals(frame).items() if value is below), None)
+    name = name_in(frame_locals(frame), below)
     if name is None:
         return None
     site = site_in(frame.f_code)
@@ -282,14 +280,7 @@ def _led(one: Any, after: list[Any]) -> str:
     """The attribute by which an object leads to what comes after it."""
     if after and after[0] is attributes_of(one):
         after = after[1:]
-    name = _name_of(one, after[0]) if after else None
+    name = name_of_attribute(one, after[0]) if after else None
     if name in PARTS and len(after) > 1:
-        name = next((str(key) for key, value in items_of(after[0]) if value is after[1]), name)
+        name = name_in(after[0], after[1]) or name
     return f".{name}" if name is not None else ""
-
-
-def _name_of(owner: Any, value: Any) -> str | None:
-    """Under which attribute a value stands."""
-    attributes = attributes_of(owner)
-    entries = items_of(attributes) if attributes is not None else list(slots_of(owner))
-    return next((name for name, held in entries if held is value and type(name) is str), None)

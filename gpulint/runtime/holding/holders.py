@@ -12,7 +12,7 @@ import types
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -34,9 +34,10 @@ from gpulint.runtime.holding.walking import (
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
-from gpulint.runtime.record.result import Held, Holder
+from gpulint.runtime.record.result import Held, Holder, Place
 from gpulint.units import format_bytes
 
+_PLACES: tuple[Place, ...] = get_args(Place)
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
@@ -89,7 +90,10 @@ def reached(
 
 @dataclass(slots=True)
 class _Group:
-    path: list[Any]  # from the holding object up to the root
+    """What objects of one name keep in one place: the lists of all layers of one class are filled by one line."""
+
+    name: Name
+    place: Place
     blocks: list[Block] = field(default_factory=list)
     tensors: set[int] = field(default_factory=set)
     # Bytes by the holder's own through which they are reached
@@ -148,8 +152,24 @@ def _shown_of(walk: Walk, keys: Set[Hashable]) -> dict[Hashable, int]:
     return shown
 
 
+class _Groups:
+    """By what holds them, and by its name."""
+
+    def __init__(self) -> None:
+        self.by_object: dict[tuple[int, Place], _Group] = {}
+        self.by_name: dict[tuple[object, ...], _Group] = {}
+
+    def of(self, path: list[Any], position: int, place: Place) -> _Group:
+        """That of the object at this position of a path."""
+        key = (id(path[position]), place)
+        if key not in self.by_object:
+            name = describe(path[position:])
+            alike = (name.text, name.file, name.line, place)
+            self.by_object[key] = self.by_name.setdefault(alike, _Group(name, place))
+        return self.by_object[key]
+
+
 _Sets = dict[int, set[int]]  # by ids of objects
-_Named = tuple[Name, str, _Group]
 
 
 def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
@@ -167,15 +187,14 @@ def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list
             elif is_one(above, torch.optim.Optimizer):
                 optimizer = id(above)
     enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
-    groups: dict[tuple[int, str], _Group] = {}
+    groups = _Groups()
     for one, path in paths:
         position = (_network(path) if modules else 0) or _holding(path, epochs, optimizers, enough)
-        group = _group_for(groups, path, position, one.block.place)
-        group.add(one, path[: position + 1])
+        groups.of(path, position, one.block.place).add(one, path[: position + 1])
     _add_nodes(walk, groups)
-    shown = _shown_of(walk, {key for group in groups.values() for key in group.slices})
-    named = [(describe(group.path), place, group) for (_, place), group in groups.items()]
-    holders = _joined(named, frames, shown)
+    named = groups.by_name.values()
+    shown = _shown_of(walk, {key for group in named for key in group.slices})
+    holders = [_holder(group, frames, shown) for group in named]
     if lost:
         holders.append(_unknown(lost, frames))
     return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
@@ -229,50 +248,21 @@ def _nearest_container(path: list[Any]) -> int:
     return 0
 
 
-def _group_for(groups: dict[tuple[int, str], _Group], path: list[Any], position: int, place: str) -> _Group:
-    key = (id(path[position]), place)
-    if key not in groups:
-        groups[key] = _Group(path[position:])
-    return groups[key]
-
-
-def _add_nodes(walk: Walk, groups: dict[tuple[int, str], _Group]) -> None:
+def _add_nodes(walk: Walk, groups: _Groups) -> None:
     """Count autograd nodes of judged steps per holder, making holders for those that keep nodes and no
     bytes."""
     rooted = [t for t in walk.tensors if walk.nodes.get(id(t))]
     for tensor in rooted:
         path = path_of(walk.parents, tensor)
-        keys = [(id(above), place) for above in path[:-1] for place in ("device", "host")]
-        known = next((groups[key] for key in keys if key in groups), None)
-        if known is None:
-            known = _group_for(groups, path, _nearest_container(path), "device")
+        found = (groups.by_object.get((id(above), place)) for above in path[:-1] for place in _PLACES)
+        known = next(filter(None, found), None) or groups.of(path, _nearest_container(path), "device")
         known.nodes += walk.nodes[id(tensor)]
         known.tensors.add(id(tensor))
         known.graph = True
 
 
-def _joined(named: list[_Named], frames: Frames, shown: Mapping[Hashable, int]) -> list[Holder]:
-    """One holder for each name: the lists of all layers of one class are filled by one line."""
-    alike: dict[tuple[object, ...], _Named] = {}
-    for name, place, group in named:
-        key = (name.text, name.file, name.line, place)
-        if key in alike:
-            known = alike[key][2]
-            known.blocks += group.blocks
-            known.tensors |= group.tensors
-            known.entries += group.entries
-            known.graph |= group.graph
-            known.network |= group.network
-            known.nodes += group.nodes
-            known.errors |= group.errors
-            known.slices |= group.slices
-        else:
-            alike[key] = (name, place, group)
-    return [_holder(name, group, place, frames, shown) for name, place, group in alike.values()]
-
-
-def _holder(name: Name, group: _Group, place: Any, frames: Frames, shown: Mapping[Hashable, int]) -> Holder:
-    size = sum(block.size for block in group.blocks)
+def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Holder:
+    name, size = group.name, sum(block.size for block in group.blocks)
     where = f"{os.path.basename(name.file)}:{name.line}" if name.line else os.path.basename(name.file)
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
     text = ", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part)
@@ -281,7 +271,7 @@ def _holder(name: Name, group: _Group, place: Any, frames: Frames, shown: Mappin
         **name._replace(text=text)._asdict(),
         count=len(group.tensors),
         bytes=size,
-        place=place,
+        place=group.place,
         through_graph=group.graph,
         nodes=group.nodes,
         births=_births(group.blocks, frames),

@@ -42,7 +42,6 @@ class Idle:
     entries: int = 0  # of a container that has others which are used
     blocks: dict[Hashable, Block] = field(default_factory=dict)
     parts: list[tuple[Any, int]] = field(default_factory=list)
-    single: Idle | None = None  # the one entry, where there is one
 
     @property
     def bytes(self) -> int:
@@ -111,23 +110,19 @@ def _groups(walk: Walk, unused: Set[Hashable]) -> list[Idle]:
 
 def _together(groups: list[Idle]) -> list[Idle]:
     """Entries of one container as one."""
-    found: dict[int, Idle] = {}
+    found: dict[int, list[Idle]] = {}
     for one in groups:
         above = one.path[1]
-        if (
-            not is_one(above, list, tuple, deque, dict, set)
-            or is_namespace(one.path, 1)
-            or type(above) is Root
-        ):
-            found[id(one)] = one
-            continue
-        known = found.setdefault(id(above), Idle(one.path[1:]))
-        known.entries += 1
-        known.blocks |= one.blocks
-        known.parts += one.parts
-        if known.entries == 1:
-            known.single = one
-    return [one.single if one.entries == 1 and one.single is not None else one for one in found.values()]
+        is_entry = is_one(above, list, tuple, deque, dict, set) and type(above) is not Root
+        joins = is_entry and not is_namespace(one.path, 1)
+        found.setdefault(id(above if joins else one), []).append(one)
+    return [_joined(entries) if len(entries) > 1 else entries[0] for entries in found.values()]
+
+
+def _joined(entries: list[Idle]) -> Idle:
+    blocks = {key: block for one in entries for key, block in one.blocks.items()}
+    parts = [part for one in entries for part in one.parts]
+    return Idle(entries[0].path[1:], len(entries), blocks, parts)
 
 
 def _is_busy(one: Any, busy: dict[int, bool], used: Targets, key_of: Key) -> bool:

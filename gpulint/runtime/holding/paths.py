@@ -155,9 +155,9 @@ def _step(chain: list[Any], position: int) -> tuple[str, int]:
         if below is attributes and following + 1 < len(chain):
             following += 1
             below = chain[following]
-        name = _key_of(attributes, below)
+        name = name_in(attributes, below)
         if name in PARTS and is_one(above, torch.nn.Module) and following + 1 < len(chain):
-            key = _key_of(below, chain[following + 1]) or ""
+            key = name_in(below, chain[following + 1]) or ""
             return (f"[{key}]" if key.isdecimal() else f".{key}"), following + 1
         if name is not None:
             return f".{name}", following
@@ -167,8 +167,8 @@ def _step(chain: list[Any], position: int) -> tuple[str, int]:
     if is_one(above, list, tuple, deque):
         places = [number for number, item in enumerate(elements_of(above)) if item is below]
         return f"[{places[0]}]" if places else "", following
-    named = [name for name, held in slots_of(above) if held is below]
-    return f".{named[0]}" if named else "", following
+    name = name_of_attribute(above, below)
+    return f".{name}" if name is not None else "", following
 
 
 def _text(state: _State, variable: str, container: str) -> str:
@@ -258,7 +258,7 @@ def _down(state: _State, above: Any, below: Any, following: Any) -> tuple[_State
 
 
 def _item(state: _State, above: dict[Any, Any], below: Any) -> _State:
-    key = _key_of(above, below)
+    key = name_in(above, below)
     if state.part and key is not None:
         if state.variable == "self":  # a class of the user's, whose lines say `self.key`
             return state._replace(variable=f"self.{key}", base=key, attribute=True, part=False)
@@ -300,7 +300,7 @@ def _function(state: _State, above: types.FunctionType, below: Any) -> _State:
 
 
 def _frame(state: _State, above: types.FrameType, below: Any) -> _State:
-    name = next((name for name, value in frame_locals(above).items() if value is below), None)
+    name = name_in(frame_locals(above), below)
     if name is None:
         return state
     if not state.via:  # a generator's frame
@@ -323,8 +323,7 @@ def _attribute(state: _State, above: Any, below: Any, following: Any) -> tuple[_
     namespace = attributes_of(above)
     skip = namespace is below and following is not None
     value = following if skip else below
-    name = _key_of(namespace or {}, value) or next((n for n, held in slots_of(above) if held is value), None)
-    kind = type(above)
+    name, kind = name_of_attribute(above, value), type(above)
     if name is None:
         return state, skip
     if issubclass(kind, torch.optim.Optimizer) and name == "state":
@@ -336,9 +335,15 @@ def _attribute(state: _State, above: Any, below: Any, following: Any) -> tuple[_
     return _State(f"self.{name}", "attribute", name_of(kind), file_of(kind), 0, name, True), skip
 
 
-def _key_of(namespace: dict[Any, Any], value: Any) -> str | None:
+def name_in(namespace: dict[Any, Any], value: Any) -> str | None:
     """Under which name a value stands in a dict."""
     return next((key for key, item in items_of(namespace) if item is value and type(key) is str), None)
+
+
+def name_of_attribute(owner: Any, value: Any) -> str | None:
+    """Under which attribute an object holds a value, in its dict or in a slot."""
+    name = name_in(attributes_of(owner) or {}, value)
+    return name or next((slot for slot, held in slots_of(owner) if held is value), None)
 
 
 def _optimizer(above: Any) -> _State:

@@ -53,7 +53,7 @@ class Calls:
     def _timed(self, what: str, original: Any) -> Callable[..., Any]:
         """Counted for the user's line behind the call, whoever calls."""
         frames, cells, clock = self._frames, self._cells, time.perf_counter
-        weigh = self._weighed.get(what, _nothing)
+        weigh = self._weighed.get(what, lambda: None)
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             caller = sys._getframe(1)
@@ -118,10 +118,6 @@ class Calls:
                 where = self._frames.sites[site]
                 found.append(CallFigures(what, where, int(count), int(sampled), seconds, **amounts))
         return sorted(found, key=lambda call: (-call.seconds, call.what, call.site.line))
-
-
-def _nothing() -> None:
-    return None
 
 
 class Collector:

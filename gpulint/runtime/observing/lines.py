@@ -3,7 +3,8 @@
 Only files that have such a line are touched: they are compiled with a call before and after its statement, at
 the same line numbers. So every other line costs nothing, debuggers and coverage tools are not disturbed, and
 it works the same in every Python. Where a finding's place lies in a part of a statement that need not run with it
-(`ready and keep.append(loss)`, a lambda's body), that part is counted and not the statement.
+(`ready and keep.append(loss)`, a lambda's body), that part is counted and not the statement. The bodies of functions that the user
+has named as steps or units are compiled within a `with` statement, at the same lines, so that they stay what they are.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ import importlib.machinery
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from gpulint.runtime.observing.named import NamedCalls
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.frames import frame_locals
-from gpulint.runtime.record.result import MEASURED_HITS, LineFigures, Lines
+from gpulint.runtime.record.options import Lines, Named
+from gpulint.runtime.record.result import MEASURED_HITS, LineFigures
 
 Place = tuple[int, int]  # line, column; column 0 is the whole line
 
 FEWEST_HITS = 5  # sampled runs of a line after which more of them are not waited for
 EARLY_HITS = 3  # of those before sampling begins, in which the program is set up
 _MEMORY = ("growth", "peak", "tensors", "level", "early", "left")  # what a line's figures say of it
-_ENTER, _LEAVE = "__gpulint_enter__", "__gpulint_leave__"
+_ENTER, _LEAVE, _CALL = "__gpulint_enter__", "__gpulint_leave__", "__gpulint_call__"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (*_LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
@@ -74,7 +75,7 @@ class LineCounter:
         self.active = True
         self.mark = 0  # number of the mark that was taken last
         self.probe: Any = None
-        self.is_compiling: Callable[[], bool] = _never
+        self.is_compiling: Callable[[], bool] = lambda: False
         self._tensor_bytes = tensor_bytes
         self._wanted = {os.path.realpath(entry.file): entry for entry in wanted}
         self._order = [(entry.file, *place) for entry in wanted for place in entry.places]
@@ -83,7 +84,7 @@ class LineCounter:
         self._touched: set[int] = set()  # ran while steps were sampled, since the last `settle` or `forget`
         # (frame, line) -> allocated, clock (None before sampling begins)
         self._inside: dict[tuple[int, int], tuple[int, float | None]] = {}
-        self._undo: hooks.Undo = _nothing
+        self._undo: hooks.Undo = lambda: None
         self._named = named or NamedCalls((), lambda named, begins: None)
 
     def start(self) -> None:
@@ -223,14 +224,6 @@ def _most(known: int | None, now: int) -> int:
     return now if known is None else max(known, now)
 
 
-def _nothing() -> None:
-    """There is nothing to take out."""
-
-
-def _never() -> bool:
-    return False
-
-
 def _make_hook(counter: LineCounter, action: Callable[[int, FrameType], None]) -> Callable[[int], None]:
     def hook(index: int) -> None:
         if counter.is_compiling() or not counter.active:  # torch.compile folds this away
@@ -348,18 +341,14 @@ def _instrument(tree: ast.Module, statement: ast.AST, index: int) -> None:
         documented = isinstance(statement, _FUNCTIONS) and ast.get_docstring(statement, clean=False)
         body.insert(1 if documented else 0, _call(_ENTER, index, statement))
         return
-    for block in _blocks(tree):
-        for position, one in enumerate(block):
-            if one is statement:
-                if _must_stay(one):
-                    return
-                if not isinstance(one, (*_COMPOUND, *_JUMPS)):
-                    block.insert(position + 1, _call(_LEAVE, index, one))
-                block.insert(position, _call(_ENTER, index, one))
-                return
+    block: list[Any] = next((block for block in _blocks(tree) if statement in block), [])
+    if block and not _must_stay(statement):
+        leave = [] if isinstance(statement, (*_COMPOUND, *_JUMPS)) else [_call(_LEAVE, index, statement)]
+        position = block.index(statement)
+        block[position : position + 1] = [_call(_ENTER, index, statement), statement, *leave]
 
 
-def _must_stay(statement: ast.stmt) -> bool:
+def _must_stay(statement: ast.AST) -> bool:
     """Whether nothing may come before it: docstrings and imports from __future__ only count as such at the
     top."""
     if isinstance(statement, ast.ImportFrom):
@@ -381,3 +370,60 @@ def _call(name: str, index: int, at: Any) -> ast.stmt:
     if name == _LEAVE:  # the call after a statement is still on its last line
         located.lineno = located.end_lineno = at.end_lineno or at.lineno
     return located
+
+
+# -- functions that were named -------------------------------------------------------------------------------
+
+Told = Callable[[Named, bool], None]
+
+
+class NamedCalls:
+    """Tells `told` of each call of one of these functions, with True where it begins and False where it ends; of a function that
+    calls itself the outermost."""
+
+    def __init__(self, named: Iterable[Named], told: Told) -> None:
+        self._named = [(os.path.realpath(one.file), one) for one in named]
+        self.files = frozenset(file for file, _ in self._named)
+        self._calls = [_Call(one, told) for _, one in self._named]
+
+    def start(self) -> None:
+        """Be there for the code that is compiled from here on."""
+        if self._named:
+            setattr(builtins, _CALL, self._calls.__getitem__)
+
+    def enclose(self, tree: ast.Module, path: str) -> None:
+        """Put the bodies of those that the file at this real path defines into `with` statements."""
+        for node in ast.walk(tree):
+            if isinstance(node, _FUNCTIONS):
+                for index, (file, one) in enumerate(self._named):
+                    if (file, one.line) == (path, node.lineno):
+                        _enclose(node, index)
+
+
+class _Call:
+    """Entered and left with each call of a function."""
+
+    def __init__(self, named: Named, told: Told) -> None:
+        self._named = named
+        self._told = told
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._told(self._named, True)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0 and (kind is None or issubclass(kind, Exception)):
+            self._told(self._named, False)
+
+
+def _enclose(function: ast.FunctionDef | ast.AsyncFunctionDef, index: int) -> None:
+    documented = int(ast.get_docstring(function, clean=False) is not None)
+    body = function.body[documented:]
+    if not body:
+        return
+    call = ast.Call(ast.Name(_CALL, ast.Load()), [ast.Constant(index)], [])
+    around = ast.With(items=[ast.withitem(call)], body=body)
+    function.body[documented:] = [ast.copy_location(around, body[0])]

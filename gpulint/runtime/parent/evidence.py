@@ -65,20 +65,11 @@ class Share(NamedTuple):
         return cls(device, host, nodes)
 
     @classmethod
-    def of_part(cls, drift: Drift, part: float) -> Share:
-        """That part of what a site grows by."""
-        each = drift.per_window * part
-        return cls.of_drifts([replace(drift, bytes_per_step=drift.bytes_per_step * part, per_window=each)])
-
-    @classmethod
-    def of_drifts(cls, drifts: Iterable[Drift]) -> Share:
-        """What sites grow by."""
-        return cls.of(
-            cls(d.bytes_per_step, 0.0, 0.0, d.window, d.per_window)
-            if d.place == "device"
-            else cls(0.0, d.bytes_per_step)
-            for d in drifts
-        )
+    def of_drift(cls, drift: Drift, part: float = 1.0) -> Share:
+        """What a site grows by, or that part of it."""
+        if drift.place == "host":
+            return cls(host=drift.bytes_per_step * part)
+        return cls(drift.bytes_per_step * part, window=drift.window, each=drift.per_window * part)
 
 
 _Sited = TypeVar("_Sited", CallFigures, ForwardFigures)
@@ -103,6 +94,7 @@ class Evidence:
     def __init__(self, rank: RankResult) -> None:
         self.rank = rank
         self.on_device = rank.environment.device == "cuda"
+        self.where = "on the GPU" if self.on_device else "of what would be on the GPU"
         self._lines = {(real(one.file), one.line, one.column): one for one in rank.lines}
 
     # -- lines -----------------------------------------------------------------------------------------------
@@ -212,7 +204,7 @@ class Evidence:
         for held in () if holder.released else holder.births:
             leak = self._leak(held.site, holder.place)
             if leak is not None and leak.total and not _is_passing(held, leak):
-                parts.append(Share.of_part(leak, min(1.0, held.bytes / leak.total)))
+                parts.append(Share.of_drift(leak, min(1.0, held.bytes / leak.total)))
         if holder.released or (holder.bound is not None and not parts):
             return Share()
         nodes = holder.nodes / max(1, self._judged_steps(self.kind_of(holder)))

@@ -344,7 +344,7 @@ def _one_line(why: Why, group: Sequence[tuple[Drift, Holder | None]]) -> Harmles
     first, keeper = max(group, key=lambda pair: pair[0].total)
     same = [drift for drift, _ in group if (drift.kind, drift.window) == (first.kind, first.window)]
     total = sum(drift.total for drift in same)
-    share = Share.of_drifts(replace(drift, place="device") for drift in same)
+    share = Share.of(Share.of_drift(replace(drift, place="device")) for drift in same)
     host = first.place == "host"
     born = tuple(drift.site for drift in same)[:5]
     text = f"{format_bytes(total)} ({rate(share)}) {_words(why, first, keeper)}"

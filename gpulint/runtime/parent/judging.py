@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from gpulint.claims import Kind
 from gpulint.findings import Finding
-from gpulint.runtime.parent import growth, placing, source
+from gpulint.runtime.parent import growth, judgement, source
 from gpulint.runtime.parent.evidence import Evidence, Share, Spot, real
 from gpulint.runtime.parent.judgement import (
     FEWEST,
@@ -42,8 +43,11 @@ def nodes_text(number: float) -> str:
 def judge(finding: Finding, evidence: Evidence) -> Judgement:
     """The judgement of the claim's kind, with how often the line ran."""
     case = Case(finding, evidence)
-    problem = case.unmeasured() if case.claim.kind in _MEASURED else None
-    found = problem or _JUDGES[case.claim.kind](case)
+    judge = _JUDGES[case.claim.kind]
+    if judge.without_gpu and case.claim.device_only and not evidence.on_device:
+        found = case.cannot_tell(judge.without_gpu)
+    else:
+        found = judge.problem(case) or judge.judge(case)
     return found if found.hits is not None else replace(found, hits=case.figures.hits)
 
 
@@ -57,7 +61,7 @@ def _drift(case: Case) -> Judgement:
     share = Share.of(one for _, one in grown)
     leaking = [drift for drift in born if drift.status == "leak"]
     if not share and leaking:
-        share = Share.of_drifts(leaking)
+        share = Share.of(map(Share.of_drift, leaking))
     if share:
         growing = [holder for holder, one in grown if one] or _keepers(leaking, evidence)
         return _confirmed_drift(share, growing, leaking, evidence)
@@ -75,8 +79,7 @@ def _confirmed_drift(
 ) -> Judgement:
     heap = evidence.heap_slope(evidence.kind_of(holders[0]) if holders else None) if share.nodes else None
     host = share.host + (heap or 0.0) if share.host or heap is not None else None
-    on_gpu = "on the GPU" if evidence.on_device else "of what would be on the GPU"
-    parts = [f"{rate(share)} stays {on_gpu}"]
+    parts = [f"{rate(share)} stays {evidence.where}"]
     if share.host:
         parts.append(f"{size(share.host)} a step of tensors on the host")
     if share.nodes:
@@ -279,9 +282,6 @@ def _kept_in_training(evidence: Evidence) -> int:
 
 
 def _retained(case: Case) -> Judgement:
-    problem = case.unmeasured()
-    if problem is not None:
-        return problem
     kept = _kept_in_training(case.evidence)
     if case.figures.growth is None or not kept:
         return inconclusive("what the backward frees was not measured")
@@ -295,15 +295,11 @@ def _retained(case: Case) -> Judgement:
 def _cycle(case: Case) -> Judgement:
     """Growth, or garbage, or else what the backward leaves allocated until the gradients go."""
     found = _drift(case)
-    return found if found.status == "confirmed" else _retained(case)
+    return found if found.status == "confirmed" else case.unmeasured() or _retained(case)
 
 
 def _growth(case: Case) -> Judgement:
-    if case.claim.device_only and not case.evidence.on_device:
-        return case.cannot_tell("where the tensors land shows only on a machine with a GPU")
-    problem, figures = case.uncounted(), case.figures
-    if problem is not None:
-        return problem
+    figures = case.figures
     rise = max((b for b in (figures.early, figures.peak) if b is not None), default=None)
     if rise is None:
         return inconclusive("what the line allocates was not measured")
@@ -397,26 +393,37 @@ def _code(case: Case) -> Judgement:
     return inconclusive("not measurable by a run: this is about how the code reads")
 
 
-# claims of which nothing is said unless the line ran in sampled steps
-_MEASURED = ("late", "deferred", "useless")
-_JUDGES: Mapping[Kind, Callable[[Case], Judgement]] = {
-    "drift": _drift,
-    "cycle": _cycle,
-    "forward": _forward,
-    "guard": _forward,
-    "late": _late,
-    "deferred": _deferred,
-    "retained": _retained,
-    "handler": _handler,
-    "time": _time,
-    "growth": _growth,
-    "transient": placing.transient,
-    "gathered": placing.gathered,
-    "transfer": placing.transfer,
-    "garbage": placing.garbage,
-    "context": placing.context,
-    "alias": _growth,
-    "useless": _useless,
-    "setting": _setting,
-    "code": _code,
+class _Judge(NamedTuple):
+    """Who judges claims of a kind, what `problem` with the line keeps them from it, and why a claim about the device cannot be told
+    `without_gpu`."""
+
+    judge: Callable[[Case], Judgement]
+    problem: Callable[[Case], Judgement | None] = lambda case: None
+    without_gpu: str = ""
+
+
+_LANDING = "where the tensors land shows only on a machine with a GPU"
+_WEIGHTS = "where the weights are shows only on a machine with a GPU"
+_JUDGES: Mapping[Kind, _Judge] = {
+    "drift": _Judge(_drift),
+    "cycle": _Judge(_cycle),
+    "forward": _Judge(_forward),
+    "guard": _Judge(_forward),
+    "late": _Judge(_late, Case.unmeasured),
+    "deferred": _Judge(_deferred, Case.unmeasured),
+    "retained": _Judge(_retained, Case.unmeasured),
+    "handler": _Judge(_handler),
+    "time": _Judge(_time),
+    "growth": _Judge(_growth, Case.uncounted, _LANDING),
+    "transient": _Judge(judgement.transient, Case.uncounted, _WEIGHTS),
+    "gathered": _Judge(judgement.gathered, Case.never_ran),
+    "transfer": _Judge(
+        judgement.transfer, Case.unmeasured, "without a GPU nothing is copied and nothing waits"
+    ),
+    "garbage": _Judge(judgement.garbage),
+    "context": _Judge(judgement.context, Case.never_ran, "contexts are there only on a machine with GPUs"),
+    "alias": _Judge(_growth, Case.uncounted, _LANDING),
+    "useless": _Judge(_useless, Case.unmeasured),
+    "setting": _Judge(_setting),
+    "code": _Judge(_code),
 }

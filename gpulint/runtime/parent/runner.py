@@ -27,6 +27,7 @@ from gpulint.runtime.parent import processes, source
 from gpulint.runtime.parent.processes import Tail
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
+from gpulint.runtime.record.options import Options
 from gpulint.runtime.record.result import (
     CUT_OFF,
     ENDED_WELL,
@@ -35,7 +36,6 @@ from gpulint.runtime.record.result import (
     End,
     EndReason,
     Environment,
-    Options,
     Progress,
     RankResult,
     RunResult,
@@ -230,7 +230,7 @@ class _Connection:
     """One child's line: bytes so far, and what it has said."""
 
     socket: socket.socket
-    pending: bytearray = field(default_factory=bytearray)
+    pending: bytes = b""
     trusted: bool = False
     gone: bool = False
     rank: int = 0
@@ -375,10 +375,8 @@ class _Follower:
             self._selector.unregister(connection.socket)
             connection.socket.close()
             return
-        connection.pending += data
-        while (end := connection.pending.find(b"\n")) >= 0:
-            line = bytes(connection.pending[:end])
-            del connection.pending[: end + 1]
+        *lines, connection.pending = (connection.pending + data).split(b"\n")
+        for line in lines:
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 self._message(connection, json.loads(line))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpulint.runtime.record.result import Named
+from gpulint.runtime.record.options import Named
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -42,15 +42,18 @@ def _parsed(text: bytes) -> ast.Module:
         return ast.parse(text)
 
 
+def _nodes(file: str) -> Iterator[ast.AST]:
+    """All nodes of its tree; none where it has none."""
+    tree = tree_of(file)
+    return iter(()) if tree is None else ast.walk(tree)
+
+
 @functools.lru_cache(maxsize=1024)
 def around(file: str, line: int) -> Loop | None:
     """The innermost loop whose body holds the line; None where there is none or the file cannot be read."""
-    tree = tree_of(file)
-    if tree is None:
-        return None
     holding = [
         node
-        for node in ast.walk(tree)
+        for node in _nodes(file)
         if isinstance(node, _LOOPS)
         and node.body
         and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
@@ -95,10 +98,9 @@ def idle_lines(loop: Loop, name: str, last_use: int) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=1024)
 def function_at(file: str, line: int) -> str:
     """The name of the innermost function that holds the line; empty at the top of a module."""
-    tree = tree_of(file)
     functions = [
         node
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in _nodes(file)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
@@ -113,7 +115,7 @@ def called_on(file: str, line: int) -> frozenset[str]:
 @functools.lru_cache(maxsize=64)
 def _called(file: str) -> dict[int, frozenset[str]]:
     found: dict[int, set[str]] = {}
-    for node in ast.walk(tree) if (tree := tree_of(file)) is not None else ():
+    for node in _nodes(file):
         for line, name in _names(node):
             found.setdefault(line, set()).add(name)
     return {line: frozenset(names) for line, names in found.items()}
@@ -145,7 +147,7 @@ def reached_from(files: Iterable[str], names: Iterable[str], depth: int) -> froz
 def _bodies(file: str) -> dict[str, frozenset[str]]:
     """What each function of a file calls, by its name."""
     found: dict[str, frozenset[str]] = {}
-    for node in ast.walk(tree) if (tree := tree_of(file)) is not None else ():
+    for node in _nodes(file):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             called = {name for part in node.body for inner in ast.walk(part) for _, name in _names(inner)}
             found[node.name] = found.get(node.name, frozenset()) | called
@@ -209,7 +211,7 @@ def first_party(script: str, module: bool = False, cwd: str | None = None, path:
 def evaluates(files: Iterable[str]) -> bool:
     """Whether one of the files looks as if it evaluated a model: it switches to eval mode, goes round a loop without grad, or has a
     method that a framework calls for that. Only a run can tell."""
-    return any(_evaluates(tree) for tree in map(tree_of, files) if tree is not None)
+    return any(_evaluates(_nodes(file)) for file in files)
 
 
 def function_named(files: Iterable[str], name: str, kind: Literal["step", "unit"]) -> Named:
@@ -241,8 +243,8 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
         yield from _functions(child, inside)
 
 
-def _evaluates(tree: ast.Module) -> bool:
-    for node in ast.walk(tree):
+def _evaluates(nodes: Iterable[ast.AST]) -> bool:
+    for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             gradless = any(map(_is_gradless, node.decorator_list))
         else:
@@ -282,10 +284,7 @@ def _roots(base: str) -> list[str]:
 
 
 def _imports(file: str, roots: Sequence[str]) -> Iterator[str]:
-    tree = tree_of(file)
-    if tree is None:
-        return
-    for node in ast.walk(tree):
+    for node in _nodes(file):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _resolve(alias.name.split("."), roots)

@@ -354,7 +354,7 @@ def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
         if missing > 0.2:
             site = drift.site
             text = f"born in `{site.function}`, holder not found" if site.file else "holder not found"
-            grows = Share.of_part(drift, missing)
+            grows = Share.of_drift(drift, missing)
             found = _grown(text, real(site.file), site.line, grows, (site,), one)
             left.append((("site", site.function, ""), found))
     return left

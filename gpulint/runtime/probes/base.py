@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from gpulint.runtime.record.peaks import Stretch
@@ -46,13 +46,12 @@ class Figures(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Live memory of one kind: `number` blocks, `size` bytes, born at `site` after mark number `epoch`."""
+    """A live block of `size` bytes, born at `site` after mark number `epoch`."""
 
     site: int
     place: Place
     epoch: int
     size: int
-    number: int
 
 
 Targets = Mapping[Hashable, Block]  # live storages by what identifies them
@@ -93,11 +92,14 @@ class Probe(Protocol):
         return None
 
     def settle(self) -> None:
-        """Make `blocks` tell the present."""
+        """Make `born` and `alive` tell the present."""
         return None
 
-    def blocks(self, since: int) -> list[Block]:
-        """What is alive and was born after mark `since`."""
+    def born(self, since: int) -> dict[Hashable, Block]:
+        """The live storages born after mark `since`, by what `key` returns."""
+
+    def alive(self) -> dict[Hashable, Block]:
+        """All live storages on the device, likewise."""
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
         """Live bytes of a birth site at each of the marks, or None where this was not recorded."""
@@ -105,9 +107,6 @@ class Probe(Protocol):
     def resolution(self, marks: list[int]) -> list[int]:
         """Those of the marks at which the probe told births apart; all of them for a probe that sees each
         birth."""
-
-    def keys(self, since: int) -> dict[Hashable, Block]:
-        """The live storages born after mark `since`: what `key` returns, with one block each."""
 
     def key(self, tensor: Any) -> Hashable | None:
         """What identifies the tensor's storage, or None if it has none."""
@@ -141,10 +140,6 @@ class Probe(Protocol):
     def peaks(self) -> dict[Stretch, tuple[int, dict[int, int]]]:
         """The highest moment of each stretch so far: the bytes then, and of them those born at each site. `crests.begin` says
         when another stretch begins."""
-
-    def alive(self, sites: Container[int] | None = None) -> dict[Hashable, Block]:
-        """The storages on the device born at these sites, or anywhere, that were alive when `settle` was called, as `keys` gives
-        them."""
 
     def notes(self) -> list[str]:
         """What the reader of the figures has to know."""

@@ -1,5 +1,5 @@
 """The probe on CUDA: the caching allocator's own figures, and its record of which line allocated each live
-block.
+block; and that record as a whole, with the snapshot it is written to (`gpulint verify --snapshot`).
 
 It adds nothing to the stream and nothing to the device: 0 bytes, no synchronization, no dispatch mode (that
 would bypass torch.compile). The record is kept for live blocks only, with Python frames only: both keep
@@ -9,16 +9,19 @@ snapshots cheap.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
+import os
+import pickle
 import sys
 import time
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Final
 
 import torch
 
-from gpulint.runtime.probes import history, hooks
+from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
 from gpulint.runtime.probes.crests import TRACED, CudaCrests, blocks_of, by_site
 from gpulint.runtime.probes.frames import Frames
@@ -77,7 +80,7 @@ class CudaProbe(Probe):
 
     def dump(self, path: str) -> str:
         """Write the snapshot; what came of it, for people."""
-        return history.dump(path) if self._started else "No memory snapshot: the script did not use CUDA."
+        return dump(path) if self._started else "No memory snapshot: the script did not use CUDA."
 
     def watch(self, closely: bool) -> None:
         changed, self._closely = closely != self._closely, closely
@@ -96,15 +99,15 @@ class CudaProbe(Probe):
     def _record(self, closely: bool) -> None:
         """Blocks that are alive keep their lines when recording ends."""
         try:
-            record = torch.cuda.memory._record_memory_history
+            ask = torch.cuda.memory._record_memory_history
             if self._whole:
-                history.record()
+                record()
             elif closely and self.crests is not None:
-                record("all", context="alloc", stacks="python", max_entries=TRACED)
+                ask("all", context="alloc", stacks="python", max_entries=TRACED)
             elif closely:
-                record("state", context="state", stacks="python")
+                ask("state", context="state", stacks="python")
             else:
-                record(None)
+                ask(None)
         except (RuntimeError, TypeError, AttributeError) as error:
             note = f"Memory history could not be recorded ({error}); birth sites are unknown."
             if note not in self._notes:
@@ -146,22 +149,24 @@ class CudaProbe(Probe):
             return Figures(allocated=0, reserved=0, active=0, inactive_split=0, retries=0, ooms=0, peak=0)
         if number < 5 or not self._devices:
             self._devices = self._used_devices()
-        totals = [0] * 7
-        for device in self._devices:
-            stats = torch._C._cuda_memoryStats(device)
-            self._keep_peaks(device, stats)
-            totals[0] += stats["allocated_bytes"]["all"]["current"]
-            totals[1] += stats["reserved_bytes"]["all"]["current"]
-            totals[2] += stats["active_bytes"]["all"]["current"]
-            totals[3] += stats["inactive_split_bytes"]["all"]["current"]
-            totals[4] += stats["num_alloc_retries"]
-            totals[5] += stats["num_ooms"]
-            totals[6] += self._tops.of("mark", device, 0)
-            torch._C._cuda_resetPeakMemoryStats(device)
+        stats = self._begin_anew()
+        peak = sum(self._tops.of("mark", device, 0) for device in self._devices)
         self._tops.begin("mark")
         if wanted or self._affordable():
             self.attribute(number)
-        return Figures(*totals)
+        names = ("allocated", "reserved", "active", "inactive_split")
+        sizes = {name: sum(one[f"{name}_bytes"]["all"]["current"] for one in stats) for name in names}
+        retries, ooms = (sum(one[name] for one in stats) for name in ("num_alloc_retries", "num_ooms"))
+        return Figures(**sizes, retries=retries, ooms=ooms, peak=peak)
+
+    def _begin_anew(self) -> list[Any]:
+        """The figures of each device, whose counters of a highest point begin anew."""
+        found = []
+        for device in self._in_use():
+            found.append(torch._C._cuda_memoryStats(device))
+            self._keep_peaks(device, found[-1])
+            torch._C._cuda_resetPeakMemoryStats(device)
+        return found
 
     def attribute(self, mark: int) -> None:
         if self._started and (not self._snapshots or self._snapshots[-1][0] != mark):
@@ -208,24 +213,19 @@ class CudaProbe(Probe):
         self._settled = self._snapshot() if self._started else {}
         self._addresses = sorted(self._settled)
 
-    def _births(self, since: int) -> dict[int, int]:
-        """Address -> the mark after which the block appeared, for blocks that were not there at the first
-        snapshot taken at or after `since`, and were there at every later one. An address that is freed and
-        used again in every step looks old, and is."""
-        usable = [(mark, live) for mark, live in self._snapshots if mark >= since]
-        born: dict[int, int] = {}
+    def born(self, since: int) -> dict[Hashable, Block]:
+        """Those that were not there at the first snapshot taken at or after `since`, and were there at every later one. An address
+        that is freed and used again in every step looks old, and is."""
+        usable = [(mark, live) for mark, live in reversed(self._snapshots) if mark >= since]
+        born: dict[Hashable, Block] = {}
         for address, block in self._settled.items():
-            after = next((mark for mark, live in reversed(usable) if live.get(address) != block), None)
+            after = next((mark for mark, live in usable if live.get(address) != block), None)
             if after is not None:
-                born[address] = after
+                born[address] = Block(block[1], "device", after, block[0])
         return born
 
-    def blocks(self, since: int) -> list[Block]:
-        sizes: dict[tuple[int, int], list[int]] = {}
-        for address, epoch in self._births(since).items():
-            size, site = self._settled[address]
-            sizes.setdefault((site, epoch), []).append(size)
-        return [Block(site, "device", epoch, sum(of), len(of)) for (site, epoch), of in sizes.items()]
+    def alive(self) -> dict[Hashable, Block]:
+        return {address: Block(site, "device", -1, size) for address, (size, site) in self._settled.items()}
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
         for mark, live in self._snapshots[len(self._sums) :]:
@@ -237,19 +237,6 @@ class CudaProbe(Probe):
     def resolution(self, marks: list[int]) -> list[int]:
         taken = {mark for mark, _ in self._snapshots}
         return [mark for mark in marks if mark in taken]
-
-    def keys(self, since: int) -> dict[Hashable, Block]:
-        return {
-            address: Block(self._settled[address][1], "device", epoch, self._settled[address][0], 1)
-            for address, epoch in self._births(since).items()
-        }
-
-    def alive(self, sites: Container[int] | None = None) -> dict[Hashable, Block]:
-        return {
-            address: Block(site, "device", -1, size, 1)
-            for address, (size, site) in self._settled.items()
-            if sites is None or site in sites
-        }
 
     def key(self, tensor: Any) -> Hashable | None:
         try:
@@ -272,9 +259,7 @@ class CudaProbe(Probe):
         return sum(self._tops.of(since, device, _current(device, "peak")) for device in self._in_use())
 
     def begin_peak(self, since: Since) -> int:
-        for device in self._in_use():
-            self._keep_peaks(device, torch._C._cuda_memoryStats(device))
-            torch._C._cuda_resetPeakMemoryStats(device)
+        self._begin_anew()
         self._tops.begin(since)
         return self.allocated()
 
@@ -328,7 +313,7 @@ def allocated_blocks(segments: Iterable[Any]) -> Iterator[tuple[int, int, int, A
 
 def _segments() -> Any:
     """The allocator's segments, without traces where this torch can leave them out (2.13 on)."""
-    with history.without_inductor():
+    with without_inductor():
         try:
             return torch._C._cuda_memorySnapshot((0, 0, False))["segments"]
         except (TypeError, IndexError, RuntimeError):
@@ -337,5 +322,71 @@ def _segments() -> Any:
 
 def _snapshot() -> Any:
     """Segments and traces."""
-    with history.without_inductor():
+    with without_inductor():
         return torch._C._cuda_memorySnapshot(None)
+
+
+# -- the record as a whole -----------------------------------------------------------------------------------
+
+# Events that torch keeps, the last ones: each costs a few KiB of host memory, and time whenever blocks are read.
+ENTRIES: Final = 100_000
+
+
+def record() -> None:
+    """Record from now on, with the Python lines of allocations and frees."""
+    torch.cuda.memory._record_memory_history("all", context="all", stacks="python", max_entries=ENTRIES)
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[bool]:
+    """Record meanwhile, unless somebody does so already: whether it is begun here."""
+    with without_inductor():
+        begun = not any(torch.cuda.memory._snapshot()["device_traces"])
+    if begun:
+        record()
+    try:
+        yield begun
+    finally:
+        if begun:
+            torch.cuda.memory._record_memory_history(None)
+
+
+def dump(path: str) -> str:
+    """Write a snapshot to `path`, whole or not at all; what came of it, for people."""
+    partial = f"{path}.{os.getpid()}.part"
+    try:
+        with without_inductor():
+            snapshot = torch.cuda.memory._snapshot()
+        with open(partial, "wb") as file:
+            pickle.dump(snapshot, file, protocol=4)  # torch's own viewer reads no later one
+        os.replace(partial, path)
+    except (OSError, RuntimeError) as error:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        return f"No memory snapshot could be written to {path}: {error}."
+    return f"A memory snapshot was written to {path}: `gpulint snapshot {path}` reads it."
+
+
+def path_of(path: str, rank: int, alone: bool) -> str:
+    """The file of one rank: `run.pickle`, or `run-rank1.pickle` where there are several."""
+    stem, extension = os.path.splitext(path)
+    return path if alone else f"{stem}-rank{rank}{extension}"
+
+
+@contextlib.contextmanager
+def without_inductor() -> Iterator[None]:
+    """Keep torch from importing inductor meanwhile, unless the script has done so.
+
+    To name a block's lines torch asks whether it has an attribute `_inductor`, which imports that, and dynamo with it, on
+    the spot: seconds in the middle of a step of a script that compiles nothing and has no optimizer.
+    """
+    lazy = getattr(torch, "_lazy_modules", None)
+    name = "_inductor"
+    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
+        yield
+        return
+    lazy.discard(name)
+    try:
+        yield
+    finally:
+        lazy.add(name)

@@ -100,12 +100,10 @@ class Frames:
     def stack(self, frame: FrameType | None) -> int:
         """A number for the user's lines that are running, from `frame` outwards."""
         number = 0
-        while frame is not None:
-            code = frame.f_code
-            if self._user.get(code.co_filename) or self.is_user(code.co_filename):
-                # By its id: to hash a code object takes as long as the code is.
-                number = hash((number, id(self._stacked.setdefault(id(code), code)), frame.f_lineno))
-            frame = frame.f_back
+        for one in self.running(frame):
+            code = one.f_code
+            # By its id: to hash a code object takes as long as the code is.
+            number = hash((number, id(self._stacked.setdefault(id(code), code)), one.f_lineno))
         return number
 
     def running(self, frame: FrameType | None) -> Iterator[FrameType]:

@@ -15,7 +15,7 @@ import linecache
 import os
 import sys
 import weakref
-from collections.abc import Container, Hashable
+from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from types import FrameType
 from typing import Any
@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 from gpulint.runtime.probes import hooks
 from gpulint.runtime.probes.base import Block, Figures, Probe, Since, Tops
 from gpulint.runtime.probes.crests import Crests, by_site
-from gpulint.runtime.probes.dispatch import called, parts_of
+from gpulint.runtime.probes.dispatch import called, parts_of, tensors_in
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.peaks import Stretch
@@ -46,10 +46,10 @@ _SET = torch.ops.aten.set_.source_Storage_storage_offset
 
 
 class _Ref(weakref.ref):  # type: ignore[type-arg]
-    __slots__ = ("cdata", "cell", "place", "size")
+    __slots__ = ("cdata", "code", "epoch", "size")
     cdata: int
-    cell: list[int]  # [bytes, count, site, place, epoch] of the blocks born together
-    place: int
+    code: int  # site * 4 + place
+    epoch: int  # the mark after which it was born
     size: int
 
 
@@ -70,9 +70,8 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self._forced: int | None = DEVICE if everything else None
         self._table: dict[int, _Ref] = {}
         self._fresh: dict[Any, bool] = {}
-        self._cells: list[dict[int, list[int]]] = [{}]  # per epoch: site * 4 + place -> cell
-        self._current = self._cells[0]
-        self._series: list[dict[int, int]] = []
+        self._totals: dict[int, int] = {}  # code -> live bytes
+        self._series: list[dict[int, int]] = []  # the same at each mark
         self._site_places: dict[int, int] = {}
         self._live = [0, 0, 0]
         self._peaks = [0, 0]  # device alone, device with presumed
@@ -89,8 +88,8 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         if self._everything:
             return
         for undo in (
-            hooks.wrap(torch.Tensor, "to", lambda original: _moving(self, original, to_cpu=None)),
-            hooks.wrap(torch.Tensor, "cpu", lambda original: _moving(self, original, to_cpu=True)),
+            hooks.wrap(torch.Tensor, "to", lambda original: _moving(self, original, _target)),
+            hooks.wrap(torch.Tensor, "cpu", lambda original: _moving(self, original)),
             hooks.wrap(torch, "load", lambda original: _reading(self, original)),
             hooks.around(torch, "compile", self._compile),
         ):
@@ -105,7 +104,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         def cloned(copy: Any, storage: Any) -> None:
             known = self._table.get(storage._cdata) if self.active else None
             if known is not None and copy.nbytes() and copy._cdata not in self._table:
-                self._born(copy, copy._cdata, self._frames.index(sys._getframe(1)), known.place, known.size)
+                self._born(copy, self._frames.index(sys._getframe(1)), known.code % 4, known.size)
 
         self._undo.callback(hooks.around(torch.storage._StorageBase, "clone", after=cloned))
 
@@ -131,22 +130,18 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
             found[stretch] = (crest.allocated, sites)
         return found
 
-    def alive(self, sites: Container[int] | None = None) -> dict[Hashable, Block]:
-        return {
-            cdata: Block(ref.cell[2], "device", ref.cell[4] - 1, ref.size, 1)
-            for cdata, ref in list(self._table.items())
-            if (sites is None or ref.cell[2] in sites) and ref.place in self._device_places
-        }
+    def alive(self) -> dict[Hashable, Block]:
+        return {cdata: block for cdata, block in self.born(-1).items() if block.place == "device"}
 
     def adopt(self, parameters_on_device: bool = False) -> None:
         # What is made from them would otherwise look like the host's.
         for one in live_tensors():
             with contextlib.suppress(NotImplementedError, RuntimeError):
                 storage = one.untyped_storage()
-                size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
+                size = _rounded(storage)
                 if size and storage._cdata not in self._table and storage.device.type == "cpu":
                     moved = self._everything or (parameters_on_device and isinstance(one, torch.nn.Parameter))
-                    self._born(storage, storage._cdata, 0, DEVICE if moved else PRESUMED, size)
+                    self._born(storage, 0, DEVICE if moved else PRESUMED, size)
 
     def stop(self) -> None:
         """Stop watching. The mode stays on the stack, where others may have been entered after it, and only
@@ -168,7 +163,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
             if fresh is None:
                 fresh = self._fresh[func] = _makes_storage(func)
             if fresh:
-                for item in (out,) if isinstance(out, torch.Tensor) else _tensors((out,)):
+                for item in (out,) if isinstance(out, torch.Tensor) else tensors_in(out):
                     self._see(item, args)
             elif func is _RESIZE:
                 self._resized(out)
@@ -193,29 +188,28 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
                 return
             if _is_fake(tensor):
                 return
-        nbytes = storage.nbytes()
-        if not nbytes or storage.device.type == "meta":
+        size = _rounded(storage)
+        if not size or storage.device.type == "meta":
             return
         site = self._frames.index(sys._getframe(2))
         place = self._forced if self._forced is not None else self._place(args, cdata, site)
-        self._born(storage, cdata, site, place, (nbytes + ROUND - 1) // ROUND * ROUND)
+        self._born(storage, site, place, size)
 
-    def _born(self, storage: Any, cdata: int, site: int, place: int, size: int) -> None:
-        code = site * 4 + place
-        cell = self._current.get(code)
-        if cell is None:
-            cell = self._current[code] = [0, 0, site, place, len(self._cells) - 1]
-        cell[0] += size
-        cell[1] += 1
+    def _born(self, storage: Any, site: int, place: int, size: int) -> None:
         ref = _Ref(storage, self._died)
-        ref.cdata, ref.cell, ref.place, ref.size = cdata, cell, place, size
-        self._table[cdata] = ref
-        self._account(place, size)
-        if self.crests is not None:
-            self.crests.add(code, size)
+        ref.cdata, ref.code, ref.epoch, ref.size = (
+            storage._cdata,
+            site * 4 + place,
+            len(self._series) - 1,
+            size,
+        )
+        self._table[ref.cdata] = ref
+        self._change(ref.code, size)
 
-    def _account(self, place: int, size: int) -> None:
-        live = self._live
+    def _change(self, code: int, size: int) -> None:
+        """Bytes have come, or gone where `size` is negative."""
+        self._totals[code] = self._totals.get(code, 0) + size
+        live, place = self._live, code % 4
         live[place] += size
         if size > 0 and place != HOST:
             peaks = self._peaks
@@ -224,29 +218,21 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
                 peaks[1] = both
             if live[0] > peaks[0]:
                 peaks[0] = live[0]
+        if self.crests is not None:
+            self.crests.add(code, size)
 
     def _died(self, ref: _Ref) -> None:
-        table = self._table
-        if table.get(ref.cdata) is ref:
-            del table[ref.cdata]
-        cell, size = ref.cell, ref.size
-        cell[0] -= size
-        cell[1] -= 1
-        self._live[ref.place] -= size
-        if self.crests is not None:
-            self.crests.add(cell[2] * 4 + ref.place, -size)
+        if self._table.get(ref.cdata) is ref:
+            del self._table[ref.cdata]
+        self._change(ref.code, -ref.size)
 
     def _resized(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
         ref = self._table.get(storage._cdata)
-        if ref is None:
-            return
-        size = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
-        ref.cell[0] += size - ref.size
-        self._account(ref.place, size - ref.size)
-        if self.crests is not None:
-            self.crests.add(ref.cell[2] * 4 + ref.place, size - ref.size)
-        ref.size = size
+        if ref is not None:
+            grown = _rounded(storage) - ref.size
+            ref.size += grown
+            self._change(ref.code, grown)
 
     # -- device or host
     # ------------------------------------------------------------------------------------------------
@@ -255,12 +241,13 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         if self.loading:
             return HOST
         place = -1
-        for tensor in _tensors(args):
-            found = self.place_of(tensor, cdata)
-            if found == DEVICE:
-                return DEVICE
-            if found is not None:
-                place = found if place < 0 else min(place, found)
+        for arg in args:  # by hand: for each storage that is born
+            for tensor in arg if isinstance(arg, (list, tuple)) else (arg,):
+                found = self.place_of(tensor, cdata) if isinstance(tensor, torch.Tensor) else None
+                if found == DEVICE:
+                    return DEVICE
+                if found is not None:
+                    place = found if place < 0 else min(place, found)
         if place >= 0:
             return place
         known = self._site_places.get(site)
@@ -293,7 +280,7 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         if cdata == fresh:
             return None
         ref = self._table.get(cdata)
-        return HOST if ref is None else ref.place
+        return HOST if ref is None else ref.code % 4
 
     def copy_to(self, tensor: torch.Tensor, place: int) -> torch.Tensor:
         """A copy, differentiable like any clone, that counts as living in `place`."""
@@ -319,26 +306,17 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         figures = Figures(
             allocated=self.allocated(), peak=self.peak(), host_tensors=sum(self._live) - self.allocated()
         )
-        totals: dict[int, int] = {}
-        for epoch, cells in enumerate(self._cells):
-            alive = {code: cell for code, cell in cells.items() if cell[1]}
-            for code, cell in alive.items():
-                totals[code] = totals.get(code, 0) + cell[0]
-            self._cells[epoch] = alive
-        self._series.append(totals)
-        self._current = {}
-        self._cells.append(self._current)
+        self._totals = {code: size for code, size in self._totals.items() if size}
+        self._series.append(self._totals.copy())
         self.begin_peak("mark")
         return figures
 
-    def blocks(self, since: int) -> list[Block]:
-        return [
-            Block(cell[2], self._public(cell[3]), epoch - 1, cell[0], cell[1])
-            for epoch, cells in enumerate(self._cells)
-            if epoch > since
-            for cell in cells.values()
-            if cell[1] > 0
-        ]
+    def born(self, since: int) -> dict[Hashable, Block]:
+        return {
+            cdata: Block(ref.code // 4, self._public(ref.code % 4), ref.epoch, ref.size)
+            for cdata, ref in list(self._table.items())
+            if ref.epoch >= since
+        }
 
     def series(self, site: int, place: Place, marks: list[int]) -> list[int] | None:
         codes = [site * 4 + code for code in (DEVICE, PRESUMED, HOST) if self._public(code) == place]
@@ -346,13 +324,6 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
 
     def resolution(self, marks: list[int]) -> list[int]:
         return marks
-
-    def keys(self, since: int) -> dict[Hashable, Block]:
-        return {
-            cdata: Block(ref.cell[2], self._public(ref.place), ref.cell[4] - 1, ref.size, 1)
-            for cdata, ref in list(self._table.items())
-            if ref.cell[4] > since
-        }
 
     def key(self, tensor: Any) -> Hashable | None:
         try:
@@ -388,22 +359,17 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         return said
 
 
+def _rounded(storage: Any) -> int:
+    size: int = (storage.nbytes() + ROUND - 1) // ROUND * ROUND
+    return size
+
+
 def _makes_storage(func: Any) -> bool:
     """Whether an operator can return memory of its own; views and in-place operators cannot."""
     schema = getattr(func, "_schema", None)  # an operator of higher order has none
     if func is _LIFT or schema is None:
         return True
     return any(item.alias_info is None and "Tensor" in str(item.type) for item in schema.returns)
-
-
-def _tensors(args: Any) -> Any:
-    for arg in args:
-        if isinstance(arg, torch.Tensor):
-            yield arg
-        elif isinstance(arg, (list, tuple)):
-            for item in arg:
-                if isinstance(item, torch.Tensor):
-                    yield item
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:
@@ -414,24 +380,20 @@ def _is_fake(tensor: torch.Tensor) -> bool:
 # ---------------------------------------------------------------------------------------------------------
 
 
-def _moving(probe: HostProbe, original: Any, to_cpu: bool | None) -> Any:
-    """`Tensor.to` or `Tensor.cpu`, with the copy that a GPU run would make. `to_cpu` None: the arguments say
-    where to."""
+def _moving(probe: HostProbe, original: Any, target_of: Callable[[Any, Any], Any] | None = None) -> Any:
+    """`Tensor.to` or `Tensor.cpu`, with the copy that a GPU run would make. `target_of` says where to, by the arguments."""
 
     def move(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         out = original(self, *args, **kwargs)
         if not probe.active or (type(out) is not torch.Tensor and not isinstance(out, torch.nn.Parameter)):
             return out
-        if to_cpu is None:
-            target = _target(args, kwargs)
+        place = HOST
+        if target_of is not None:
+            target = target_of(args, kwargs)
             if target is None:
                 return out
-            literal = isinstance(target, (str, torch.device)) and _is_literal_cpu(sys._getframe(1), "to")
-            place = HOST if literal else DEVICE
-        else:
-            place = HOST
-        if place == DEVICE:
-            probe.transfers += 1
+            if not isinstance(target, (str, torch.device)) or not _is_literal_cpu(sys._getframe(1), "to"):
+                place, probe.transfers = DEVICE, probe.transfers + 1
         if out.device.type != "cpu" or (out.is_leaf and out.requires_grad and torch.is_grad_enabled()):
             return out
         here = probe.place_of(out)

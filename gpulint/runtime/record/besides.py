@@ -1,4 +1,5 @@
-"""What one process saw besides the growth of its steps: memory that nothing touches, cycles, and other processes."""
+"""What one process saw besides the growth of its steps: memory that nothing touches, cycles, and other processes; and what it computed,
+in a trial."""
 
 from __future__ import annotations
 
@@ -90,3 +91,53 @@ class Besides(Record):
     cycles: tuple[Cycle, ...] = ()
     collections: Collections = field(default_factory=Collections)
     processes: tuple[ProcessMemory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position(Record):
+    """How far a run has come: `updates` are its optimizer steps (or `gpulint.step()`, or backwards where it has neither),
+    `events` the outermost forwards and batches since the last of them."""
+
+    updates: int
+    events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Weight(Record):
+    """One parameter or buffer: a checksum of its bits, and what to measure a difference by, its sum and its Euclidean norm."""
+
+    name: str
+    shape: tuple[int, ...]
+    checksum: int
+    sum: float
+    norm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn(Record):
+    """The state of one generator of random numbers at the end: python, numpy, torch or cuda:N."""
+
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recording(Record):
+    """What one process computed.
+
+    `losses` are the values that went backward, each backward's in order (of `autograd.grad` also what came of it), as sums; None
+    for what could not be read. `norms` are the norms of what the optimizer optimizes, after each of its steps. Of both at most
+    `MOST` are kept, `more` counts the others. `weights` are those at the end, of the optimizers and networks that were still
+    alive.
+    """
+
+    position: Position
+    losses: tuple[float | None, ...] = ()
+    norms: tuple[float | None, ...] = ()
+    more: int = 0
+    weights: tuple[Weight, ...] = ()
+    drawn: tuple[Drawn, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+MOST = 4096  # values of one series

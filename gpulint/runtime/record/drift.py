@@ -318,7 +318,7 @@ def _when_full(holder: Holder) -> int:
     return round(each * (holder.bound or 0))
 
 
-def trend(figure: Figure, kind: StepKind, values: Sequence[int], reason: str = "") -> Trend:
+def trend(figure: Figure, kind: StepKind, values: Sequence[int]) -> Trend:
     """The slope of one figure over a window, with a cautious status: growing only if most pairs of points
     rise."""
     slope, steadiness = theil_sen(values), rising(values)
@@ -328,7 +328,7 @@ def trend(figure: Figure, kind: StepKind, values: Sequence[int], reason: str = "
     elif abs(slope) >= 1 and abs(steadiness) >= 0.6:
         status = "growing" if slope > 0 else "shrinking"
     first, last = (values[0], values[-1]) if values else (0, 0)
-    return Trend(figure, kind, status, slope, first, last, len(values), reason)
+    return Trend(figure, kind, status, slope, first, last, len(values))
 
 
 def trends(kind: StepKind, samples: Sequence[Sample]) -> list[Trend]:

@@ -20,7 +20,8 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from gpulint.runtime.probes import hooks
-from gpulint.runtime.record.recording import MOST, Drawn, Position, Recording, Weight
+from gpulint.runtime.probes.dispatch import tensors_in
+from gpulint.runtime.record.besides import MOST, Drawn, Position, Recording, Weight
 
 _CHUNK = 1 << 20  # elements that are looked at together, so that little memory is needed beside the weights
 _LARGE = 1 << 23  # elements beyond which not every one is looked at: training changes all of them
@@ -137,9 +138,6 @@ def drawn() -> tuple[Drawn, ...]:
                 state = torch.cuda.default_generators[number].get_state()
                 states.append((f"cuda:{number}", bytes(state.tolist())))
     return tuple(Drawn(name, hashlib.blake2b(state, digest_size=8).hexdigest()) for name, state in states)
-
-
-_DEPTH = 3  # of lists in lists that are searched for tensors
 
 
 class Series:
@@ -288,18 +286,10 @@ def _quietly(read: Callable[[], torch.Tensor | None]) -> torch.Tensor | None:
 def _total(value: Any) -> torch.Tensor | None:
     """One number for all tensors in a value, as a float64 tensor: sums, weighted by their order."""
     total: torch.Tensor | None = None
-    for number, tensor in enumerate(_tensors(value, _DEPTH), 1):
+    for number, tensor in enumerate(tensors_in(value), 1):
         one = dense(tensor).sum(dtype=torch.float64) * number
         total = one if total is None else total + one.to(total.device)
     return total
-
-
-def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)) and depth:
-        for one in value:
-            yield from _tensors(one, depth - 1)
 
 
 def _is_capturing() -> bool:
