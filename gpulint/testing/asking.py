@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from gpulint.gate import TOLERANCE
+from gpulint.testing.baselines import TOLERANCE
 from gpulint.units import parse_bytes
 
 FEWEST: Final = 5  # sampled steps below which a test is repeated, or else cannot be judged

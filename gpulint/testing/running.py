@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint import gate as baselines
 from gpulint.memory.errors import empty_frames
+from gpulint.testing import baselines
 from gpulint.testing.asking import CLEAR_FRAMES, FEWEST, LIMITS, NO_SYNC, Limits, Misuse, asked
 from gpulint.testing.telling import Leftover, Peaks, report_of
 

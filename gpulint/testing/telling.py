@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint import gate as baselines
-from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.runtime.record.peaks import Check, LineAtPeak, Peak
 from gpulint.runtime.record.records import Record
+from gpulint.testing import baselines
+from gpulint.testing.baselines import BadBaseline, Baselines, Key
 from gpulint.units import format_bytes
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from gpulint.gate.running import checks
 from gpulint.reports.page import page
 from gpulint.reports.terminal import write
 from gpulint.reports.verify import document
@@ -33,6 +32,7 @@ from gpulint.runtime.record.result import (
     Sample,
     Site,
 )
+from gpulint.testing.gate import checks
 
 MIB = 1024**2
 HERE = Site("/project/train.py", 8, "train")

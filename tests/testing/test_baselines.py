@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gpulint import gate as baselines
-from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.runtime.record.peaks import LineAtPeak as Line
 from gpulint.runtime.record.peaks import Peak
+from gpulint.testing import baselines
+from gpulint.testing.baselines import BadBaseline, Baselines, Key
 
 H200 = Key("train.py --epochs 1", "NVIDIA H200", "2.11")
 CPU = Key("train.py --epochs 1", baselines.CPU, "2.13")
