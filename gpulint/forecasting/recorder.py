@@ -144,7 +144,7 @@ def _read(descriptor: int, process: subprocess.Popen[bytes], timeout: float | No
 def _recording(data: bytes, program: Program, code: int, tails: list[Tail]) -> Recording:
     said = "".join(tail.text() for tail in tails)[-4000:]
     try:
-        found = Recording.from_json(json.loads(data))
+        found = Recording.from_text(data)
     except ValueError:
         raise ForecastError(_died(program, code), said) from None
     if found.end == "no-torch":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 
 from gpulint.forecasting.phases import Outline, Phase, Scope, Way
 from gpulint.runtime.observing.lines import LineCounter
+from gpulint.runtime.probes.plain import attributes_of
 from gpulint.runtime.record.result import join_lines
 
 
@@ -97,69 +99,55 @@ class Reaching:
 def decided(guard: str, frame: FrameType) -> bool | None:
     """What a condition of names, attributes and constants is now; None where that is not known. Nothing of the program's runs for
     it."""
-    value = _value(ast.parse(guard, mode="eval").body, frame)
-    return bool(value[0]) if value is not None and isinstance(value[0], _PLAIN) else None
+    return _truth(ast.parse(guard, mode="eval").body, frame)
 
 
 _PLAIN = (bool, int, float, str, type(None))
+_UNKNOWN = object()
+_IDENTITY: dict[type[ast.cmpop], Any] = {ast.Is: operator.is_, ast.IsNot: operator.is_not}
 _COMPARED: dict[type[ast.cmpop], Any] = {
-    ast.Eq: lambda one, other: one == other,
-    ast.NotEq: lambda one, other: one != other,
-    ast.Is: lambda one, other: one is other,
-    ast.IsNot: lambda one, other: one is not other,
-    ast.Gt: lambda one, other: one > other,
-    ast.GtE: lambda one, other: one >= other,
-    ast.Lt: lambda one, other: one < other,
-    ast.LtE: lambda one, other: one <= other,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    **_IDENTITY,
 }
 
 
-def _value(node: ast.expr, frame: FrameType) -> tuple[Any] | None:
-    """An expression's value, in a tuple; None where it cannot be known without running code of the program's."""
-    if isinstance(node, ast.Constant):
-        return (node.value,)
-    if isinstance(node, ast.Name):
-        for names in (frame.f_locals, frame.f_globals):
-            if node.id in names:
-                return (names[node.id],)
-        return None
-    if isinstance(node, ast.Attribute):
-        base = _value(node.value, frame)
-        known = _attributes(base[0]) if base is not None else {}
-        return (known[node.attr],) if node.attr in known else None
+def _truth(node: ast.expr, frame: FrameType) -> bool | None:
+    if isinstance(node, ast.BoolOp):  # decided as soon as one decides it
+        both = isinstance(node.op, ast.And)
+        every = [_truth(one, frame) for one in node.values]
+        return (not both) if (not both) in every else None if None in every else both
     if isinstance(node, ast.UnaryOp):
-        inner = _value(node.operand, frame)
-        return None if inner is None or not isinstance(inner[0], _PLAIN) else (not inner[0],)
-    if isinstance(node, ast.BoolOp):
-        return _joined(isinstance(node.op, ast.And), [_value(one, frame) for one in node.values])
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        one, other = _value(node.left, frame), _value(node.comparators[0], frame)
-        compare = _COMPARED.get(type(node.ops[0]))
-        if compare is not None and one is not None and other is not None:
-            return _compared(compare, one[0], other[0])
-    return None
+        inner = _truth(node.operand, frame)
+        return None if inner is None else not inner
+    if isinstance(node, ast.Compare):
+        return _compared(node, frame)
+    value = _value(node, frame)
+    return bool(value) if isinstance(value, _PLAIN) else None
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def _compared(node: ast.Compare, frame: FrameType) -> bool | None:
+    one, other = _value(node.left, frame), _value(node.comparators[0], frame)
+    compare = _COMPARED.get(type(node.ops[0]))
+    if compare is None or len(node.ops) > 1 or one is _UNKNOWN or other is _UNKNOWN:
+        return None
+    plain = isinstance(one, _PLAIN) and isinstance(other, _PLAIN)
     try:
-        found = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _joined(both: bool, values: list[tuple[Any] | None]) -> tuple[Any] | None:
-    """`and` of all, or `or`: decided as soon as one decides it."""
-    plain = [one if one is not None and isinstance(one[0], _PLAIN) else None for one in values]
-    if any(one is not None and bool(one[0]) is not both for one in plain):
-        return (not both,)
-    return None if None in plain else (both,)
-
-
-def _compared(compare: Any, one: Any, other: Any) -> tuple[Any] | None:
-    if not (isinstance(one, _PLAIN) and isinstance(other, _PLAIN)):
-        return (compare(one, other),) if compare in (_COMPARED[ast.Is], _COMPARED[ast.IsNot]) else None
-    try:
-        return (compare(one, other),)
+        return bool(compare(one, other)) if plain or type(node.ops[0]) in _IDENTITY else None
     except TypeError:
         return None
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """The object that an expression names, as far as it can be known without running code of the program's."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return frame.f_locals.get(node.id, frame.f_globals.get(node.id, _UNKNOWN))
+    if isinstance(node, ast.Attribute):
+        return (attributes_of(_value(node.value, frame)) or {}).get(node.attr, _UNKNOWN)
+    return _UNKNOWN
