@@ -15,7 +15,7 @@ from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.recording import Doubt, Mark, Phase, Recording
 from gpulint.forecasting.replaying import Steps, replay
 from gpulint.forecasting.result import Said
-from gpulint.reports.forecast import document
+from gpulint.reports.forecast import document, verdict
 from gpulint.reports.page import page
 from gpulint.reports.terminal import write
 
@@ -147,6 +147,18 @@ def test_steps_that_grow_or_differ_are_told() -> None:
     assert Steps((10, 10, 8, 10), (0,) * 4).spread == pytest.approx(0.2)
     codes = {one.code for one in forecasting.doubts_of(steps(2), growing)}
     assert {"grows", "varies"} <= codes
+
+
+def test_where_a_phase_was_not_reached_it_is_not_known_whether_it_fits() -> None:
+    recording = steps(4)
+    recording.end = "time"
+    recording.facts["unreached"] = [["/p/train.py", 16, "part without gradients"]]
+    found = judged(run(recording))
+    assert found.fits == "unknown"
+    (doubt,) = [one for one in found.doubts if one.code == "unreached"]
+    assert (doubt.line, doubt.text.startswith("this part without gradients was not reached")) == (16, True)
+    assert verdict(found).startswith("Not known whether it fits: ")
+    assert "train.py:16 was not reached" in verdict(found)
 
 
 def test_what_a_step_took_is_read_off_the_marks() -> None:

@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from forking import Zygote
 from support import less_to_do
 
 from gpulint.runtime.parent.runner import Run
 from gpulint.trial.plan import Status, fixes_of
-from gpulint.trial.trying import try_fixes
+from gpulint.trial.trying import Execute, try_fixes
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
@@ -64,12 +63,12 @@ def test_the_run_bears_out_what_is_expected(script: Path) -> None:
 
 
 @each_script
-def test_what_is_expected_to_pay_is_kept(script: Path, zygote: Zygote) -> None:
+def test_what_is_expected_to_pay_is_kept(script: Path, execute: Execute) -> None:
     fixes = fixes_of(findings(script))
     if not fixes:
         pytest.skip("none of its findings can be fixed by machine")
     what = Run(str(script), less_to_do(script), reach=60.0, cwd=str(script.parent))
-    trial = try_fixes(what, fixes, zygote.execute)
+    trial = try_fixes(what, fixes, execute)
     assert trial.failure == ""
     assert not [one for one in trial.judged if one.is_our_defect]
     here = {one.fix.first.line: one for one in trial.judged if one.fix.file == str(script)}
