@@ -34,7 +34,7 @@ _LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class PhaseStart:
     """A line that begins something which may take other memory than what was seen. `hosted` says that a framework calls it."""
 
     file: str
@@ -68,7 +68,7 @@ class Scope:
 class Outline:
     """All of a program's own files."""
 
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[PhaseStart, ...] = ()
     scopes: tuple[Scope, ...] = ()
 
 
@@ -92,7 +92,7 @@ def shown(target: str, module: bool, folder: str) -> Outline:
 
 def outline(files: Iterable[str]) -> Outline:
     """The phases of some files and the ways to them. Files that cannot be read or parsed have none."""
-    phases: list[Phase] = []
+    phases: list[PhaseStart] = []
     bodies: list[_Body] = []
     modules: dict[str, set[str]] = {}
     for file in files:
@@ -186,12 +186,12 @@ def _changing(scope: ast.AST) -> set[str]:
     }  # fmt: skip
 
 
-def _find(body: _Body, phases: list[Phase]) -> None:
+def _find(body: _Body, phases: list[PhaseStart]) -> None:
     def add(node: ast.stmt, what: str, hosted: bool = False) -> None:
         known = body.own.get(node.lineno)
         if known is None:
             body.own[node.lineno] = len(phases)
-            phases.append(Phase(body.file, node.lineno, what, hosted))
+            phases.append(PhaseStart(body.file, node.lineno, what, hosted))
         elif phases[known].what == WITHOUT:
             phases[known] = replace(phases[known], what=what)
 

@@ -42,7 +42,7 @@ class ForecastError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Program(Record):
-    """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `changing.py`,
+    """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `adapting.py`,
     `share` the part of its elements that a mask is taken to choose and `number` a whole number read from the
     card, where nobody knows the values. `folder` is where it runs, and what it imports lies, if not where it is."""
 

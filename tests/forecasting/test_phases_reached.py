@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from gpulint.forecasting.cards import card_for
-from gpulint.forecasting.child.reaching import decided
+from gpulint.forecasting.child.watching import decided
 from gpulint.forecasting.forecasting import forecast_once as forecast
 from gpulint.forecasting.phases import Outline, outline
 from gpulint.forecasting.recorder import Program

@@ -14,8 +14,6 @@ from typing import Any, Final
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from gpulint.forecasting.recording import Phase
-
 aten = torch.ops.aten
 FOLLOWED: Final = 1 << 18  # elements of a tensor whose values go along
 _FEW: Final = 1 << 12  # of one of floating-point numbers
@@ -100,12 +98,10 @@ class Deciding:
         for one, host in zip(results, real if isinstance(real, (list, tuple)) else (real,), strict=True):
             self.remember(one, host)
 
-    def fresh(self, host: torch.Tensor, phase: Phase | None = None) -> Any:
+    def fresh(self, host: torch.Tensor) -> Any:
         """A tensor on the card with these values."""
         shape, strides = host.shape, host.stride()
-        fake = self.tape.made(
-            lambda: torch.empty_strided(shape, strides, dtype=host.dtype, device="cuda"), phase
-        )
+        fake = self.tape.made(lambda: torch.empty_strided(shape, strides, dtype=host.dtype, device="cuda"))
         self.remember(fake, host)
         return fake
 

@@ -131,10 +131,9 @@ def emulate(tape: Tape) -> None:
 
 
 def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> None:
-    from gpulint.forecasting.child import changing
+    from gpulint.forecasting.child.adapting import change
     from gpulint.forecasting.child.moving import Moving
-    from gpulint.forecasting.child.reaching import Reaching
-    from gpulint.forecasting.child.watching import Watch
+    from gpulint.forecasting.child.watching import Reaching, Watch
 
     deciding = options["share"], options["number"]
     tape = pretended(torch, Card.from_json(options["card"]), options["home"], deciding)
@@ -144,7 +143,7 @@ def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> No
     report.tape, report.watch = tape, watch
     watch.start()
     emulate(tape)
-    changing.change(options["change"])
+    change(options["change"])
     emulate(tape)
     if options["timeout"] is not None:
         timer = threading.Timer(options["timeout"], report.end, ("time",))

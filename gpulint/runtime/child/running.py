@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from gpulint.runtime.probes.frames import chain_of
+
 _OURS = os.path.abspath(os.path.join(__file__, "..", "..", "..")) + os.sep
 
 
@@ -76,15 +78,8 @@ def without_ours(trace: types.TracebackType | None) -> types.TracebackType | Non
 
 def strip_ours(error: BaseException) -> types.TracebackType | None:
     """Takes gpulint's frames out of the tracebacks of an exception and of those that led to it; returns its own."""
-    todo: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while todo:
-        one = todo.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
+    for one in chain_of(error):
         one.__traceback__ = without_ours(one.__traceback__)
-        todo += [one.__cause__, one.__context__]
     return error.__traceback__
 
 
