@@ -194,12 +194,12 @@ def main() -> int:
     assert specification.loader is not None
     child = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(child)
-    child.adopt_package()
+    child._adopt_package()
     clock = Clock()
     attend(clock, {**PARTS, **FUNCTIONS})
     attend_torch(clock)
     attend_steps(clock)
-    child.adopt_package = lambda: None
+    child._adopt_package = lambda: None
     try:
         status: int = child.main()
         return status

@@ -9,7 +9,7 @@ import sys
 
 if __name__ == "__main__":
     verifiers = os.path.abspath(os.path.join(__file__, "..", "..", "..", "runtime", "child", "child.py"))
-    runpy.run_path(verifiers)["adopt_package"]()
+    runpy.run_path(verifiers)["_adopt_package"]()
     from gpulint.forecasting.child import running
 
     running.main(sys.argv[1], sys.argv[2:])

@@ -12,8 +12,7 @@ import sys
 _gpulint_bootstrap = True
 
 
-def adopt_package() -> None:
-    """Put gpulint among the modules, from where this file lies."""
+def _adopt_package() -> None:
     folder = os.path.abspath(os.path.join(__file__, "..", "..", ".."))
     start = os.path.join(folder, "__init__.py")
     spec = importlib.util.spec_from_file_location("gpulint", start, submodule_search_locations=[folder])
@@ -26,7 +25,7 @@ def adopt_package() -> None:
 
 def main() -> int:
     """Run the script under the harness; returns the exit code."""
-    adopt_package()
+    _adopt_package()
     from gpulint.runtime.child import ending, running, workers
     from gpulint.runtime.child.harness import Harness, Stop
     from gpulint.runtime.trying import overlay
@@ -55,7 +54,7 @@ def main() -> int:
 def enter_worker(number: int) -> None:
     """In a spawned worker, the first thing that happens: have the script watched from its first import on."""
     if "gpulint" not in sys.modules:
-        adopt_package()
+        _adopt_package()
     from gpulint.runtime.child import workers
 
     workers.enter(number)
