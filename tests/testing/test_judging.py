@@ -86,25 +86,23 @@ def test_growth_names_the_line_that_grew_and_who_holds_it(tmp_path: Path) -> Non
     assert (line.before, line.grew, line.holder) == (30 * MIB, 20 * MIB, "list `kept`")
 
 
-def test_growth_on_a_smaller_rank_is_seen_too(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100), rank(1, 50)))
-    gate = judged(run(rank(0, 100), rank(1, 60)), limits)
-    assert [check.rank for check in gate.exceeded] == [1]
-
-
-def test_what_fell_is_said_and_no_failure(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100)))
-    gate = judged(run(rank(0, 90)), limits)
-    assert gate.exceeded == ()
-    (check,) = gate.checks
-    assert check.status == "fell"
-    assert "renew the baseline" in check.text
-
-
-def test_tolerance_is_kept(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100)), tolerance=10.0)
-    assert judged(run(rank(0, 110)), limits).exceeded == ()
-    assert judged(run(rank(0, 111)), limits).exceeded
+@pytest.mark.parametrize(
+    ("steps", "tolerance", "statuses", "exit_code"),
+    [
+        ((100, 60), 1.0, ["exceeded", "within"], 1),  # the smaller rank alone
+        ((90, 50), 1.0, ["fell", "within"], 0),
+        ((110, 50), 10.0, ["within", "within"], 0),
+        ((111, 50), 10.0, ["exceeded", "within"], 1),
+    ],
+)
+def test_what_grew_beyond_the_tolerance_fails_and_what_fell_is_said(
+    tmp_path: Path, steps: tuple[int, int], tolerance: float, statuses: list[str], exit_code: int
+) -> None:
+    limits = written(tmp_path, run(rank(0, 100), rank(1, 50)), tolerance)
+    gate = judged(run(rank(0, steps[0]), rank(1, steps[1])), limits)
+    assert [check.status for check in gate.checks] == statuses
+    assert all(("renew the baseline" in check.text) is (check.status == "fell") for check in gate.checks)
+    assert Verification("train.py", sampled(gate), gate=gate).exit_code == exit_code
 
 
 def test_a_stretch_that_one_run_did_not_come_to_is_said(tmp_path: Path) -> None:
@@ -138,13 +136,6 @@ def sampled(gate: Gate) -> RunResult:
     return run(replace(rank(), samples=(Sample(1, "train", True, 1.0, 0.1),)))
 
 
-def test_the_exit_status_goes_by_what_was_exceeded(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100)))
-    for steps, status in ((100, 0), (120, 1)):
-        gate = judged(run(rank(0, steps)), limits)
-        assert Verification("train.py", sampled(gate), gate=gate).exit_code == status
-
-
 def test_that_the_disk_is_full_costs_nobody_the_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,15 +151,11 @@ def test_that_the_disk_is_full_costs_nobody_the_figures(
     assert Verification("train.py", sampled(gate), gate=gate).exit_code == 2
 
 
-def test_another_number_of_ranks_is_another_entry(tmp_path: Path) -> None:
+def test_another_number_of_ranks_is_another_entry_and_a_silent_rank_no_green_run(tmp_path: Path) -> None:
     limits = written(tmp_path, run(rank(0, 100), rank(1, 100)))
     (problem,) = judged(run(rank(0, 100)), limits).problems
     assert "on 2 ranks" in problem
-
-
-def test_a_rank_without_figures_is_no_green_run() -> None:
-    silent = replace(rank(1), peaks=())
-    gate = judged(run(rank(0), silent), Limits(max_peak=500 * MIB))
+    gate = judged(run(rank(0), replace(rank(1), peaks=())), Limits(max_peak=500 * MIB))
     assert gate.problems == ("rank 1 ended before its peak was known",)
 
 
