@@ -105,7 +105,7 @@ def record(program: Program, card: Card) -> Recording:
     try:
         found = Recording.from_text(data)
     except ValueError:
-        raise ForecastError(_died(program, process.returncode), said) from None
+        raise ForecastError(_died(process.returncode), said) from None
     if found.end == "no-torch":
         why = f"has no torch ({found.message}); name an interpreter that has one with --python"
         raise ForecastError(f"{program.python} {why}")
@@ -149,7 +149,7 @@ def judge_recording(found: Recording, said: str = "") -> None:
         raise ForecastError(f"the time was up: {endless.file}:{endless.line} had {_ASKED}")
 
 
-def _died(program: Program, code: int) -> str:
+def _died(code: int) -> str:
     if code == -9:
         return "the process was killed: this machine may have too little memory, or the script did not end in time"
     if code < 0:
