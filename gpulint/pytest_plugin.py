@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gpulint.gate import BadBaseline
 from gpulint.testing import asking
+from gpulint.testing.baselines import BadBaseline
 from gpulint.testing.running import NO_TORCH, Running, no_cuda
 from gpulint.testing.telling import OUTPUT, Telling, open_peaks
 

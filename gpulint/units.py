@@ -1,4 +1,4 @@
-"""Bytes for people, in the binary units that torch's own messages use; and the text of its allocator's settings, read."""
+"""Numbers and bytes for people, in the binary units that torch's own messages use; and the text of its allocator's settings, read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def format_bytes(size: int | float, signed: bool = False) -> str:
             return f"{sign}{value:.0f} B" if unit == "B" else f"{sign}{value:.2f} {unit}"
         value /= 1024
     raise AssertionError("unreachable")
+
+
+def plural(number: int, noun: str) -> str:
+    """ "1 tensor", "3 tensors"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def parse_bytes(text: str) -> int:

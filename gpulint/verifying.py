@@ -9,8 +9,6 @@ from dataclasses import replace
 
 from gpulint.config import CONFIDENCES, ConfigResolver, Overrides
 from gpulint.findings import Confidence, Finding
-from gpulint.gate import TOLERANCE
-from gpulint.gate.running import check, run_limited, subject_of
 from gpulint.lint.checking import Checker
 from gpulint.lint.engine import Options, run
 from gpulint.runtime.parent import source
@@ -23,6 +21,8 @@ from gpulint.runtime.record.peaks import Limits
 from gpulint.runtime.record.result import Progress
 from gpulint.source.discovery import discover
 from gpulint.source.files import decode, read_bytes
+from gpulint.testing.baselines import TOLERANCE
+from gpulint.testing.gate import check, run_limited, subject_of
 from gpulint.units import parse_bytes
 
 UNAWAITED = ("handler", "code")  # kinds of claims about lines that a healthy run may never reach

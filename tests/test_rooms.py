@@ -65,7 +65,6 @@ FLOORS: dict[str, set[str]] = {
     "gpulint.operator": of_ours("allocator memory atomic units") | below(RUNTIME, "record parent"),
     "gpulint.forecasting": of_ours("allocator marks units")
     | below(RUNTIME, "record parent child observing probes"),
-    "gpulint.gate": below(RUNTIME, "record parent") | of_ours("operator source atomic units"),
     "gpulint.codemods": of_ours("source config atomic memory"),
     REPORTS: of_ours("source config findings rule units version"),
     f"{REPORTS}.lint": {REPORTS} | of_ours("source lint findings rule version"),
@@ -76,17 +75,17 @@ FLOORS: dict[str, set[str]] = {
     f"{REPORTS}.forecast": {REPORTS} | of_ours("config forecasting units version"),
     f"{REPORTS}.snapshot": {REPORTS} | of_ours("snapshot units"),
     f"{REPORTS}.oom": {REPORTS} | of_ours("memory operator"),
-    "gpulint.testing": below(RUNTIME, "record probes holding observing child")
-    | of_ours("atomic gate memory units"),
+    "gpulint.testing": below(RUNTIME, "record parent probes holding observing child")
+    | of_ours("atomic memory operator source units"),
     "gpulint.server": of_ours("source lint answers config findings rule fix api version"),
     "gpulint.cli": of_ours(
-        "source lint trial gate answers atomic bounds config findings rule units verifying version"
+        "source lint trial testing answers atomic bounds config findings rule units verifying version"
     )
     | {REPORTS, *below(REPORTS, "lint verify trial")}
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, *below(REPORTS, "snapshot forecast oom")}
     | of_ours(
-        "allocator atomic codemods config forecasting gate lint memory operator server snapshot trial units"
+        "allocator atomic codemods config forecasting lint memory operator server snapshot testing trial units"
     )
     | below(RUNTIME, "record"),
 }

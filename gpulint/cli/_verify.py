@@ -23,8 +23,6 @@ from gpulint.cli._job import summarize
 from gpulint.cli._options import Given, print_last_words, say_what_went_to, taken, tell, write_report
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
-from gpulint.gate import BadBaseline
-from gpulint.gate.running import check, run_limited, subject_of
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
 from gpulint.reports import trial as of_trial
 from gpulint.reports.markdown import markdown
@@ -35,6 +33,8 @@ from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.peaks import Limits
 from gpulint.runtime.record.result import RunResult, count_steps, said_steps
 from gpulint.source.notebooks import is_notebook
+from gpulint.testing.baselines import BadBaseline
+from gpulint.testing.gate import check, run_limited, subject_of
 from gpulint.trial.plan import Tell, Trial, fixes_of
 from gpulint.trial.trying import NotWritten, apply, try_fixes
 from gpulint.verifying import both, least_confidence, program_findings, verification_of, with_claims

@@ -249,15 +249,5 @@ def calibrate(python: str) -> dict[str, Any]:
             "the card could not be measured: other programs took or gave back memory of it meanwhile; try again when it is idle"
         )
     name = re.sub(r"[^a-z0-9]+", "-", found["label"].lower().removeprefix("nvidia ")).strip("-")
-    card = Card(
-        name,
-        found["label"],
-        found["memory"],
-        (found["capability"][0], found["capability"][1]),
-        found["processors"],
-        found["context"],
-        found["cublas_workspace"],
-        found["cublaslt_workspace"],
-        measured=True,
-    )
+    card = Card.from_json({**found, "name": name, "measured": True})
     return {**card.to_json(), "torch": found["torch"], "held_by_others": found["others"]}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpulint.allocator import Allocator
 from gpulint.forecasting.cards import MIB, Card
 from gpulint.forecasting.recorder import ForecastError, Program, record
 from gpulint.forecasting.recording import Recording
-from gpulint.forecasting.replaying import Replay, replay
+from gpulint.forecasting.replaying import Replay, Steps, replay
 from gpulint.forecasting.result import Figure, Fits, Forecast, Said
 from gpulint.units import format_bytes
 
@@ -48,41 +46,18 @@ WIDENING: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """The steps of a kind as they came: bytes at most within each and left at its end."""
-
-    peaks: tuple[int, ...]
-    ends: tuple[int, ...]
-
-    @property
-    def growth(self) -> int:
-        """Bytes that each of the last steps has left behind more than the one before; 0 where not all have."""
-        later = self.ends[2:]
-        steps = [after - before for before, after in itertools.pairwise(later)]
-        return min(steps) if len(steps) >= 2 and min(steps) > 0 else 0
-
-    @property
-    def spread(self) -> float:
-        """By how much of the highest peak the peaks after the second step differ."""
-        later = self.peaks[2:]
-        most = max(later, default=0)
-        return 1 - min(later) / most if most else 0.0
-
-
 def figures(
     peaks: Replay,
     others: Replay | None,
     card: Card,
     torch: str,
     doubts: list[Said],
-    training: Steps,
-    settings: str,
+    settings: str = "",
     varied: tuple[int, ...] = (),
 ) -> tuple[Figure, Figure, Figure]:
     """Allocated, reserved and the process as a whole. `others` are the peaks with other answers to what lies in the data,
     `varied` what is reserved with other workspaces."""
-    extra, why = _extra(card, torch, doubts, training)
+    extra, why = _extra(card, torch, doubts, peaks.steps)
     played = [peaks] if others is None else [peaks, others]
     taken = [one.allocated for one in played]
     allocated = _around(min(taken), peaks.allocated, ALLOCATED, extra)
@@ -180,10 +155,9 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
     played = replay(recording, settings)
     if not played.allocated:
         raise ForecastError("the script put nothing on the GPU")
-    training = steps_of(recording, settings)
-    said, others = _said(run, training, settings, played)
+    said, others = _said(run, settings, played)
     allocated, reserved, process = figures(
-        played, others, card, recording.torch, said, training, settings,
+        played, others, card, recording.torch, said, settings,
         tuple(replay(recording, settings, kernels=share).reserved for share in WORKSPACES),
     )  # fmt: skip
     fits = _fits(recording, settings, card, reserved, process)
@@ -199,7 +173,7 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
         recording.torch,
         recording.python,
         settings,
-        len(training.peaks),
+        len(played.steps.peaks),
         sum(mark.kind == "eval" for mark in recording.marks) if recording.facts.get("evaluated") else 0,
         run.seconds,
         allocated,
@@ -215,9 +189,9 @@ def judged(run: Recorded, settings: str | None = None) -> Forecast:
     )
 
 
-def _said(run: Recorded, training: Steps, settings: str, played: Replay) -> tuple[list[Said], Replay | None]:
+def _said(run: Recorded, settings: str, played: Replay) -> tuple[list[Said], Replay | None]:
     """The doubts that are left once other answers were tried, and what was played with those."""
-    found = doubts_of(run.recording, training)
+    found = doubts_of(run.recording, played.steps)
     if run.others is None:
         return found, None
     other = replay(run.others, settings)
@@ -239,30 +213,6 @@ def _fits(recording: Recording, settings: str, card: Card, reserved: Figure, pro
     if best <= 0 or replay(recording, settings, best).out_of_memory is not None:
         return "no"
     return "open"
-
-
-def steps_of(recording: Recording, settings: str) -> Steps:
-    """What the training's steps took, or the steps of whatever it does where nothing is trained."""
-    kinds = {mark.kind for mark in recording.marks}
-    kind = next((one for one in ("explicit", "train", "eval") if one in kinds), "train")
-    ends = {mark.events for mark in recording.marks if mark.kind == kind}
-    allocator = Allocator(settings)
-    addresses: dict[int, int] = {}
-    peaks: list[int] = []
-    left: list[int] = []
-    for index, event in enumerate(recording.events):
-        if index in ends:
-            peaks.append(allocator.peak_allocated)
-            left.append(allocator.allocated)
-            allocator.reset_peak()
-        if not isinstance(event, int):
-            addresses[event[0]] = allocator.malloc(event[1])
-        elif event:
-            allocator.free(addresses.pop(event))
-    if len(recording.events) in ends:
-        peaks.append(allocator.peak_allocated)
-        left.append(allocator.allocated)
-    return Steps(tuple(peaks), tuple(left))
 
 
 # -- doubts ------------------------------------------------------------------------------------------------------

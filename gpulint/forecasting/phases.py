@@ -8,14 +8,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gpulint.runtime.parent.source import EVALUATION_METHODS, find_target, first_party
+from gpulint.runtime.parent.source import (
+    EVALUATION_METHODS,
+    ends_training,
+    find_target,
+    first_party,
+    is_gradless,
+    tree_of,
+)
 
 WITHOUT: Final = "part without gradients"
-_WITHOUT: Final = ("no_grad", "inference_mode")
 _EVALUATION: Final = "evaluation"
 _CALLED: Final = {
     **dict.fromkeys(("evaluate", "validate", "predict", "test"), _EVALUATION),
     "generate": "generation",
+    "backward": "backward",
 }
 _PLAIN: Final = (
     ast.Name, ast.Attribute, ast.Constant, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.boolop, ast.Not, ast.cmpop, ast.Load,
@@ -27,7 +34,7 @@ _LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class PhaseStart:
     """A line that begins something which may take other memory than what was seen. `hosted` says that a framework calls it."""
 
     file: str
@@ -61,7 +68,7 @@ class Scope:
 class Outline:
     """All of a program's own files."""
 
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[PhaseStart, ...] = ()
     scopes: tuple[Scope, ...] = ()
 
 
@@ -85,11 +92,11 @@ def shown(target: str, module: bool, folder: str) -> Outline:
 
 def outline(files: Iterable[str]) -> Outline:
     """The phases of some files and the ways to them. Files that cannot be read or parsed have none."""
-    phases: list[Phase] = []
+    phases: list[PhaseStart] = []
     bodies: list[_Body] = []
     modules: dict[str, set[str]] = {}
     for file in files:
-        tree = _tree(file)
+        tree = tree_of(file)
         if tree is None:
             continue
         modules[file] = _imported(tree)
@@ -114,14 +121,6 @@ def outline(files: Iterable[str]) -> Outline:
             first, last = (0, 1 << 30) if is_module else (body.node.lineno, body.node.end_lineno)
             scopes.append(Scope(body.file, first, last, tuple(body.loops), tuple(ways)))
     return Outline(tuple(phases), tuple(scopes))
-
-
-def _tree(file: str) -> ast.Module | None:
-    try:
-        with open(file, "rb") as source:
-            return ast.parse(source.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _scopes(tree: ast.Module) -> Iterator[tuple[Any, bool]]:
@@ -187,12 +186,12 @@ def _changing(scope: ast.AST) -> set[str]:
     }  # fmt: skip
 
 
-def _find(body: _Body, phases: list[Phase]) -> None:
+def _find(body: _Body, phases: list[PhaseStart]) -> None:
     def add(node: ast.stmt, what: str, hosted: bool = False) -> None:
         known = body.own.get(node.lineno)
         if known is None:
             body.own[node.lineno] = len(phases)
-            phases.append(Phase(body.file, node.lineno, what, hosted))
+            phases.append(PhaseStart(body.file, node.lineno, what, hosted))
         elif phases[known].what == WITHOUT:
             phases[known] = replace(phases[known], what=what)
 
@@ -200,12 +199,12 @@ def _find(body: _Body, phases: list[Phase]) -> None:
         first = _first(body.node.body)
         if body.is_method and body.node.name in _HOSTED and first is not None:
             add(first, _EVALUATION, hosted=True)
-        elif any(map(_is_without, body.node.decorator_list)) and first is not None:
+        elif any(map(is_gradless, body.node.decorator_list)) and first is not None:
             add(first, WITHOUT)
     for node, _ in body.statements:
         if isinstance(node, (ast.With, ast.AsyncWith)):
             first = _first(node.body)
-            if first is not None and any(_is_without(item.context_expr) for item in node.items):
+            if first is not None and any(is_gradless(item.context_expr) for item in node.items):
                 add(first, WITHOUT)
         for part in (inner for head in _heads(node) for inner in ast.walk(head)):
             if isinstance(part, ast.Call) and (what := _phase_of(part)):
@@ -214,32 +213,17 @@ def _find(body: _Body, phases: list[Phase]) -> None:
 
 def _first(block: list[ast.stmt]) -> ast.stmt | None:
     """The first statement that does something: a docstring and `pass` do not."""
-    return next(
-        (one for one in block if not isinstance(one, ast.Pass) and not _is_constant(one)), None
-    )  # fmt: skip
-
-
-def _is_constant(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_without(expr: ast.expr) -> bool:
-    """`torch.no_grad()`, `@torch.inference_mode`."""
-    named = expr.func if isinstance(expr, ast.Call) else expr
-    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
-    return name in _WITHOUT
+    for one in block:
+        documents = isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+        if not (documents or isinstance(one, ast.Pass)):
+            return one
+    return None
 
 
 def _phase_of(call: ast.Call) -> str:
     if not isinstance(call.func, ast.Attribute):
         return ""
-    name = call.func.attr
-    mode = next((arg.value for arg in call.args if isinstance(arg, ast.Constant)), None)
-    if (name == "eval" and not call.args) or (name == "train" and mode is False):
-        return _EVALUATION
-    if name == "backward":
-        return "backward"
-    return _CALLED.get(name, "")
+    return _EVALUATION if ends_training(call) else _CALLED.get(call.func.attr, "")
 
 
 def _heads(node: ast.stmt) -> Iterator[ast.AST]:

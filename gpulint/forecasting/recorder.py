@@ -6,7 +6,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import threading
@@ -43,7 +42,7 @@ class ForecastError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Program(Record):
-    """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `changing.py`,
+    """What to run. `timeout` is in seconds; `steps` the most to train in one epoch. `change` is one of `adapting.py`,
     `share` the part of its elements that a mask is taken to choose and `number` a whole number read from the
     card, where nobody knows the values. `folder` is where it runs, and what it imports lies, if not where it is."""
 
@@ -69,7 +68,11 @@ class Program(Record):
 
 def record(program: Program, card: Card) -> Recording:
     """Run a program with a faked card. Raises ForecastError where that is not possible; no process is left."""
-    _check(program)
+    problem = processes.why_not_started(program.python, None if program.module else program.target)
+    if problem is None and not program.module and program.target.endswith(".ipynb"):
+        problem = "a notebook is forecast by the command, as the script of its cells: gpulint forecast"
+    if problem is not None:
+        raise ForecastError(problem)
     receiving, sending = os.pipe()
     os.set_inheritable(sending, True)
     mark = secrets.token_hex(12)
@@ -98,22 +101,16 @@ def record(program: Program, card: Card) -> Recording:
         process.wait()
         for tail in tails:
             tail.close()
-    return _recording(data, program, process.returncode, tails)
-
-
-def _check(program: Program) -> None:
-    if shutil.which(program.python) is None:
-        raise ForecastError(f"the interpreter {program.python} does not exist or cannot be executed")
-    if program.module:
-        return
-    if not os.path.exists(program.target):
-        raise ForecastError(f"the script {program.target} does not exist")
-    if program.target.endswith(".ipynb"):
-        raise ForecastError(
-            "a notebook is forecast by the command, as the script of its cells: gpulint forecast"
-        )
-    if not os.access(program.target, os.R_OK):
-        raise ForecastError(f"the script {program.target} cannot be read")
+    said = "".join(tail.text() for tail in tails)[-4000:]
+    try:
+        found = Recording.from_text(data)
+    except ValueError:
+        raise ForecastError(_died(process.returncode), said) from None
+    if found.end == "no-torch":
+        why = f"has no torch ({found.message}); name an interpreter that has one with --python"
+        raise ForecastError(f"{program.python} {why}")
+    judge_recording(found, said)
+    return found
 
 
 def _environment(program: Program, card: Card, descriptor: int, mark: str) -> dict[str, str]:
@@ -141,16 +138,8 @@ def _read(descriptor: int, process: subprocess.Popen[bytes], timeout: float | No
     return bytes(received)
 
 
-def _recording(data: bytes, program: Program, code: int, tails: list[Tail]) -> Recording:
-    said = "".join(tail.text() for tail in tails)[-4000:]
-    try:
-        found = Recording.from_json(json.loads(data))
-    except ValueError:
-        raise ForecastError(_died(program, code), said) from None
-    if found.end == "no-torch":
-        raise ForecastError(
-            f"{program.python} has no torch ({found.message}); name an interpreter that has one with --python"
-        )
+def judge_recording(found: Recording, said: str = "") -> None:
+    """Raises ForecastError where a recording is not one of a program that ran; `said` is what that printed last."""
     if found.end == "failed":
         raise ForecastError(found.message)
     if found.end == "raised":
@@ -158,10 +147,9 @@ def _recording(data: bytes, program: Program, code: int, tails: list[Tail]) -> R
     endless = _goes_on(found)
     if endless is not None:
         raise ForecastError(f"the time was up: {endless.file}:{endless.line} had {_ASKED}")
-    return found
 
 
-def _died(program: Program, code: int) -> str:
+def _died(code: int) -> str:
     if code == -9:
         return "the process was killed: this machine may have too little memory, or the script did not end in time"
     if code < 0:

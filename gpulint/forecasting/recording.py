@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, Final
 
@@ -46,26 +47,35 @@ class Recording:
     """A run. `events` are allocations (number, bytes, site, operator, phase), frees (the number) and 0 for `empty_cache`;
     `kinds` maps a kind to the numbers of the allocations known to be of it, and `modules` a module's name to those of its weights; `sites` are file, line, function, and the module that was running."""
 
-    events: list[Any]
-    sites: list[tuple[str, int, str, str]]
-    operators: list[str]
-    marks: list[Mark]
-    kinds: dict[str, list[int]]
-    doubts: list[Doubt]
     end: str  # finished, enough, time, raised, failed
     message: str
     torch: str
     python: str
     settings: str  # of the allocator, as the script has set them
-    seconds: float
     traceback: str = ""
+    events: list[Any] = field(default_factory=list)
+    sites: list[tuple[str, int, str, str]] = field(default_factory=list)
+    operators: list[str] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    kinds: dict[str, list[int]] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     modules: dict[str, list[int]] = field(default_factory=dict)
 
+    def to_text(self) -> str:
+        """As JSON, which `from_text` reads."""
+        return json.dumps(self, default=_fields, separators=(",", ":"))
+
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Recording:
-        data = dict(data)
-        data["marks"] = [Mark(*mark) for mark in data["marks"]]
+    def from_text(text: bytes) -> Recording:
+        """Raises ValueError for what is none."""
+        data = json.loads(text)
+        data["marks"] = [Mark(**mark) for mark in data["marks"]]
         data["doubts"] = [Doubt(**doubt) for doubt in data["doubts"]]
         data["sites"] = [tuple(site) for site in data["sites"]]
         return Recording(**data)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    """Nothing is copied: there may be millions of events."""
+    return {one.name: getattr(record, one.name) for one in fields(record)}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
 from gpulint.allocator import Allocator, OutOfMemory
 from gpulint.forecasting.recording import Mark, Phase, Recording
 
-_OF_PHASE = {
+_POINTS: Final = 600  # of a curve
+_OF_PHASE: Final = {
     Phase.FORWARD: "activations",
     Phase.WITHOUT_GRAD: "temporaries",
     Phase.BACKWARD: "temporaries",
@@ -48,35 +51,58 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of the training as they came, or of whatever else is done where nothing is trained: bytes at most within each and
+    left at its end."""
+
+    peaks: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def growth(self) -> int:
+        """Bytes that each of the last steps has left behind more than the one before; 0 where not all have."""
+        steps = [after - before for before, after in itertools.pairwise(self.ends[2:])]
+        return min(steps) if len(steps) >= 2 and min(steps) > 0 else 0
+
+    @property
+    def spread(self) -> float:
+        """By how much of the highest peak the peaks after the second step differ."""
+        later = self.peaks[2:]
+        most = max(later, default=0)
+        return 1 - min(later) / most if most else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """The figures of a recording under one allocator setting, in bytes."""
 
     allocated: int
     reserved: int
+    steps: Steps
     parts: tuple[Part, ...]
     peak_at: Moment
     curve: tuple[tuple[int, int, int], ...]  # event, allocated, reserved; thinned, every high kept
     out_of_memory: Moment | None
-    retries: int
 
 
 def replay(
-    recording: Recording,
-    settings: str = "",
-    limit: int | None = None,
-    curve: int = 600,
-    kernels: float = 1.0,
+    recording: Recording, settings: str = "", limit: int | None = None, kernels: float = 1.0
 ) -> Replay:
     """Play it. `limit` is what the allocator may reserve; without one there is no end. What kernels take for themselves counts
     `kernels` times. Raises ValueError for settings that make no sense."""
     allocator = Allocator(settings, limit)
     addresses: dict[int, int] = {}
     best, best_event = -1, 0
-    steps: list[tuple[int, int, int]] = []
+    curve: list[tuple[int, int, int]] = []
     stopped: int | None = None
-    every = max(1, len(recording.events) // curve)
+    every = max(1, len(recording.events) // _POINTS)
     high = (0, 0)
+    ends, peak = _ends(recording), 0
+    steps: list[tuple[int, int]] = []
     for index, event in enumerate(recording.events):
+        if index in ends:
+            steps.append((peak, allocator.allocated))
+            peak = allocator.allocated
         try:
             if not isinstance(event, int):
                 size = event[1] if event[4] != Phase.KERNEL else max(1, int(event[1] * kernels))
@@ -92,39 +118,42 @@ def replay(
             break
         high = max(high[0], allocator.allocated), max(high[1], allocator.reserved)
         if index % every == every - 1 or index == len(recording.events) - 1:
-            steps.append((index, *high))
+            curve.append((index, *high))
             high = (0, 0)
+        peak = max(peak, allocator.allocated)
+    if len(recording.events) in ends:
+        steps.append((peak, allocator.allocated))
     return Replay(
         allocator.peak_allocated,
         allocator.peak_reserved,
+        Steps(tuple(peak for peak, _ in steps), tuple(left for _, left in steps)),
         tuple(_parts(recording, best_event)),
         moment(recording, best_event),
-        tuple(steps),
+        tuple(curve),
         None if stopped is None else moment(recording, stopped),
-        allocator.retries,
     )
 
 
-def _live(recording: Recording, until: int) -> dict[int, int]:
-    """The allocations that are there after an event: number -> event."""
-    live: dict[int, int] = {}
-    for index, event in enumerate(recording.events[: until + 1]):
-        if not isinstance(event, int):
-            live[event[0]] = index
-        elif event:
-            del live[event]
-    return live
+def _ends(recording: Recording) -> set[int]:
+    """The numbers of events before which steps have ended."""
+    kinds = {mark.kind for mark in recording.marks}
+    kind = next((one for one in ("explicit", "train", "eval") if one in kinds), "train")
+    return {mark.events for mark in recording.marks if mark.kind == kind}
 
 
 def _parts(recording: Recording, until: int) -> list[Part]:
     """What is there after an event, by kind and line, the largest first."""
-    live = _live(recording, until)
+    live: dict[int, tuple[int, int, int, int, int]] = {}
+    for event in recording.events[: until + 1]:
+        if not isinstance(event, int):
+            live[event[0]] = event
+        elif event:
+            del live[event]
     known = {number: kind for kind, numbers in recording.kinds.items() for number in numbers}
     owners = {number: name for name, numbers in recording.modules.items() for number in numbers}
     sizes: Counter[tuple[str, int, int, str]] = Counter()
     counts: Counter[tuple[str, int, int, str]] = Counter()
-    for number, index in live.items():
-        _, nbytes, site, operator, phase = recording.events[index]
+    for number, nbytes, site, operator, phase in live.values():
         # Whose libraries serve all of them
         running = "" if phase == Phase.LIBRARY else _site(recording, site)[3]
         module = owners.get(number, running)

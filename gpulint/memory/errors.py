@@ -8,25 +8,14 @@ import gc
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
 from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType, TracebackType
 from typing import Any, Final
+
+from gpulint.runtime.probes.frames import chain_of as chain_of
 
 _SUSPENDS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAST = ("last_exc", "last_value", "last_traceback", "last_type")
 _RESULT = ("error_before_exec", "error_in_exec")
-
-
-def chain_of(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, its causes, what was being handled when it was raised, and the members of groups; each once."""
-    pending, seen = [error], set()
-    while pending:
-        one = pending.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        pending += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
 
 
 def frames_of(error: BaseException | None) -> list[FrameType]:

@@ -11,17 +11,12 @@ from typing import Any
 
 from gpulint.memory.device import cuda_started, torch_module
 from gpulint.runtime.probes.plain import live_tensors
-from gpulint.units import format_bytes
+from gpulint.units import format_bytes, plural
 
 MOST = 2000  # tensors whose holders are looked for, the largest first, and those with a graph before others
 MOST_NODES = 100_000  # of all graphs together
 _COUNT = re.compile(r", \d+ tensors?$")  # what a holder of single tensors is told with
 UNSEEN = "no Python object that gc can see"
-
-
-def counted(number: int, what: str) -> str:
-    """ "1 tensor", "3 tensors"."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 # -- the memory under tensors ---------------------------------------------------------------------------------
@@ -161,7 +156,7 @@ class Held:
 
     def __str__(self) -> str:
         graphs = f", and {format_bytes(self.pinned)} in autograd graphs" if self.pinned else ""
-        size = f"{format_bytes(self.bytes)} in {counted(self.tensors, 'tensor')}"
+        size = f"{format_bytes(self.bytes)} in {plural(self.tensors, 'tensor')}"
         return f"{size}{graphs}: held by {self.holder}"
 
 

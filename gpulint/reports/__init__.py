@@ -13,6 +13,7 @@ from gpulint.config import shown_path as shown_path
 from gpulint.findings import Finding, Severity
 from gpulint.rule import Rule
 from gpulint.source.sources import Sources
+from gpulint.units import plural as plural
 
 FORMATS: Final = OUTPUT_FORMATS
 _FOR_PEOPLE: Final = ("text", "concise", "grouped")
@@ -93,7 +94,3 @@ def in_cell(finding: Finding) -> str:
 def place_in(cell: int | None, row: int, column: int) -> str:
     """`place` of anything else."""
     return f"{row}:{column}" if cell is None else f"cell {cell}:{row}:{column}"
-
-
-def plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,1 +1,1 @@
-"""What the pytest plugin does: limits on tests, peaks that are committed, what tests leave behind, frames that failures pin."""
+"""Limits on memory: of runs (`gate`), and of tests, which is what the pytest plugin does; `baselines` are the peaks that both commit."""

@@ -8,11 +8,12 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import pytest
 
-from gpulint.gate import TOLERANCE
+from gpulint.testing.baselines import TOLERANCE
 from gpulint.units import parse_bytes
 
 FEWEST: Final = 5  # sampled steps below which a test is repeated, or else cannot be judged
@@ -226,9 +227,7 @@ def allowed_by(line: str) -> tuple[str, int | None]:
 
 def matches(pattern: str, nodeid: str) -> bool:
     """Whether a pattern is a node id's. Only * and ? are special: the brackets of node ids are brackets."""
-    parts = {"*": ".*", "?": "."}
-    meant = "".join(parts.get(one, re.escape(one)) for one in pattern)
-    return re.fullmatch(meant, nodeid, re.DOTALL) is not None
+    return fnmatchcase(nodeid, pattern.replace("[", "[[]"))
 
 
 def _mode(text: str) -> str:

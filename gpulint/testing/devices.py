@@ -27,7 +27,7 @@ from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.host import HostProbe
 from gpulint.runtime.probes.plain import live_tensors
 from gpulint.runtime.record.result import Holder, Site
-from gpulint.units import format_bytes
+from gpulint.units import format_bytes, plural
 
 
 class Piece(NamedTuple):
@@ -475,5 +475,5 @@ def by_line(device: Device, totals: Mapping[int, int], root: str, most: int = 5)
     ranked = sorted(((size, site) for site, size in totals.items() if size > 0), reverse=True)
     born = [(size, f"in {place_of(device.frames.sites[site], root)}") for size, site in ranked[:most]]
     if rest := ranked[most:]:
-        born.append((sum(size for size, _ in rest), f"at {len(rest)} other line{'s' * (len(rest) > 1)}"))
+        born.append((sum(size for size, _ in rest), f"at {plural(len(rest), 'other line')}"))
     return [f"{format_bytes(size)} born {where}" for size, where in born]

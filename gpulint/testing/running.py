@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint import gate as baselines
 from gpulint.memory.errors import empty_frames
+from gpulint.testing import baselines
 from gpulint.testing.asking import CLEAR_FRAMES, FEWEST, LIMITS, NO_SYNC, Limits, Misuse, asked
 from gpulint.testing.telling import Leftover, Peaks, report_of
 
@@ -315,15 +315,9 @@ def _need(device: str) -> None:
 
 def no_cuda() -> str:
     """Why there is no GPU, as part of a sentence; empty where there is one."""
-    import torch
+    from gpulint.runtime.observing.machine import has_cuda, no_gpu
 
-    from gpulint.runtime.observing.machine import has_cuda
-
-    if has_cuda():
-        return ""
-    if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
-        return f"torch {torch.__version__} is built without CUDA"
-    return f"torch {torch.__version__} finds no usable GPU"
+    return "" if has_cuda() else no_gpu()
 
 
 def _repeat(item: pytest.Item, memory: GpuMemory) -> None:

@@ -16,7 +16,7 @@ from gpulint.runtime.child.harness import Watch
 from gpulint.runtime.probes.frames import Frames
 from gpulint.testing.asking import FEWEST, LIMITS, Limits, size_of
 from gpulint.testing.devices import place_of
-from gpulint.units import format_bytes
+from gpulint.units import format_bytes, plural
 
 if TYPE_CHECKING:
     from gpulint.runtime.record.result import Drift, RankResult
@@ -179,7 +179,6 @@ def too_many(found: Counter[str], allowed: int) -> str | None:
     number = found.total()
     if number <= allowed:
         return None
-    times = f"{number} time{'s' * (number != 1)}"
-    head = f"gpu_no_sync: the test waited for the GPU {times}, {allowed} are allowed"
+    head = f"gpu_no_sync: the test waited for the GPU {plural(number, 'time')}, {allowed} are allowed"
     lines = [f"  {count} at {where}" for where, count in found.most_common(10)]
     return "\n".join([head, *lines])

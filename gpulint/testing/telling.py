@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from gpulint import gate as baselines
-from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.runtime.record.peaks import Check, LineAtPeak, Peak
 from gpulint.runtime.record.records import Record
-from gpulint.units import format_bytes
+from gpulint.testing import baselines
+from gpulint.testing.baselines import BadBaseline, Baselines, Key
+from gpulint.units import format_bytes, plural
 
 if TYPE_CHECKING:
     from gpulint.testing.devices import Device
@@ -98,8 +98,7 @@ class Peaks:
             return f"{self.shown} is unchanged: no peak was measured (mark tests gpu_memory, or add --gpu-memory-all)"
         merged = baselines.add(self.path, self.measured)
         kept = len(merged.peaks) - len(self.measured)
-        number = len(self.measured)
-        return f"{number} peak{'s' * (number != 1)} written to {self.shown}, {kept} other entries kept"
+        return f"{plural(len(self.measured), 'peak')} written to {self.shown}, {kept} other entries kept"
 
     def _lines(self, meter: Meter) -> tuple[LineAtPeak, ...]:
         found = []
@@ -154,9 +153,10 @@ class Leftover(Record):
 
     def head(self) -> str:
         """How much and of whom."""
-        number = f"{self.tensors} tensor{'s' * (self.tensors != 1)}"
         of = f"{self.owner}, which ended with this test, left" if self.owner else "this test left"
-        return f"gpu_memory: {of} {format_bytes(self.size)} in {number} on {self.where}"
+        return (
+            f"gpu_memory: {of} {format_bytes(self.size)} in {plural(self.tensors, 'tensor')} on {self.where}"
+        )
 
 
 def report_of(item: pytest.Item, leftovers: Iterable[Leftover]) -> pytest.TestReport:
@@ -265,7 +265,7 @@ class Telling:
         lines = []
         held = {nodeid: one for nodeid, one in every.items() if one is not None}
         if held:
-            lines.append(f"{len(held)} peak{'s' * (len(held) != 1)} held against {self.peaks.shown}")
+            lines.append(f"{plural(len(held), 'peak')} held against {self.peaks.shown}")
         if len(held) < len(every):
             number = f"{len(every) - len(held)} of {len(every)} tests"
             lines.append(f"{number} have no peak in {self.peaks.shown} for this card and torch, and failed")

@@ -140,14 +140,22 @@ def test_a_card_is_measured(tmp_path: Path) -> None:
     assert found["cublas_workspace"] > 0
 
 
-@pytest.mark.parametrize("context", [-5_319_163_904, 0, 9 << 30])
-def test_a_card_that_others_use_meanwhile_is_not_measured(context: int, tmp_path: Path) -> None:
-    said = {"context": context, "label": "Card", "torch": "2.11", "others": 0}
+def test_a_card_that_others_use_meanwhile_is_not_measured(tmp_path: Path) -> None:
     python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\necho '{json.dumps(said)}'\n")
-    python.chmod(0o755)
-    with pytest.raises(ForecastError, match="other programs took or gave back memory"):
-        calibrate(str(python))
+    for context, problem in ((-5_319_163_904, True), (0, True), (9 << 30, True), (600 << 20, False)):
+        said = {
+            "label": "NVIDIA L4", "memory": 24 << 30, "capability": [8, 9], "processors": 58, "context": context,
+            "cublas_workspace": 8 << 20, "cublaslt_workspace": 1 << 20, "torch": "2.11", "others": 0,
+        }  # fmt: skip
+        python.write_text(f"#!/bin/sh\necho '{json.dumps(said)}'\n")
+        python.chmod(0o755)
+        if problem:
+            with pytest.raises(ForecastError, match="other programs took or gave back memory"):
+                calibrate(str(python))
+        else:
+            found = calibrate(str(python))
+            assert (found["name"], found["measured"], found["capability"]) == ("l4", True, [8, 9])
+            assert found.items() >= {"context": context, "torch": "2.11", "held_by_others": 0}.items()
 
 
 @pytest.mark.slow

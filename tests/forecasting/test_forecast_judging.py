@@ -10,12 +10,12 @@ import pytest
 
 from gpulint.forecasting import api, forecasting
 from gpulint.forecasting.cards import CARDS, GIB, MIB, UnknownCard, card_for
-from gpulint.forecasting.forecasting import Recorded, Steps, judged, steps_of
+from gpulint.forecasting.forecasting import Recorded, judged
 from gpulint.forecasting.recorder import ForecastError, Program
 from gpulint.forecasting.recording import Doubt, Mark, Phase, Recording
-from gpulint.forecasting.replaying import replay
+from gpulint.forecasting.replaying import Steps, replay
 from gpulint.forecasting.result import Said
-from gpulint.reports.forecast import document
+from gpulint.reports.forecast import document, verdict
 from gpulint.reports.page import page
 from gpulint.reports.terminal import write
 
@@ -58,7 +58,6 @@ def steps(count: int, hidden: int = 30 * MIB, late: bool = False) -> Recording:
         torch="2.11.0",
         python="3.12.1",
         settings="",
-        seconds=1.0,
         facts={"evaluated": False, "cut_epochs": 0},
     )
 
@@ -130,9 +129,8 @@ def test_other_answers_widen_the_intervals_or_take_the_doubt_away() -> None:
 
 def test_an_unknown_card_another_torch_and_compilation_widen_the_intervals() -> None:
     def width(card: str = "h200", torch: str = "2.11.0", said: tuple[Said, ...] = ()) -> int:
-        alike = Steps((100,) * 4, (50,) * 4)
         played = replay(steps(4))
-        figures = forecasting.figures(played, None, card_for(card), torch, list(said), alike, "")
+        figures = forecasting.figures(played, None, card_for(card), torch, list(said))
         assert all(figure.low < figure.value < figure.high for figure in figures)
         return figures[2].high - figures[2].low
 
@@ -151,18 +149,30 @@ def test_steps_that_grow_or_differ_are_told() -> None:
     assert {"grows", "varies"} <= codes
 
 
+def test_where_a_phase_was_not_reached_it_is_not_known_whether_it_fits() -> None:
+    recording = steps(4)
+    recording.end = "time"
+    recording.facts["unreached"] = [["/p/train.py", 16, "part without gradients"]]
+    found = judged(run(recording))
+    assert found.fits == "unknown"
+    (doubt,) = [one for one in found.doubts if one.code == "unreached"]
+    assert (doubt.line, doubt.text.startswith("this part without gradients was not reached")) == (16, True)
+    assert verdict(found).startswith("Not known whether it fits: ")
+    assert "train.py:16 was not reached" in verdict(found)
+
+
 def test_what_a_step_took_is_read_off_the_marks() -> None:
-    assert steps_of(steps(3), "") == Steps((240 * MIB,) * 3, (100 * MIB,) * 3)
+    assert replay(steps(3)).steps == Steps((240 * MIB,) * 3, (100 * MIB,) * 3)
 
 
 def test_del_lets_go_of_what_the_last_step_left() -> None:
     late = steps(5, late=True)
     before, after = replay(late), replay(api.without_leftovers(late))
     assert before.allocated == 240 * MIB
-    assert steps_of(late, "").ends[0] == 130 * MIB
+    assert before.steps.ends[0] == 130 * MIB
     assert replay(late).reserved >= after.reserved
     assert len(api.without_leftovers(late).events) == len(late.events)
-    assert steps_of(api.without_leftovers(late), "").peaks == ()  # it has no steps of its own any more
+    assert after.steps.peaks == ()  # it has no steps of its own any more
 
 
 @pytest.mark.parametrize("name", CARDS)

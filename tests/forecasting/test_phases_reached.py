@@ -11,12 +11,11 @@ import pytest
 pytest.importorskip("torch")
 
 from gpulint.forecasting.cards import card_for
-from gpulint.forecasting.child.reaching import decided
+from gpulint.forecasting.child.watching import decided
 from gpulint.forecasting.forecasting import forecast_once as forecast
 from gpulint.forecasting.phases import Outline, outline
 from gpulint.forecasting.recorder import Program
 from gpulint.forecasting.result import Forecast
-from gpulint.reports.forecast import verdict
 
 pytestmark = pytest.mark.usefixtures("warm_scripts")
 
@@ -174,27 +173,6 @@ def test_an_evaluation_that_comes_late_is_gone_on_to(tmp_path: Path) -> None:
     assert told.peak_at.line == 16
     assert told.allocated.value > 16 * MIB
     assert 39 <= told.trained <= 41
-
-
-def test_where_it_is_not_reached_it_is_not_known_whether_it_fits(tmp_path: Path) -> None:
-    told = run(
-        tmp_path,
-        """
-        for step in range(10**9):
-            train(torch.randn(8, 64))
-            if step == 10**9 - 1:
-                evaluate()
-        """,
-        timeout=12.0,
-    )
-    assert told.fits == "unknown"
-    (doubt,) = [one for one in told.doubts if one.code == "unreached"]
-    assert (doubt.line, doubt.text) == (
-        16,
-        "this part without gradients was not reached, and what it takes is not known",
-    )
-    assert verdict(told).startswith("Not known whether it fits: ")
-    assert "train.py:16 was not reached" in verdict(told)
 
 
 def test_what_this_run_will_not_do_is_not_waited_for(tmp_path: Path) -> None:

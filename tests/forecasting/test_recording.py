@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ pytest.importorskip("torch")
 
 from gpulint.forecasting.cards import card_for
 from gpulint.forecasting.forecasting import forecast_once as forecast
-from gpulint.forecasting.recorder import ForecastError, Program, record
+from gpulint.forecasting.recorder import ForecastError, Program, judge_recording, record
 from gpulint.forecasting.recording import Phase, Recording
 from gpulint.forecasting.replaying import replay
 
@@ -339,11 +340,18 @@ def test_training_on_cards_that_do_not_settle_ends_after_the_steps_asked_for(tmp
     assert "grows" in {doubt.code for doubt in told.doubts}
 
 
-def test_the_time_is_kept(tmp_path: Path) -> None:
-    text = "import time\nx = torch.ones(1024, device='cuda')\ntime.sleep(60)"
-    found = run(tmp_path, text, timeout=3.0)
+def test_when_the_time_is_up_it_is_said_what_was_not_reached(tmp_path: Path) -> None:
+    text = """
+        import time
+        layer = nn.Linear(64, 64, device="cuda")
+        while True:
+            time.sleep(60)
+            layer.eval()
+        """
+    found = run(tmp_path, text, timeout=4.0)
     assert found.end == "time"
-    assert len(found.events) == 1
+    assert len(found.events) == 2
+    assert found.facts["unreached"] == [[str(tmp_path / "train.py"), 8, "evaluation"]]
 
 
 @pytest.mark.parametrize(
@@ -373,11 +381,16 @@ def test_why_there_is_no_forecast_is_one_sentence(tmp_path: Path, text: str, sai
 
 
 def test_a_loop_that_values_on_the_card_end_is_refused(tmp_path: Path) -> None:
-    text = "x = torch.randn(9, device='cuda')\nwhile not (x < 1).all():\n    x = x / 2\n"
+    text = (
+        "x = torch.randn(9, device='cuda')\nfor _ in range(1001):\n    if (x < 1).any():\n        x = x / 2\n"
+    )
+    found = run(tmp_path, text)
+    (doubt,) = found.doubts
+    assert (doubt.code, doubt.line, doubt.count) == ("boolean", 5, 1001)
     with pytest.raises(
-        ForecastError, match=r"the time was up: .*train.py:4 had asked for values on the card"
+        ForecastError, match=r"the time was up: .*train.py:5 had asked for values on the card"
     ):
-        run(tmp_path, text.replace("(x < 1).all()", "(x < 1).any()"), timeout=12.0)
+        judge_recording(replace(found, end="time"))
 
 
 def test_masks_under_vmap_and_weights_by_a_generator(tmp_path: Path) -> None:

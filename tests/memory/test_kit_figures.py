@@ -6,8 +6,8 @@ import asyncio
 import logging
 import subprocess
 import sys
-import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -29,47 +29,42 @@ def test_functions_are_not_hidden_by_modules_of_their_name() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
-class TestWithoutCuda:
-    def test_stats_say_why_there_are_none(self) -> None:
-        figures = memory.stats()
-        assert figures.allocated == 0
-        assert figures.missing in figures.summary()
-        assert figures.missing
+def test_without_cuda_everything_says_why_and_does_what_is_possible() -> None:
+    class Node:
+        def __init__(self) -> None:
+            self.me = self
 
-    def test_clear_collects_garbage_and_says_the_rest(self) -> None:
-        class Node:
-            def __init__(self) -> None:
-                self.me = self
-
-        for _ in range(50):
-            Node()
-        cleared = memory.clear()
-        assert cleared.objects >= 50
-        assert cleared.missing in str(cleared)
-
-    def test_monitor_measures_time(self) -> None:
-        with memory.monitor("block", level=None) as window:
-            pass
-        assert window.missing
-        assert window.seconds >= 0
-
-    def test_limit_and_reset_peak_do_nothing(self) -> None:
-        assert memory.limit(0.5) == 0
-        assert memory.reset_peak() is False
+    for _ in range(50):
+        Node()
+    cleared, figures = memory.clear(), memory.stats()
+    assert cleared.objects >= 50
+    assert cleared.missing in str(cleared)
+    assert figures.allocated == 0
+    assert figures.missing
+    assert figures.missing in figures.summary()
+    with memory.monitor("block", level=None) as window:
+        pass
+    assert window.missing
+    assert (memory.limit(0.5), memory.reset_peak()) == (0, False)
 
 
 class TestFigures:
-    def test_stats(self, cuda) -> None:
+    def test_stats(self, cuda, caplog) -> None:
+        cuda.model.capacity -= GIB  # another process's
         kept = cuda.alloc(30 * MIB)
         cuda.free(cuda.alloc(100 * MIB))
-        figures = memory.stats()
+        with caplog.at_level(logging.INFO, "gpulint.memory"):
+            figures = memory.stats().log("after model")
         assert figures.allocated == 30 * MIB
         assert figures.reserved == 130 * MIB
         assert figures.peak_allocated == 130 * MIB
         assert figures.largest_free_block == 100 * MIB
         assert figures.fragmentation == 0
-        assert figures.free == cuda.total - 130 * MIB
-        assert "allocated 30.00 MiB (peak 130.00 MiB)" in figures.summary()
+        assert figures.free == cuda.total - 130 * MIB - GIB
+        assert figures.other_processes == GIB
+        assert figures.to_json()["cached"] == 100 * MIB
+        assert caplog.messages == [f"after model: {figures.summary()}"]
+        assert figures.summary().startswith("cuda:0 allocated 30.00 MiB (peak 130.00 MiB)")
         cuda.free(kept)
 
     def test_fragmentation_is_the_part_outside_the_largest_block(self, cuda) -> None:
@@ -82,31 +77,11 @@ class TestFigures:
         assert figures.fragmentation == pytest.approx(0.5)
         assert figures.inactive_split == 10 * MIB
 
-    def test_log(self, cuda, caplog) -> None:
-        with caplog.at_level(logging.INFO, "gpulint.memory"):
-            assert memory.stats().log("after model") == memory.stats()
-        assert caplog.messages[0].startswith("after model: cuda:0 allocated 0 B")
-
-    def test_json_has_plain_figures(self, cuda) -> None:
-        cuda.alloc(MIB)
-        data = memory.stats().to_json()
-        assert data["allocated"] == MIB
-        assert data["fragmentation"] is not None
-
-    def test_other_processes(self, cuda) -> None:
-        cuda.model.capacity -= GIB
-        cuda.alloc(64 * MIB)
-        assert memory.stats().other_processes == GIB
-
     def test_a_device_that_is_not_there(self, cuda) -> None:
         with pytest.raises(ValueError, match="no CUDA device 3"):
             memory.stats(3)
         with pytest.raises(ValueError, match="expected a CUDA device"):
             memory.stats("cpu")
-
-    def test_before_cuda_has_started_nothing_is_initialised(self, cuda) -> None:
-        cuda.started = False
-        assert memory.stats().allocated == 0
 
     @pytest.mark.parametrize(
         ("environment", "cards", "known"),
@@ -131,7 +106,7 @@ class TestFigures:
         driver.nvmlDeviceGetHandleByIndex = lambda index: index
         driver.nvmlDeviceGetMemoryInfo = lambda handle: types.SimpleNamespace(free=5 * GIB, total=8 * GIB)
         monkeypatch.setitem(sys.modules, "pynvml", driver)
-        assert memory.stats().free == (5 * GIB if known else None)
+        assert (memory.stats().free, memory.stats().allocated) == (5 * GIB if known else None, 0)
 
 
 class TestClear:
@@ -155,10 +130,6 @@ class TestClear:
         assert cleared.returned == 232 * MIB  # the 50 came out of the 200
         assert cleared.allocated == cleared.reserved == 100 * MIB
         assert "still allocated: 100.00 MiB" in str(cleared)
-
-    def test_it_cannot_free_what_is_held(self, cuda) -> None:
-        cuda.alloc(100 * MIB)
-        assert memory.clear().allocated == 100 * MIB
 
 
 class TestLingering:
@@ -211,35 +182,18 @@ class TestMonitor:
         assert window.rise == 200 * MIB
         cuda.free(base)
 
-    def test_inner_window_does_not_spoil_the_outer_peak(self, cuda) -> None:
-        with memory.monitor("outer", level=None) as outer:
+    def test_windows_within_each_other_have_their_own_peaks(self, cuda) -> None:
+        cuda.started = False
+        with memory.monitor("outer", level=None) as outer:  # from before CUDA has started
+            cuda.started = True
             cuda.free(cuda.alloc(300 * MIB))
             with memory.monitor("inner", level=None) as inner:
                 cuda.free(cuda.alloc(100 * MIB))
             cuda.free(cuda.alloc(50 * MIB))
-        assert inner.peak == 100 * MIB
-        assert outer.peak == 300 * MIB
-
-    def test_inner_peak_reaches_the_outer_window(self, cuda) -> None:
-        with memory.monitor("outer", level=None) as outer, memory.monitor("inner", level=None):
-            cuda.free(cuda.alloc(100 * MIB))
-        assert outer.peak == 100 * MIB
-
-    def test_a_window_from_before_cuda_keeps_its_peak_too(self, cuda) -> None:
-        cuda.started = False
-        with memory.monitor("outer") as outer:
-            cuda.started = True
-            cuda.free(cuda.alloc(300 * MIB))
-            with memory.monitor("inner") as inner:
-                cuda.free(cuda.alloc(100 * MIB))
-        assert (outer.rise, inner.rise) == (300 * MIB, 100 * MIB)
-
-    def test_the_process_keeps_its_peak(self, cuda) -> None:
-        cuda.free(cuda.alloc(300 * MIB))
-        with memory.monitor("later", level=None) as window:
-            cuda.free(cuda.alloc(100 * MIB))
-        assert window.peak == 100 * MIB
-        assert memory.stats().peak_allocated == 300 * MIB
+        with memory.monitor("outer", level=None) as second, memory.monitor("inner", level=None):
+            cuda.free(cuda.alloc(400 * MIB))
+        assert (outer.rise, inner.peak, second.peak) == (300 * MIB, 100 * MIB, 400 * MIB)
+        assert memory.stats().peak_allocated == 400 * MIB
 
     def test_reset_peak_inside_leaves_the_window_its_peak(self, cuda) -> None:
         with memory.monitor("window", level=None) as window:
@@ -294,21 +248,14 @@ class TestMonitor:
         assert window.error == "KeyError"
         assert "ended by KeyError" in caplog.messages[0]
 
-    def test_recursion_and_threads(self, cuda) -> None:
-        peaks: list[int] = []
-
-        def work() -> None:
+    def test_threads_have_windows_of_their_own(self, cuda) -> None:
+        def work(_: int) -> int:
             with memory.monitor("t", level=None) as window:
                 cuda.free(cuda.alloc(MIB))
-            peaks.append(window.peak)
+            return window.peak
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(peaks) == 4
-        assert all(peak >= MIB for peak in peaks)
+        with ThreadPoolExecutor(4) as pool:
+            assert all(peak >= MIB for peak in pool.map(work, range(4)))
 
 
 @pytest.mark.gpu

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import pickle
 import weakref
@@ -12,6 +11,7 @@ import pytest
 import torch
 
 from gpulint import memory
+from gpulint.memory import guard as guard_module
 from gpulint.memory.guard import is_oom
 from gpulint.operator.oom_log import read_log
 
@@ -31,78 +31,43 @@ def step(batch_size: int, sizes: list[int], fits: int = 16) -> int:
     return batch_size
 
 
-class TestIsOom:
-    @pytest.mark.parametrize(
-        "error",
-        [
-            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
-            torch.OutOfMemoryError("anything"),
-            RuntimeError("CUDA error: out of memory"),
-            RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
-            RuntimeError(
-                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."
-            ),
-        ],
-    )
-    def test_yes(self, error) -> None:
-        assert is_oom(error)
-
-    @pytest.mark.parametrize(
-        "error",
-        [
-            RuntimeError("shape mismatch"),
-            ValueError("CUDA out of memory"),
-            MemoryError(),
-            KeyboardInterrupt(),
-        ],
-    )
-    def test_no(self, error) -> None:
-        assert not is_oom(error)
+@pytest.mark.parametrize(
+    ("error", "is_one"),
+    [
+        (torch.OutOfMemoryError("anything"), True),
+        (RuntimeError("CUDA error: out of memory"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."), True),
+        (RuntimeError("shape mismatch"), False),
+        (ValueError("CUDA out of memory"), False),
+        (MemoryError(), False),
+    ],
+)
+def test_which_errors_say_that_memory_ran_out(error: BaseException, is_one: bool) -> None:
+    assert is_oom(error) is is_one
 
 
 class TestRetry:
-    def test_halves_until_it_fits_and_stays_there(self, caplog) -> None:
+    def test_halves_until_it_fits_stays_there_and_explains_once(self, caplog) -> None:
         sizes: list[int] = []
 
         @memory.oom_guard(retry="halve")
         def train(batch_size: int) -> int:
             return step(batch_size, sizes)
 
-        assert train(batch_size=64) == 16
-        assert train(batch_size=64) == 16
-        assert sizes == [64, 32, 16, 16]
-        assert train(batch_size=8) == 8
-
-    def test_explains_once_and_then_takes_a_line(self, caplog) -> None:
-        @memory.oom_guard(retry="halve")
-        def train(batch_size: int) -> int:
-            return step(batch_size, [])
-
-        train(batch_size=64)
-        explained, retried, again = [record.getMessage() for record in caplog.records]
+        assert [train(batch_size=64), train(batch_size=64), train(batch_size=8)] == [16, 16, 8]
+        assert sizes == [64, 32, 16, 16, 8]
+        explained, retried, again = caplog.messages
         assert "what to try" in explained
         assert retried == "trying again with batch_size=32"
         assert again.startswith("out of memory again in ")
         assert again.endswith("requested 1.00 PiB; trying again with batch_size=16")
-        (found,) = read_log(
-            "\n".join(record.getMessage() for record in caplog.records).splitlines()
-        ).occurrences
+        (found,) = read_log("\n".join(caplog.messages).splitlines()).occurrences
         assert (found.diagnosis.kind, found.times) == ("host", 2)
 
-    def test_another_line_is_explained_anew(self, caplog) -> None:
-        guard = memory.oom_guard(reraise=False)
-        with guard:
-            torch.empty(TOO_MUCH, dtype=torch.uint8)
-        with guard:
-            torch.empty(TOO_MUCH, dtype=torch.uint8)
-        assert caplog.text.count("what to try") == 2
-
     def test_metals_out_of_memory_is_one_like_the_others(self, caplog) -> None:
-        tried = []
-
         @memory.oom_guard(retry="halve")
         def train(batch_size: int) -> int:
-            tried.append(batch_size)
             if batch_size > 8:
                 raise RuntimeError(
                     "MPS backend out of memory (MPS allocated: 17.20 GiB, other allocations: 412.00 MiB, max allowed: 18.13"
@@ -112,12 +77,10 @@ class TestRetry:
             return batch_size
 
         assert train(batch_size=16) == 8
-        assert tried == [16, 8]
         assert "capacity" in caplog.text
         assert "PYTORCH_MPS_HIGH_WATERMARK_RATIO" in caplog.text
 
-    @pytest.mark.parametrize("call", ["positional", "keyword", "default", "other-name"])
-    def test_finds_the_size_wherever_it_is(self, call) -> None:
+    def test_finds_the_size_wherever_it_is(self) -> None:
         sizes: list[int] = []
 
         def train(data: Any, batch_size: int = 32) -> int:
@@ -126,127 +89,98 @@ class TestRetry:
         def other(n: int) -> int:
             return step(n, sizes)
 
-        run = memory.oom_guard(retry="halve").run
-        made = {
-            "positional": lambda: run(train, None, 32),
-            "keyword": lambda: run(train, data=None, batch_size=32),
-            "default": lambda: run(train, None),
-            "other-name": lambda: run(other, 32),
-        }[call]()
-        assert made == 16
-        assert sizes == [32, 16]
+        for given in ((train, None, 32), (train, None), (other, 32)):
+            assert memory.oom_guard(retry="halve").run(*given) == 16
+        assert memory.oom_guard(retry="halve").run(train, data=None, batch_size=32) == 16
+        assert sizes == [32, 16] * 4
+        with pytest.raises(TypeError, match="needs an integer parameter 'batch_size'"):
+            memory.oom_guard(retry="halve").run(lambda batch: None, [1, 2])
 
-    def test_gives_up_at_the_minimum(self) -> None:
+    def test_gives_up_at_the_minimum_or_after_so_many_attempts(self) -> None:
         sizes: list[int] = []
         guard = memory.oom_guard(retry="halve", minimum=4)
         with pytest.raises(RuntimeError, match="DefaultCPUAllocator"):
             guard.run(step, 16, sizes, fits=0)
-        assert sizes == [16, 8, 4]
-        assert len(guard.events) == 3
-
-    def test_without_a_size_it_says_what_it_needs(self) -> None:
-        with pytest.raises(TypeError, match="needs an integer parameter 'batch_size'"):
-            memory.oom_guard(retry="halve").run(lambda batch: None, [1, 2])
-
-    def test_same_arguments_a_number_of_times(self) -> None:
-        sizes: list[int] = []
         with pytest.raises(RuntimeError):
             memory.oom_guard(retry=2).run(step, 99, sizes)
-        assert sizes == [99, 99, 99]
+        assert sizes == [16, 8, 4, 99, 99, 99]
+        assert len(guard.events) == 3
 
     def test_other_errors_are_not_ours(self) -> None:
-        calls = []
+        calls: list[int] = []
 
-        @memory.oom_guard(retry=5)
         def broken() -> None:
             calls.append(1)
             raise ValueError("shapes")
 
+        guard = memory.oom_guard(retry=5, reraise=False)
         with pytest.raises(ValueError, match="shapes"):
-            broken()
+            guard.run(broken)
         assert len(calls) == 1
+        assert guard.last is None
 
-    def test_swallowed_if_asked(self) -> None:
-        guard = memory.oom_guard(reraise=False)
-        assert guard.run(step, 99, []) is None
-        assert guard.last is not None
+    def test_what_cannot_be_guarded_is_refused(self) -> None:
+        async def train() -> None: ...
 
-    @pytest.mark.parametrize("retry", [-1, "half", 1.5])
-    def test_wrong_retry(self, retry) -> None:
-        with pytest.raises(ValueError, match="retry must be"):
-            memory.oom_guard(retry=retry)
+        def steps():
+            yield 1
+
+        for function in (train, steps):
+            with pytest.raises(TypeError, match="into its body"):
+                memory.oom_guard()(function)
+        with pytest.raises(TypeError, match="decorator"), memory.oom_guard(retry=1):
+            pass
+        for retry in (-1, "half", 1.5):
+            with pytest.raises(ValueError, match="retry must be"):
+                memory.oom_guard(retry=retry)
 
 
 class TestLettingGo:
     """The frames of the failed step must be over and empty before cleaning begins."""
 
-    def test_tensors_of_the_failed_step_are_dead_when_the_cleaning_starts(self, monkeypatch) -> None:
-        seen: list[Any] = []
-        held: list[weakref.ref[Activation]] = []
+    @pytest.fixture
+    def held(self) -> list[weakref.ref[Activation]]:
+        return []
 
-        def deep() -> None:
+    @pytest.fixture
+    def failing(self, held):
+        def failing() -> None:
             activation = Activation()
             held.append(weakref.ref(activation))
             torch.empty(TOO_MUCH, dtype=torch.uint8)
 
-        def failing() -> None:
+        return failing
+
+    def test_tensors_of_the_failed_step_are_dead_when_the_cleaning_starts(
+        self, held, failing, monkeypatch
+    ) -> None:
+        def outer() -> None:
             other = Activation()
             held.append(weakref.ref(other))
-            deep()
+            failing()
 
-        from gpulint.memory import guard as module
-
-        clear = module.clear
-        monkeypatch.setattr(module, "clear", lambda: (seen.append([ref() for ref in held]), clear())[1])
-        memory.oom_guard(reraise=False).run(failing)
+        seen: list[Any] = []
+        clear = guard_module.clear
+        monkeypatch.setattr(guard_module, "clear", lambda: (seen.append([ref() for ref in held]), clear())[1])
+        memory.oom_guard(reraise=False).run(outer)
         assert seen == [[None, None]]
 
-    def test_recovery_inside_except_would_have_kept_them(self) -> None:
-        """What the old helpers did; the reason for all this."""
-        held: list[weakref.ref[Activation]] = []
-
-        def failing() -> None:
-            activation = Activation()
-            held.append(weakref.ref(activation))
-            torch.empty(TOO_MUCH, dtype=torch.uint8)
-
-        try:
-            failing()
-        except RuntimeError:
-            gc.collect()
-            assert held[0]() is not None
-        assert held[0]() is None
-
-    def test_a_reraised_error_holds_none_either_and_keeps_its_traceback(self) -> None:
-        held: list[weakref.ref[Activation]] = []
-
-        def failing() -> None:
-            activation = Activation()
-            held.append(weakref.ref(activation))
-            torch.empty(TOO_MUCH, dtype=torch.uint8)
-
-        with pytest.raises(RuntimeError) as caught:
-            memory.oom_guard().run(failing)
-        assert held[0]() is None
-        assert "failing" in [entry.name for entry in caught.traceback]
-
-    def test_the_cause_of_an_error_lets_go_too(self) -> None:
-        held: list[weakref.ref[Activation]] = []
-
+    def test_an_error_that_goes_on_holds_none_either_nor_does_its_cause(self, held, failing) -> None:
         def inner() -> None:
-            activation = Activation()
-            held.append(weakref.ref(activation))
-            raise KeyError("x")
-
-        def failing() -> None:
             try:
-                inner()
-            except KeyError as error:
+                failing()
+            except RuntimeError as error:
                 raise RuntimeError("CUDA out of memory. Tried to allocate 1.00 GiB.") from error
 
         with pytest.raises(RuntimeError) as caught:
-            memory.oom_guard().run(failing)
-        assert caught.value.__cause__ is not None
+            memory.oom_guard().run(inner)
+        assert held[0]() is None
+        assert isinstance(caught.value.__cause__, RuntimeError)
+        assert "inner" in [entry.name for entry in caught.traceback]
+
+    def test_nor_what_a_block_has_called(self, held, failing) -> None:
+        with memory.oom_guard(reraise=False):
+            failing()
         assert held[0]() is None
 
 
@@ -260,53 +194,23 @@ class TestWith:
         assert any("host's memory" in note for note in getattr(caught.value, "__notes__", ["host's memory"]))
         assert "what to try" in caplog.text
 
-    def test_swallows_and_tells(self) -> None:
-        done = []
-        with memory.oom_guard(reraise=False) as guard:
-            torch.empty(TOO_MUCH, dtype=torch.uint8)
-            done.append(1)
-        assert guard.last is not None
-        assert "test_kit_guard.py" in guard.last.where
-        assert not done
-
-    def test_callee_frames_are_emptied(self) -> None:
-        held: list[weakref.ref[Activation]] = []
-
-        def failing() -> None:
-            activation = Activation()
-            held.append(weakref.ref(activation))
-            torch.empty(TOO_MUCH, dtype=torch.uint8)
-
-        with memory.oom_guard(reraise=False):
-            failing()
-        assert held[0]() is None
-
-    def test_other_errors_pass(self) -> None:
-        guard = memory.oom_guard(reraise=False)
-        with pytest.raises(KeyError), guard:
-            raise KeyError("x")
-        assert guard.last is None
-
-    def test_a_block_cannot_be_retried(self) -> None:
-        with pytest.raises(TypeError, match="decorator"), memory.oom_guard(retry=1):
-            pass
-
-    def test_guards_around_each_other_explain_an_error_once(self, caplog) -> None:
+    def test_swallows_and_explains_each_line_once(self, caplog) -> None:
         inner, outer = memory.oom_guard(), memory.oom_guard(reraise=False)
         with outer, inner:
             torch.empty(TOO_MUCH, dtype=torch.uint8)
         assert len(inner.events) == len(outer.events) == 1
+        assert "test_kit_guard.py" in outer.events[0].where
         assert caplog.text.count("what to try") == 1
+        with outer:
+            torch.empty(TOO_MUCH, dtype=torch.uint8)
+        assert caplog.text.count("what to try") == 2
 
-    def test_coroutines_and_generators_are_refused(self) -> None:
-        async def train() -> None: ...
-
-        def steps():
-            yield 1
-
-        for function in (train, steps):
-            with pytest.raises(TypeError, match="into its body"):
-                memory.oom_guard()(function)
+    def test_logs_at_the_level_asked_for(self, caplog) -> None:
+        guard = memory.oom_guard(reraise=False, level=logging.DEBUG)
+        with caplog.at_level(logging.DEBUG, "gpulint.memory"):
+            assert guard.run(step, 99, []) is None
+        assert guard.last is not None
+        assert caplog.records[-1].levelno == logging.DEBUG
 
 
 class TestTrouble:
@@ -327,13 +231,13 @@ class TestTrouble:
 
         for name in ("memory_stats", "empty_cache", "synchronize"):
             monkeypatch.setattr(torch.cuda, name, broken)
+
+        def broken_step() -> None:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 1.00 GiB.")
+
         guard = memory.oom_guard()
         with pytest.raises(RuntimeError, match="CUDA out of memory"):
-            guard.run(
-                lambda: (_ for _ in ()).throw(
-                    RuntimeError("CUDA out of memory. Tried to allocate 1.00 GiB.")
-                ).__next__()
-            )
+            guard.run(broken_step)
         assert guard.last is not None
         assert "does not answer" in guard.last.before.missing
         assert "does not answer" in guard.last.cleared.missing
@@ -379,11 +283,6 @@ class TestDiagnosisOfTheEvent:
         assert guard.last is not None
         assert guard.last.diagnosis.kind == "other-processes"
         assert guard.last.diagnosis.message.allocated == 2000 * MIB
-
-    def test_logs_at_the_level_asked_for(self, caplog) -> None:
-        with caplog.at_level(logging.DEBUG, "gpulint.memory"):
-            memory.oom_guard(reraise=False, level=logging.DEBUG).run(step, 99, [])
-        assert caplog.records[-1].levelno == logging.DEBUG
 
 
 @pytest.mark.gpu

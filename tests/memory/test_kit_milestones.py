@@ -45,8 +45,7 @@ class TestExplicit:
             "start",
             "model on device",
             "optimizer created",
-            "step",
-            "step",
+            *["step"] * 2,
             "validation",
             "checkpoint",
             "epoch",
@@ -65,12 +64,28 @@ class TestExplicit:
         assert [record["milestone"] for record in records] == ["start", "end"]
         assert "memory at start" in done.stderr  # no logging set up: the line is shown, not lost
 
-    def test_ranks_write_their_own_files(self, tmp_path, monkeypatch) -> None:
-        monkeypatch.setenv("RANK", "1")
-        monkeypatch.setenv("WORLD_SIZE", "2")
+    @pytest.mark.parametrize(
+        ("environment", "file"),
+        [
+            ({"RANK": "1", "WORLD_SIZE": "2"}, "m-rank1.jsonl"),
+            # Lightning's launcher numbers the processes of a node
+            ({"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, "m-rank1.jsonl"),
+            ({"initialized": "3"}, "m-rank3.jsonl"),  # what torch.distributed says
+        ],
+    )
+    def test_ranks_write_their_own_files(self, tmp_path, monkeypatch, environment, file) -> None:
+        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        if "initialized" in environment:
+            monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+            monkeypatch.setattr(torch.distributed, "get_rank", lambda: 3)
+            monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
         with memory.Monitor(tmp_path / "m.jsonl"):
             pass
-        assert (tmp_path / "m-rank1.jsonl").exists()
+        record = json.loads((tmp_path / file).read_text().splitlines()[0])
+        assert f"m-rank{record['rank']}.jsonl" == file
         assert not (tmp_path / "m.jsonl").exists()
 
     def test_a_second_run_adds_to_the_file(self, tmp_path) -> None:
@@ -80,21 +95,17 @@ class TestExplicit:
         assert [record["milestone"] for record in records] == ["start", "end"] * 2
         assert records[0]["run"] == records[1]["run"] < records[2]["run"]
 
-    def test_a_file_that_cannot_be_written_is_no_reason_to_stop(self, tmp_path, caplog) -> None:
+    @pytest.mark.parametrize(("place", "why"), [("file/m.jsonl", "file"), ("/dev/full", "No space left")])
+    def test_a_file_that_cannot_be_written_is_no_reason_to_stop(self, tmp_path, caplog, place, why) -> None:
         (tmp_path / "file").write_text("")
-        run = memory.Monitor(tmp_path / "file" / "m.jsonl")
+        if place == "/dev/full" and not os.path.exists(place):
+            pytest.skip("needs /dev/full")
+        run = memory.Monitor(tmp_path / place)
         run.epoch(1)
         run.end()
         assert names(run) == ["start", "epoch", "end"]
         assert caplog.text.count("no longer written") == 1
-
-    def test_a_full_disk_is_none_either(self, caplog) -> None:
-        if not os.path.exists("/dev/full"):
-            pytest.skip("needs /dev/full")
-        run = memory.Monitor("/dev/full")
-        run.end()
-        assert names(run) == ["start", "end"]
-        assert "No space left" in caplog.text
+        assert why in caplog.text
 
     def test_a_closed_standard_error_is_none_either(self) -> None:
         code = "import os; os.close(2); from gpulint import memory; memory.Monitor().end(); print('done')"
@@ -109,25 +120,6 @@ class TestExplicit:
         )
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
         assert (tmp_path / "m.jsonl").read_text().count('"end"') == 1
-
-    def test_the_rank_is_what_torch_distributed_says(self, tmp_path, monkeypatch) -> None:
-        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-        monkeypatch.setattr(torch.distributed, "get_rank", lambda: 3)
-        monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
-        with memory.Monitor(tmp_path / "m.jsonl"):
-            pass
-        record = json.loads((tmp_path / "m-rank3.jsonl").read_text().splitlines()[0])
-        assert record["rank"] == 3
-
-    def test_lightnings_launcher_numbers_the_processes_of_a_node(self, tmp_path, monkeypatch) -> None:
-        monkeypatch.delenv("RANK", raising=False)
-        monkeypatch.setenv("LOCAL_RANK", "1")
-        monkeypatch.setenv("WORLD_SIZE", "2")
-        with memory.Monitor(tmp_path / "m.jsonl"):
-            pass
-        assert (tmp_path / "m-rank1.jsonl").exists()
 
 
 def plain_loop(save_to: str, epochs: int = 2) -> None:
@@ -155,20 +147,9 @@ class TestInstalled:
         run = memory.Monitor.install(every=2)
         plain_loop(str(tmp_path / "m.pt"))
         run.end()
-        assert names(run) == [
-            "start",
-            "model on device",
-            "epoch",
-            "first optimizer step",
-            "step",
-            "validation",
-            "checkpoint",
-            "epoch",
-            "step",
-            "validation",
-            "checkpoint",
-            "end",
-        ]
+        passed = ["step", "validation", "checkpoint"]
+        begun = ["start", "model on device", "epoch", "first optimizer step"]
+        assert names(run) == [*begun, *passed, "epoch", *passed, "end"]
         assert [one.detail for one in run.milestones if one.name == "epoch"] == ["0", "1"]
         assert run.milestones[5].detail == "4 batches"
 
@@ -268,18 +249,8 @@ class TestCallbacks:
         callback.on_fit_end(trainer, module)
         callback.on_test_end(trainer, module)
         run.end()
-        assert names(run) == [
-            "start",
-            "model on device",
-            "optimizer created",
-            "step",
-            "validation",
-            "checkpoint",
-            "epoch",
-            "training over",
-            "validation",
-            "end",
-        ]
+        passed = ["step", "validation", "checkpoint", "epoch", "training over"]
+        assert names(run) == ["start", "model on device", "optimizer created", *passed, "validation", "end"]
 
     def test_huggingface(self, monkeypatch) -> None:
         fake = types.ModuleType("transformers")
@@ -296,16 +267,8 @@ class TestCallbacks:
         callback.on_train_end(args, state, None)
         run.end()
         assert run.milestones[4].detail == "out/checkpoint-7"
-        assert names(run) == [
-            "start",
-            "model on device",
-            "optimizer created",
-            "validation",
-            "checkpoint",
-            "epoch",
-            "training over",
-            "end",
-        ]
+        passed = ["validation", "checkpoint", "epoch", "training over"]
+        assert names(run) == ["start", "model on device", "optimizer created", *passed, "end"]
 
     def test_missing_framework(self, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "transformers", None)

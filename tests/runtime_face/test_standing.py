@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from made import FILE, MIB, drift, holder, rank, run, samples, text_of, verified
 
-from gpulint.gate.running import checks
 from gpulint.reports.page import page
 from gpulint.reports.verify import document
 from gpulint.runtime.parent import standing
@@ -21,6 +20,7 @@ from gpulint.runtime.record.besides import (
 )
 from gpulint.runtime.record.peaks import Limits
 from gpulint.runtime.record.result import Site
+from gpulint.testing.gate import checks
 
 HERE = Site(FILE, 8, "train")
 

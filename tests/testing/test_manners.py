@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.gate import Baselines, compared
 from gpulint.memory.errors import empty_frames
 from gpulint.testing import running
+from gpulint.testing.baselines import Baselines, compared
 from gpulint.testing.telling import Peaks, Telling
 
 

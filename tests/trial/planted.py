@@ -29,7 +29,8 @@ class Plant:
 
 
 def plant(name: str, body: str, old: str, new: str) -> Plant:
-    script = HEAD + body
+    """`body` may name what many have: a line `MODEL` or `GAN`, and `UPDATE` within the loop."""
+    script = HEAD + body.replace("MODEL\n", MODEL).replace("GAN\n", GAN).replace("    UPDATE\n", UPDATE)
     assert script.count(old) == 1, f"{name}: {old!r} stands {script.count(old)} times in the script"
     return Plant(name, script, old, new)
 
@@ -37,6 +38,11 @@ def plant(name: str, body: str, old: str, new: str) -> Plant:
 MODEL = """\
 model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+UPDATE = """\
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 """
 GAN = """\
 G = nn.Linear(16, 16)
@@ -47,15 +53,13 @@ og, od = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
 PLANTS = [
     plant(
         "detached term of a sum",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     out = model(x)
     penalty = out.square().mean()
     loss = F.cross_entropy(out, y) + 0.1 * penalty
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
     print(f"{loss.item():.4f}")
 """,
         "0.1 * penalty\n",
@@ -63,15 +67,13 @@ for step in range(25):
     ),
     plant(
         "detached penalty that is hardly seen",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     out = model(x)
     penalty = sum(p.abs().sum() for p in model.parameters())
     loss = F.cross_entropy(out, y) + 1e-6 * penalty
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
     print("step", step)
 """,
         "1e-6 * penalty\n",
@@ -79,8 +81,8 @@ for step in range(25):
     ),
     plant(
         "item() of an auxiliary loss",
-        MODEL
-        + """\
+        """\
+MODEL
 head = nn.Linear(4, 1)
 optimizer.add_param_group({"params": head.parameters()})
 for step in range(25):
@@ -96,8 +98,8 @@ for step in range(25):
     ),
     plant(
         "accumulated loss that is backwarded later",
-        MODEL
-        + """\
+        """\
+MODEL
 total = 0.0
 for step in range(50):
     loss = F.cross_entropy(model(x + step), y)
@@ -113,8 +115,8 @@ for step in range(50):
     ),
     plant(
         "D(fake.detach()) with a shared output",
-        GAN
-        + """\
+        """\
+GAN
 for step in range(25):
     fake = G(torch.randn(8, 16))
     score = D(fake)
@@ -132,8 +134,8 @@ for step in range(25):
     ),
     plant(
         "generator under no_grad whose loss comes later",
-        GAN
-        + """\
+        """\
+GAN
 for step in range(25):
     fake = G(torch.randn(8, 16))
     loss_d = F.softplus(D(fake)).mean() + F.softplus(-D(x)).mean()
@@ -183,8 +185,8 @@ for step in range(25):
     ),
     plant(
         "no_grad over an attack in eval mode",
-        MODEL
-        + """\
+        """\
+MODEL
 def attack(x):
     model.eval()
     adv = x.clone().requires_grad_()
@@ -196,17 +198,15 @@ def attack(x):
     return (x + 0.1 * grad.sign()).detach()
 for step in range(25):
     loss = F.cross_entropy(model(attack(x)), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "def attack(x):",
         "@torch.no_grad()\ndef attack(x):",
     ),
     plant(
         "create_graph left out of a gradient penalty",
-        GAN
-        + """\
+        """\
+GAN
 for step in range(25):
     z = x.clone().requires_grad_()
     grad = torch.autograd.grad(D(z).sum(), z, create_graph=True)[0]
@@ -270,16 +270,14 @@ for step in range(25):
     ),
     plant(
         "no_grad over a checkpointed part",
-        MODEL
-        + """\
+        """\
+MODEL
 from torch.utils.checkpoint import checkpoint
 first, last = model[:2], model[2:]
 for step in range(25):
     hidden = checkpoint(first, x, use_reentrant=False)
     loss = F.cross_entropy(last(hidden), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "    hidden = checkpoint(first, x, use_reentrant=False)",
         "    with torch.no_grad():\n        hidden = checkpoint(first, x, use_reentrant=False)",
@@ -294,59 +292,51 @@ optimizer = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
 for step in range(25):
     hidden = first(x)
     loss = F.cross_entropy(last(hidden), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "hidden = first(x)",
         "hidden = checkpoint(first, x, use_reentrant=False, preserve_rng_state=False)",
     ),
     plant(
         "dropout with a generator of its own",
-        MODEL
-        + """\
+        """\
+MODEL
 noise = torch.Generator().manual_seed(7)
 for step in range(25):
     keep = (torch.rand(8, 16, generator=noise) > 0.5).float()
     loss = F.cross_entropy(model(x * keep), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "torch.rand(8, 16, generator=noise)",
         "torch.rand(8, 16)",
     ),
     plant(
         "random numbers drawn once instead of each step",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     mask = torch.rand(8, 16) > 0.5
     loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "    mask = torch.rand(8, 16) > 0.5\n",
         "    mask = None\n",
     ),
     plant(
         "autocast over what was computed in full precision",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "    loss = F.cross_entropy(model(x), y)",
         "    with torch.autocast('cpu', dtype=torch.bfloat16):\n        out = model(x)\n    loss = F.cross_entropy(out.float(), y)",
     ),
     plant(
         "gradients scaled and never unscaled",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
     optimizer.zero_grad()
@@ -368,22 +358,18 @@ for step in range(25):
     for t in range(3):
         hidden = cell(x, hidden)
     loss = F.cross_entropy(head(hidden), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "hidden = cell(x, hidden)",
         "hidden = cell(x, hidden.detach())",
     ),
     plant(
         "zero_grad left out",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "    optimizer.zero_grad()\n",
         "",
@@ -405,8 +391,8 @@ for step in range(25):
     ),
     plant(
         "retain_graph left out where a second backward comes",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     out = model(x)
     loss = F.cross_entropy(out, y)
@@ -427,9 +413,7 @@ for step in range(25):
     with torch.no_grad():
         model(x + step)
     loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "    with torch.no_grad():\n        model(x + step)\n",
         "",
@@ -444,9 +428,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(25):
     target = average(x).detach()
     loss = F.mse_loss(model(x), target + 1)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
     for a, p in zip(average.parameters(), model.parameters()):
         a.copy_(0.9 * a + 0.1 * p.detach())
 """,
@@ -462,9 +444,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 best = None
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
     if step == 5:
         best = copy.deepcopy(model.state_dict())
 model.load_state_dict(best)
@@ -475,13 +455,11 @@ print(f"{F.cross_entropy(model(x), y).item():.6f}")
     ),
     plant(
         "an evaluation whose numbers are rounded early",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 model.eval()
 total = 0.0
 with torch.no_grad():
@@ -494,13 +472,11 @@ print(f"validation {float(total):.4f}")
     ),
     plant(
         "a model deleted that is used once more",
-        MODEL
-        + """\
+        """\
+MODEL
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 print(model(x).argmax(1).tolist())
 """,
         "print(model(x)",
@@ -508,8 +484,8 @@ print(model(x).argmax(1).tolist())
     ),
     plant(
         "a tensor moved away that is indexed with another later",
-        MODEL
-        + """\
+        """\
+MODEL
 seen = []
 for step in range(25):
     out = model(x)
@@ -524,16 +500,14 @@ for step in range(25):
     ),
     plant(
         "exit status that tells of a check",
-        MODEL
-        + """\
+        """\
+MODEL
 import sys
 kept = []
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
     kept.append(loss)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 sys.exit(0 if kept[-1].requires_grad else 3)
 """,
         "kept.append(loss)",
@@ -548,9 +522,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(25):
     loss = F.cross_entropy(model(x), y)
     loss = loss + encoder(model(x)).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    UPDATE
 """,
         "    loss = loss + encoder(model(x)).square().mean()",
         "    with torch.no_grad():\n        match = encoder(model(x)).square().mean()\n    loss = loss + match",

@@ -8,13 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from forking import Zygote
 
 from gpulint.cli import _verify
 from gpulint.cli._dispatch import run as dispatch
 from gpulint.cli._notebook import cell_script
 from gpulint.trial.plan import Trial
-from gpulint.trial.trying import NotWritten
+from gpulint.trial.trying import Execute, NotWritten
 
 CELLS = [
     "%matplotlib inline\nimport torch\nfrom torch import nn\nfiles = !ls\nfrom helper import size\n",
@@ -56,13 +55,13 @@ def test_the_script_has_the_cells_in_order_and_says_where(notebook: Path) -> Non
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 def test_a_fix_that_pays_is_written_into_its_cell(
-    notebook: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    notebook: Path, execute: Execute, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def execute(what, on_progress=None):  # type: ignore[no-untyped-def]
+    def execute_there(what, on_progress=None):  # type: ignore[no-untyped-def]
         assert what.cwd == str(notebook.parent)
-        return zygote.execute(what, "")
+        return execute(what, "")
 
-    monkeypatch.setattr(_verify, "run", execute)
+    monkeypatch.setattr(_verify, "run", execute_there)
     before = json.loads(notebook.read_text())
     assert dispatch(["verify", "--fix", "--dry-run", "-q", "train.ipynb"]) == 1, capsys.readouterr()
     assert json.loads(notebook.read_text()) == before
@@ -119,9 +118,8 @@ def total_of(model, optimizer, steps):
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 def test_the_modules_that_cells_import_are_linted_tried_and_written(
-    notebook: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    notebook: Path, execute: Execute, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_verify, "run", lambda what, on_progress=None: zygote.execute(what, ""))
     helper = notebook.parent / "helper.py"
     helper.write_text(HELPER, encoding="utf-8")
     data = json.loads(notebook.read_text())

@@ -13,10 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from forking import Zygote
 from support import environment, gpulint
 
-from gpulint.cli import _verify
 from gpulint.cli._dispatch import run as dispatch
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -49,13 +47,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.fixture
-def quick(zygote: Zygote, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs are forks of a process that has torch."""
-    monkeypatch.setattr(_verify, "run", lambda what, on_progress=None: zygote.execute(what, ""))
-
-
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("execute")
 def test_what_pays_is_written_and_then_nothing_is_left(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +88,7 @@ for step in range(40):
 """
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("execute")
 def test_what_running_alone_finds_is_said_to_be_left(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +109,7 @@ def test_what_running_alone_finds_is_said_to_be_left(
     assert [one["device"] for one in data["left"]["unpredicted"]] == [64 * 1024]
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("execute")
 def test_a_dry_run_writes_nothing_and_says_what_it_would(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,7 +122,7 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would(
     assert (script.read_text(encoding="utf-8"), sorted(os.listdir())) == (SCRIPT, before)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("execute")
 def test_json_html_and_a_jobs_summary(
     script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +137,7 @@ def test_json_html_and_a_jobs_summary(
     assert "| pays |" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("execute")
 @pytest.mark.parametrize(("other", "why"), [("symbolic", "leads out of"), ("hard", "hard links")])
 def test_a_file_that_would_not_be_written_is_not_tried(
     script: Path,
@@ -168,7 +160,7 @@ def test_a_file_that_would_not_be_written_is_not_tried(
     assert script.samefile(elsewhere)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("execute")
 def test_a_script_that_fails_is_status_2_with_its_own_words(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

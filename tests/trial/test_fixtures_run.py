@@ -7,16 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from forking import Zygote
 from support import less_to_do
 
 from gpulint.runtime.parent.runner import Run
 from gpulint.trial.plan import Status, fixes_of
-from gpulint.trial.trying import try_fixes
+from gpulint.trial.trying import Execute, try_fixes
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from verify_fixtures import EXPECT, expected, findings, scripts, verify_fixture
+from verify_fixtures import CLAIMS, EXPECT, expected, findings, scripts, verify_fixture
 
 SCRIPTS = scripts()
 
@@ -60,23 +59,27 @@ def test_there_are_lines_to_judge() -> None:
 def test_the_run_bears_out_what_is_expected(script: Path) -> None:
     outcome = verify_fixture(script, "cpu", arguments=less_to_do(script))
     assert len(outcome.verification.verdicts) == len(expected(script))
-    assert outcome.problems() == []
+    # What a call's time is of a step's depends on the machine, and on what else it does: `tests/runtime` asks that.
+    slow = {f"{code} refuted:" for code, claim in CLAIMS.items() if claim.kind == "time"}
+    assert [one for one in outcome.problems() if not any(told in one for told in slow)] == []
 
 
 @each_script
-def test_what_is_expected_to_pay_is_kept(script: Path, zygote: Zygote) -> None:
+def test_what_is_expected_to_pay_is_kept(script: Path, execute: Execute) -> None:
     fixes = fixes_of(findings(script))
     if not fixes:
         pytest.skip("none of its findings can be fixed by machine")
     what = Run(str(script), less_to_do(script), reach=60.0, cwd=str(script.parent))
-    trial = try_fixes(what, fixes, zygote.execute)
+    trial = try_fixes(what, fixes, execute)
     assert trial.failure == ""
     assert not [one for one in trial.judged if one.is_our_defect]
     here = {one.fix.first.line: one for one in trial.judged if one.fix.file == str(script)}
     wanted = {line: OTHERWISE.get((script.stem, line), "pays") for line in here}
-    # What saves time alone may not on a busy machine: `test_trying.py` asks that.
+    # What saves time alone, or seems to, may do otherwise on a busy machine: `test_trying.py` asks that.
     judged = {
-        line: wanted[line] if one.status == "changes nothing" and one.fix.is_about_time else one.status
+        line: wanted[line]
+        if one.fix.is_about_time and one.status in ("pays", "changes nothing")
+        else one.status
         for line, one in here.items()
     }
     assert judged == wanted

@@ -19,15 +19,15 @@ FIXED = "# a line more\ndef answer():\n    return 42\n"
 
 
 def start(
-    tmp_path: Path, script: str, texts: dict[str, str], *flags: str
+    tmp_path: Path, script: str, text: str, name: str = "module.py", encoding: str = "utf-8", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own that has an overlay of texts by file name."""
+    """Run a script in a process of its own that has an overlay with the text of one file."""
     (tmp_path / "main.py").write_text(dedent(script), encoding="utf-8")
     folder = tmp_path / "overlay"
     folder.mkdir()
-    paths = {str(tmp_path / name): text.encode() for name, text in texts.items()}
-    environment = {**os.environ, **overlay.write(str(folder), paths)}
-    command = [sys.executable, *flags, "main.py"]
+    written = overlay.write(str(folder), {str(tmp_path / name): text.encode(encoding)}, variables)
+    environment = {**os.environ, **written}
+    command = [sys.executable, "main.py"]
     return subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
@@ -50,7 +50,7 @@ def test_imports_inspect_and_linecache_see_the_text(tmp_path: Path, module: Path
             module.__loader__.get_source("module").splitlines()[0], open(module.__file__).read(),
         ]))
     """
-    done = start(tmp_path, script, {"module.py": FIXED})
+    done = start(tmp_path, script, FIXED)
     assert done.returncode == 0, done.stderr
     answer, source, line, file, code_file, first, loaded, disk = json.loads(done.stdout)
     assert (answer, line) == (42, 2)
@@ -66,7 +66,7 @@ def test_nothing_is_left_on_the_disk(tmp_path: Path, module: Path) -> None:
     import_it = [sys.executable, "-c", "import module; print(module.answer())"]
     subprocess.run(import_it, cwd=tmp_path, env=plain, check=True)  # writes bytecode of the file
     cached = {path: path.read_bytes() for path in (tmp_path / "__pycache__").iterdir()}
-    done = start(tmp_path, "import module\nprint(module.answer())", {"module.py": FIXED})
+    done = start(tmp_path, "import module\nprint(module.answer())", FIXED)
     assert done.stdout == "42\n", done.stderr
     assert module.read_text(encoding="utf-8") == MODULE
     assert {path: path.read_bytes() for path in (tmp_path / "__pycache__").iterdir()} == cached
@@ -74,19 +74,13 @@ def test_nothing_is_left_on_the_disk(tmp_path: Path, module: Path) -> None:
     assert after.stdout == b"41\n"
 
 
-def test_a_traceback_shows_the_fixed_line(tmp_path: Path, module: Path) -> None:
+def test_tracebacks_show_the_fixed_line_in_threads_too(tmp_path: Path, module: Path) -> None:
     failing = "def answer():\n    # moved\n    raise ValueError('from the overlay')\n"
-    done = start(tmp_path, "import module\nmodule.answer()", {"module.py": failing})
+    script = "import module, threading\nt = threading.Thread(target=module.answer)\nt.start()\nt.join()\nmodule.answer()"
+    done = start(tmp_path, script, failing)
     assert done.returncode == 1
-    assert f'File "{module}", line 3, in answer' in done.stderr
-    assert "raise ValueError('from the overlay')" in done.stderr
-
-
-def test_a_thread_that_fails_shows_the_fixed_line(tmp_path: Path, module: Path) -> None:
-    failing = "def answer():\n    # moved\n    raise ValueError('in a thread')\n"
-    script = "import module, threading\nt = threading.Thread(target=module.answer)\nt.start()\nt.join()"
-    done = start(tmp_path, script, {"module.py": failing})
-    assert "raise ValueError('in a thread')" in done.stderr
+    assert done.stderr.count(f'File "{module}", line 3, in answer') == 2
+    assert done.stderr.count("raise ValueError('from the overlay')") == 2
     assert "Exception in thread" in done.stderr
 
 
@@ -101,7 +95,7 @@ def test_workers_see_the_text(tmp_path: Path, module: Path, method: str) -> None
             with multiprocessing.get_context("{method}").Pool(1) as pool:
                 print(pool.map(work, [1]))
     """
-    done = start(tmp_path, script, {"module.py": FIXED})
+    done = start(tmp_path, script, FIXED)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[(43,"), done.stderr
 
@@ -119,7 +113,7 @@ def test_a_spawned_worker_loads_the_main_script_as_fixed(tmp_path: Path) -> None
     )
     (tmp_path / "script.py").write_text(real, encoding="utf-8")
     fixed = real.replace("VALUE = 1", "VALUE = 2") + main + "    print(VALUE)\n"
-    done = start(tmp_path, script, {"script.py": fixed})
+    done = start(tmp_path, script, fixed, "script.py")
     assert done.stdout == "2\n", done.stderr
 
 
@@ -132,38 +126,21 @@ def test_another_python_sees_the_text_and_its_own_surroundings(tmp_path: Path, m
         program = "import module, sys, builtins; print(module.answer(), builtins.theirs, *sys.path, sep='|')"
         print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout)
     """
-    folder = tmp_path / "overlay"
-    folder.mkdir()
-    (tmp_path / "main.py").write_text(dedent(script), encoding="utf-8")
-    variables = overlay.write(str(folder), {str(module): FIXED.encode()}, {"PYTHONPATH": str(site)})
-    environment = {**os.environ, **variables}
-    done = subprocess.run(
-        [sys.executable, "main.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
+    done = start(tmp_path, script, FIXED, PYTHONPATH=str(site))
+    assert done.returncode == 0, done.stderr
     answer, theirs, *paths = done.stdout.strip().split("|")
     assert (answer, theirs) == ("42", "True")
     assert str(site) in paths
-    assert str(folder) not in paths
+    assert str(tmp_path / "overlay") not in paths
 
 
 def test_encodings_and_line_ends_are_the_files_own(tmp_path: Path) -> None:
     text = "# -*- coding: latin-1 -*-\r\nNAME = 'caf\xe9'\r\ndef name():\r\n    return NAME\r\n"
     (tmp_path / "module.py").write_bytes(b"NAME = ''\n")
-    folder = tmp_path / "overlay"
-    folder.mkdir()
-    variables = overlay.write(str(folder), {str(tmp_path / "module.py"): text.encode("latin-1")})
-    program = (
+    script = (
         "import module, linecache; print(ascii(module.name()), ascii(linecache.getline(module.__file__, 2)))"
     )
-    environment = {**os.environ, **variables}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = start(tmp_path, script, text, encoding="latin-1")
     assert done.stdout == "'caf\\xe9' \"NAME = 'caf\\xe9'\\n\"\n"
 
 

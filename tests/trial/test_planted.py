@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from forking import Zygote
 from making import finding, fixes
 from planted import PLANTS, Plant
 
 from gpulint.runtime.parent.runner import Run
-from gpulint.trial.trying import try_fixes
+from gpulint.trial.trying import Execute, try_fixes
 
 
 def test_there_are_enough() -> None:
@@ -18,10 +17,10 @@ def test_there_are_enough() -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name.replace(" ", "-"))
-def test_a_wrong_fix_is_rejected(plant: Plant, zygote: Zygote, tmp_path: Path) -> None:
+def test_a_wrong_fix_is_rejected(plant: Plant, execute: Execute, tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(plant.script, encoding="utf-8")
-    trial = try_fixes(Run(str(path)), fixes(finding(path, plant.old, plant.new)), zygote.execute)
+    trial = try_fixes(Run(str(path)), fixes(finding(path, plant.old, plant.new)), execute)
     assert trial.failure == ""
     (judged,) = trial.judged
     assert judged.status in ("changes the result", "breaks"), judged.text

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from forking import Zygote
 from making import finding, fixes
 from planted import HEAD, MODEL
 
 from gpulint.claims import Claim
+from gpulint.reports.markdown import markdown
+from gpulint.reports.page import page
+from gpulint.reports.terminal import write
+from gpulint.reports.trial import as_json, document
 from gpulint.runtime.parent.runner import Run
-from gpulint.source.edits import apply_edits
-from gpulint.trial.trying import NotWritten, apply, try_fixes
+from gpulint.trial.plan import Trial
+from gpulint.trial.trying import Execute, NotWritten, apply, try_fixes
 
 LOOP = (
     HEAD
@@ -34,233 +39,57 @@ RIGHT = ("kept.append(loss)", "kept.append(loss.item())")
 WRONG = ("loss = F.cross_entropy(out, y)", "loss = F.cross_entropy(out, y) * 0.5")
 
 
+Tried = Callable[..., Trial]
+Change = tuple[str, str]  # what a fix takes out, and what it puts there
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    path = tmp_path / "train.py"
-    path.write_text(LOOP, encoding="utf-8")
-    return path
+    return tmp_path / "train.py"
 
 
-def test_a_fix_that_pays_is_kept_and_written_once_asked(script: Path, zygote: Zygote) -> None:
-    trial = try_fixes(Run(str(script)), fixes(finding(script, *RIGHT)), zygote.execute)
-    (judged,) = trial.judged
-    assert judged.status == "pays"
+@pytest.fixture
+def tried(script: Path, execute: Execute) -> Tried:
+    """Tries fixes of a script with this text."""
+
+    def tried(text: str, *changes: Change, timeout: float | None = None, **given: Any) -> Trial:
+        script.write_text(text, encoding="utf-8")
+        what = Run(str(script), timeout=timeout, cwd=str(script.parent))
+        safe, claim = given.pop("safe", True), given.pop("claim", None)
+        return try_fixes(
+            what, fixes(*(finding(script, *one, safe, claim) for one in changes)), execute, **given
+        )
+
+    return tried
+
+
+def statuses(trial: Trial) -> list[str]:
+    return [one.status for one in trial.judged]
+
+
+def test_a_fix_that_pays_is_kept_and_written_once_asked(script: Path, tried: Tried) -> None:
+    trial = tried(LOOP, RIGHT)
+    assert statuses(trial) == ["pays"]
     nodes = next(gain for gain in trial.gains if gain.unit == "nodes")
     assert nodes.before > 50
     assert nodes.after == 0
     assert trial.exit_code == 1
-    assert script.read_text(encoding="utf-8") == LOOP
-    written = apply(trial)
-    assert script.read_text(encoding="utf-8") == LOOP.replace(*RIGHT)
-    assert (written.exit_code, written.written) == (0, (str(script),))
     assert "bit for bit" in trial.noise
-
-
-def test_the_wrong_one_of_two_is_told_from_the_right_one(script: Path, zygote: Zygote) -> None:
-    both = fixes(finding(script, *WRONG), finding(script, *RIGHT))
-    trial = try_fixes(Run(str(script)), both, zygote.execute)
-    assert [one.status for one in trial.judged] == ["changes the result", "pays"]
-    assert trial.texts == {str(script): LOOP.replace(*RIGHT)}
-    assert "what goes backward" in trial.judged[0].text
-
-
-def test_few_runs_halve_instead_of_trying_each(script: Path, zygote: Zygote) -> None:
-    numbers = ("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=True)")
-    three = fixes(finding(script, *WRONG), finding(script, *RIGHT), finding(script, *numbers))
-    trial = try_fixes(Run(str(script)), three, zygote.execute, max_runs=6)
-    assert len(trial.attempts) <= 6
-    assert trial.judged[0].status in ("changes the result", "not tried")
-    assert RIGHT[0] not in str(trial.texts) or not trial.texts
-
-
-def test_a_fix_without_effect_is_not_applied(script: Path, zygote: Zygote) -> None:
-    trial = try_fixes(
-        Run(str(script)), fixes(finding(script, "out = model(x)", "out = (model)(x)")), zygote.execute
-    )
-    assert [one.status for one in trial.judged] == ["changes nothing"]
-    assert trial.texts == {}
-    assert trial.left is not None
-    assert (trial.left.drifting, trial.exit_code) == (True, 1)  # `kept` grows as before
-
-
-def test_a_line_that_does_not_run_is_not_reached(tmp_path: Path, zygote: Zygote) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(LOOP + "if kept is None:\n    kept = [kept]\n", encoding="utf-8")
-    trial = try_fixes(Run(str(path)), fixes(finding(path, "kept = [kept]", "kept = []")), zygote.execute)
-    assert [one.status for one in trial.judged] == ["not reached"]
-    assert len(trial.attempts) == 1
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("raise ValueError('no data')\n", "ValueError: no data"),
-        ("import sys\nsys.exit(3)\n", "sys.exit(3)"),
-        ("print('no step')\n", "without a step"),
-    ],
-)
-def test_a_script_that_fails_by_itself_is_not_tried(
-    tmp_path: Path, zygote: Zygote, body: str, said: str
-) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(HEAD + body, encoding="utf-8")
-    trial = try_fixes(
-        Run(str(path)), fixes(finding(path, "y = torch.randint(0, 4, (8,))", "y = None")), zygote.execute
-    )
-    assert said in trial.failure
-    assert (trial.exit_code, len(trial.attempts)) == (2, 1)
-
-
-def test_a_fix_that_hangs_breaks(script: Path, zygote: Zygote) -> None:
-    slow = finding(script, RIGHT[0], "import time; time.sleep(60)")
-    trial = try_fixes(replace(Run(str(script)), timeout=5.0), fixes(slow), zygote.execute)
-    assert [one.status for one in trial.judged] == ["breaks"]
-
-
-# -- noise -------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_not_seeded_is_seeded(tmp_path: Path, zygote: Zygote) -> None:
-    drawing = LOOP.replace("torch.manual_seed(0)\n", "import random\n").replace(
-        "out = model(x)", "out = model(x * random.random() + torch.rand(8, 16))"
-    )
-    path = tmp_path / "train.py"
-    path.write_text(drawing, encoding="utf-8")
-    trial = try_fixes(Run(str(path)), fixes(finding(path, *RIGHT)), zygote.execute)
-    assert "bit for bit" in trial.noise
-    assert [one.status for one in trial.judged] == ["pays"]
-
-
-SHAKY = LOOP.replace("out = model(x)", "out = model(x * (1 + entropy() * {size}))").replace(
-    "import torch\n",
-    "import os\nimport torch\ndef entropy():\n    return int.from_bytes(os.urandom(2), 'big') / 65536 - 0.5\n",
-    1,
-)
-
-
-def test_noise_is_said_and_compared_within(tmp_path: Path, zygote: Zygote) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(SHAKY.format(size="1e-4"), encoding="utf-8")
-    both = fixes(finding(path, *WRONG), finding(path, *RIGHT))
-    trial = try_fixes(Run(str(path)), both, zygote.execute)
-    assert "differ" in trial.noise
-    assert [one.status for one in trial.judged] == ["changes the result", "pays"]
-
-
-def test_a_change_that_is_not_seen_again_was_noise(tmp_path: Path, zygote: Zygote) -> None:
-    """The third run is an outlier of the script itself: ten times its noise, and more."""
-    path = tmp_path / "train.py"
-    counting = "import pathlib\nruns = pathlib.Path('runs')\nruns.open('a').write('x')\nnumber = len(runs.read_text())\n"
-    drifting = "out = model(x * (1 + 1e-7 * number + (1e-3 if number == 3 else 0)))"
-    path.write_text(counting + LOOP.replace("out = model(x)", drifting), encoding="utf-8")
-    trial = try_fixes(Run(str(path), cwd=str(tmp_path)), fixes(finding(path, *RIGHT)), zygote.execute)
-    assert [one.status for one in trial.judged] == ["pays"]
-    assert [one.label for one in trial.attempts][-1].endswith("once more")
-    (tmp_path / "runs").unlink()
-    trial = try_fixes(Run(str(path), cwd=str(tmp_path)), fixes(finding(path, *WRONG)), zygote.execute)
-    assert [one.status for one in trial.judged] == ["changes the result"]
-
-
-def test_where_noise_hides_everything_only_what_is_proven_is_kept(tmp_path: Path, zygote: Zygote) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(SHAKY.format(size="5"), encoding="utf-8")
-    for safe, status in ((True, "pays"), (False, "cannot be compared")):
-        trial = try_fixes(Run(str(path)), fixes(finding(path, *RIGHT, safe=safe)), zygote.execute)
-        assert [one.status for one in trial.judged] == [status]
-        assert "something else each time" in trial.doubts[0]
-        assert bool(trial.texts) is safe
-
-
-# -- time --------------------------------------------------------------------------------------------------------
-
-
-def test_time_counts_for_a_fix_that_claims_it(tmp_path: Path, zygote: Zygote) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(LOOP.replace("kept.append(loss)", "import time; time.sleep(0.05)"), encoding="utf-8")
-    for claim, status in ((Claim("time"), "pays"), (Claim("drift"), "changes nothing")):
-        slow = finding(path, "import time; time.sleep(0.05)", "pass", claim=claim)
-        trial = try_fixes(Run(str(path)), fixes(slow), zygote.execute)
-        assert [one.status for one in trial.judged] == [status]
-        assert (trial.attempts[-1].label == "as it is, for its time") is (status == "pays")
-
-
-# -- files -------------------------------------------------------------------------------------------------------
-
-
-def test_fixes_of_imported_modules_are_tried_and_written(tmp_path: Path, zygote: Zygote) -> None:
-    helper = tmp_path / "helper.py"
-    helper.write_text("history = []\ndef keep(loss):\n    history.append(loss)\n", encoding="utf-8")
-    path = tmp_path / "train.py"
-    path.write_text(
-        LOOP.replace("kept.append(loss)", "from helper import keep; keep(loss)"), encoding="utf-8"
-    )
-    found = finding(helper, "history.append(loss)", "history.append(loss.item())")
-    trial = apply(try_fixes(Run(str(path)), fixes(found), zygote.execute))
-    assert [one.status for one in trial.judged] == ["pays"]
-    assert trial.written == (str(helper),)
-    assert "loss.item()" in helper.read_text(encoding="utf-8")
-
-
-def test_a_module_is_run_as_such(tmp_path: Path, zygote: Zygote) -> None:
-    package = tmp_path / "project"
-    package.mkdir()
-    (package / "__init__.py").write_text("", encoding="utf-8")
-    path = package / "train.py"
-    path.write_text(LOOP, encoding="utf-8")
-    run = Run("project.train", module=True, cwd=str(tmp_path))
-    trial = try_fixes(run, fixes(finding(path, *RIGHT)), zygote.execute)
-    assert [one.status for one in trial.judged] == ["pays"]
-
-
-def test_a_file_that_has_changed_meanwhile_is_not_written(script: Path, zygote: Zygote) -> None:
-    trial = try_fixes(Run(str(script)), fixes(finding(script, *RIGHT)), zygote.execute)
     script.write_text(LOOP + "# edited\n", encoding="utf-8")
     with pytest.raises(NotWritten, match="has changed since the trial began"):
         apply(trial)
     assert script.read_text(encoding="utf-8") == LOOP + "# edited\n"
+    script.write_text(LOOP, encoding="utf-8")
+    written = apply(trial)
+    assert script.read_text(encoding="utf-8") == LOOP.replace(*RIGHT)
+    assert (written.exit_code, written.written) == (0, (str(script),))
 
 
-def test_other_encodings_and_line_ends_stay(tmp_path: Path, zygote: Zygote) -> None:
-    text = ("# -*- coding: latin-1 -*-\n# caf\xe9\n" + LOOP).replace("\n", "\r\n")
-    path = tmp_path / "train.py"
-    path.write_bytes(text.encode("latin-1"))
-    found = replace(finding_in(path, text, RIGHT[0], RIGHT[1]))
-    trial = apply(try_fixes(Run(str(path)), fixes(found), zygote.execute))
-    assert [one.status for one in trial.judged] == ["pays"]
-    assert path.read_bytes() == text.replace(*RIGHT).encode("latin-1")
-
-
-def finding_in(path: Path, text: str, old: str, new: str):  # type: ignore[no-untyped-def]
-    """A finding in a file that is not UTF-8."""
-    plain = path.with_suffix(".txt")
-    plain.write_bytes(text.encode("utf-8"))
-    found = finding_of_bytes(plain, old, new)
-    assert apply_edits(text, [found], True)[0] == text.replace(old, new)
-    return replace(found, filename=str(path))
-
-
-def finding_of_bytes(path: Path, old: str, new: str):  # type: ignore[no-untyped-def]
-    from gpulint.findings import Edit, Finding, Fix, Severity
-    from gpulint.source.edits import LineIndex
-
-    text = path.read_bytes().decode("utf-8")
-    index, offset = LineIndex(text), text.index(old)
-    start, end = index.position(offset), index.position(offset + len(old))
-    fix = Fix("safe", "made by hand", (Edit(start, end, new),))
-    place = (start.row, start.column, end.row, end.column)
-    return Finding("GPU999", "made", Severity.WARNING, "made by hand", str(path), *place, fix=fix)
-
-
-def test_reports_say_it_all(script: Path, zygote: Zygote) -> None:
-    import io
-
-    from gpulint.reports.markdown import markdown
-    from gpulint.reports.page import page
-    from gpulint.reports.terminal import write
-    from gpulint.reports.trial import as_json, document
-
-    both = fixes(finding(script, *WRONG), finding(script, *RIGHT))
-    trial = try_fixes(Run(str(script)), both, zygote.execute)
+def test_the_wrong_one_of_two_is_told_from_the_right_one(script: Path, tried: Tried) -> None:
+    trial = tried(LOOP, WRONG, RIGHT)
+    assert statuses(trial) == ["changes the result", "pays"]
+    assert trial.texts == {str(script): LOOP.replace(*RIGHT)}
+    assert "what goes backward" in trial.judged[0].text
     told = document(trial, dry=True)
     out = io.StringIO()
     write(told, out)
@@ -277,3 +106,129 @@ def test_reports_say_it_all(script: Path, zygote: Zygote) -> None:
     assert "kept.append(loss.item())" in drawn
     assert "- **pays** `" in markdown(told)
     assert "```diff" in markdown(told)
+
+
+def test_few_runs_halve_instead_of_trying_each(tried: Tried) -> None:
+    numbers = ("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=True)")
+    trial = tried(LOOP, WRONG, RIGHT, numbers, max_runs=6)
+    assert len(trial.attempts) <= 6
+    assert trial.judged[0].status in ("changes the result", "not tried")
+    assert RIGHT[0] not in str(trial.texts) or not trial.texts
+
+
+def test_a_fix_without_effect_is_not_applied(tried: Tried) -> None:
+    trial = tried(LOOP, ("out = model(x)", "out = (model)(x)"))
+    assert statuses(trial) == ["changes nothing"]
+    assert trial.texts == {}
+    assert trial.left is not None
+    assert (trial.left.drifting, trial.exit_code) == (True, 1)  # `kept` grows as before
+
+
+def test_a_line_that_does_not_run_is_not_reached(tried: Tried) -> None:
+    trial = tried(LOOP + "if kept is None:\n    kept = [kept]\n", ("kept = [kept]", "kept = []"))
+    assert statuses(trial) == ["not reached"]
+    assert len(trial.attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise ValueError('no data')\n", "ValueError: no data"),
+        ("import sys\nsys.exit(3)\n", "sys.exit(3)"),
+        ("print('no step')\n", "without a step"),
+    ],
+)
+def test_a_script_that_fails_by_itself_is_not_tried(tried: Tried, body: str, said: str) -> None:
+    trial = tried(HEAD + body, ("y = torch.randint(0, 4, (8,))", "y = None"))
+    assert said in trial.failure
+    assert (trial.exit_code, len(trial.attempts)) == (2, 1)
+
+
+def test_a_fix_that_hangs_breaks(tried: Tried) -> None:
+    assert statuses(tried(LOOP, (RIGHT[0], "import time; time.sleep(60)"), timeout=5.0)) == ["breaks"]
+
+
+# -- noise -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_seeded_is_seeded(tried: Tried) -> None:
+    drawing = LOOP.replace("torch.manual_seed(0)\n", "import random\n").replace(
+        "out = model(x)", "out = model(x * random.random() + torch.rand(8, 16))"
+    )
+    trial = tried(drawing, RIGHT)
+    assert "bit for bit" in trial.noise
+    assert statuses(trial) == ["pays"]
+
+
+SHAKY = LOOP.replace("out = model(x)", "out = model(x * (1 + entropy() * {size}))").replace(
+    "import torch\n",
+    "import os\nimport torch\ndef entropy():\n    return int.from_bytes(os.urandom(2), 'big') / 65536 - 0.5\n",
+    1,
+)
+
+
+def test_noise_is_said_and_compared_within(tried: Tried) -> None:
+    trial = tried(SHAKY.format(size="1e-4"), WRONG, RIGHT)
+    assert "differ" in trial.noise
+    assert statuses(trial) == ["changes the result", "pays"]
+
+
+def test_a_change_that_is_not_seen_again_was_noise(script: Path, tried: Tried) -> None:
+    """The third run is an outlier of the script itself: ten times its noise, and more."""
+    counting = "import pathlib\nruns = pathlib.Path('runs')\nruns.open('a').write('x')\nnumber = len(runs.read_text())\n"
+    drifting = "out = model(x * (1 + 1e-7 * number + (1e-3 if number == 3 else 0)))"
+    text = counting + LOOP.replace("out = model(x)", drifting)
+    trial = tried(text, RIGHT)
+    assert statuses(trial) == ["pays"]
+    assert trial.attempts[-1].label.endswith("once more")
+    script.with_name("runs").unlink()
+    assert statuses(tried(text, WRONG)) == ["changes the result"]
+
+
+def test_where_noise_hides_everything_only_what_is_proven_is_kept(tried: Tried) -> None:
+    for safe, status in ((True, "pays"), (False, "cannot be compared")):
+        trial = tried(SHAKY.format(size="5"), RIGHT, safe=safe)
+        assert statuses(trial) == [status]
+        assert "something else each time" in trial.doubts[0]
+        assert bool(trial.texts) is safe
+
+
+# -- time --------------------------------------------------------------------------------------------------------
+
+
+def test_time_counts_for_a_fix_that_claims_it(tried: Tried) -> None:
+    waits = "import time; time.sleep(0.05)"
+    for claim, status in ((Claim("time"), "pays"), (Claim("drift"), "changes nothing")):
+        trial = tried(LOOP.replace("kept.append(loss)", waits), (waits, "pass"), claim=claim)
+        assert statuses(trial) == [status]
+        assert (trial.attempts[-1].label == "as it is, for its time") is (status == "pays")
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def test_imported_modules_are_written_with_their_encodings_and_line_ends(
+    script: Path, execute: Execute
+) -> None:
+    helper = script.with_name("helper.py")
+    text = "# -*- coding: latin-1 -*-\r\n# caf\xe9\r\nhistory = []\r\ndef keep(loss):\r\n    history.append(loss)\r\n"
+    helper.write_bytes(text.encode("latin-1"))
+    script.write_text(
+        LOOP.replace("kept.append(loss)", "from helper import keep; keep(loss)"), encoding="utf-8"
+    )
+    change = ("history.append(loss)", "history.append(loss.item())")
+    found = finding(helper, *change, encoding="latin-1")
+    trial = apply(try_fixes(Run(str(script)), fixes(found), execute))
+    assert statuses(trial) == ["pays"]
+    assert trial.written == (str(helper),)
+    assert helper.read_bytes() == text.replace(*change).encode("latin-1")
+
+
+def test_a_module_is_run_as_such(tmp_path: Path, execute: Execute) -> None:
+    package = tmp_path / "project"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    path = package / "train.py"
+    path.write_text(LOOP, encoding="utf-8")
+    run = Run("project.train", module=True, cwd=str(tmp_path))
+    assert statuses(try_fixes(run, fixes(finding(path, *RIGHT)), execute)) == ["pays"]

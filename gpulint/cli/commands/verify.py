@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from gpulint.cli import _options as shared
-from gpulint.gate import TOLERANCE
 from gpulint.runtime.record.options import REACH
+from gpulint.testing.baselines import TOLERANCE
 from gpulint.trial.plan import MAX_RUNS
 
 _what = shared.under("What to measure")

@@ -8,14 +8,11 @@ all elements are chosen by a mask (a second forecast with fewer shows how much h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from collections.abc import Iterable
+from typing import Any, Final
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-
-from gpulint.forecasting.recording import Phase
-from gpulint.runtime.probes.frames import Frames
 
 aten = torch.ops.aten
 FOLLOWED: Final = 1 << 18  # elements of a tensor whose values go along
@@ -26,23 +23,11 @@ _BOTH: Final = {aten.mul.Tensor, aten.bitwise_and.Tensor, aten.logical_and.defau
 _MASKS: Final = (torch.bool, torch.uint8)
 
 
-class Recorder(Protocol):
-    """What is needed of the tape."""
-
-    frames: Frames
-
-    def made(self, make: Callable[[], Any], phase: Phase | None = None) -> Any: ...
-
-    def execute(self, func: Any, args: Any, kwargs: Any) -> Any: ...
-
-    def temporary(self, nbytes: int) -> None: ...
-
-
 class Deciding:
     """Answers for `tape`. `share` is the part of its elements that an unknown mask is taken to choose, `number`
     what an unknown whole number is taken to be."""
 
-    def __init__(self, tape: Recorder, share: float, number: int) -> None:
+    def __init__(self, tape: Any, share: float, number: int) -> None:
         self.tape = tape
         self.share = share
         self.number = number
@@ -90,7 +75,7 @@ class Deciding:
     def follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """After an operator: its results are known if all that they came from is."""
         results = out if isinstance(out, (list, tuple)) else (out,)
-        if type(out) is FakeTensor and out.dtype is torch.bool and _is_expected(func, args):
+        if type(out) is FakeTensor and out.dtype is torch.bool and _expects(func, args):
             out._gpulint_expected = True  # type: ignore[attr-defined]
         if func._schema.is_mutable:
             for one in filter(torch.is_inference, _tensors(args)):
@@ -113,12 +98,10 @@ class Deciding:
         for one, host in zip(results, real if isinstance(real, (list, tuple)) else (real,), strict=True):
             self.remember(one, host)
 
-    def fresh(self, host: torch.Tensor, phase: Phase | None = None) -> Any:
+    def fresh(self, host: torch.Tensor) -> Any:
         """A tensor on the card with these values."""
         shape, strides = host.shape, host.stride()
-        fake = self.tape.made(
-            lambda: torch.empty_strided(shape, strides, dtype=host.dtype, device="cuda"), phase
-        )
+        fake = self.tape.made(lambda: torch.empty_strided(shape, strides, dtype=host.dtype, device="cuda"))
         self.remember(fake, host)
         return fake
 
@@ -145,21 +128,16 @@ class Deciding:
             return known.item()
         if fake.dtype is torch.bool:
             self.doubt("boolean")
-            return self._as_expected(fake)
+            return _is_expected(fake)
         if not fake.dtype.is_floating_point:
             self.doubt("number")
             return self.number
         return 1.0
 
-    @staticmethod
-    def _as_expected(fake: Any) -> bool:
-        """That all of something is as it should be is true, that any is as it should not be is false."""
-        return getattr(fake, "_gpulint_expected", False)
-
     def _equal(self, func: Any, args: Any, kwargs: Any) -> bool:
         """Two tensors are; whether a condition is true depends on the condition."""
         fake = args[0]
-        return self._as_expected(fake) if fake.dtype is torch.bool and not fake.dim() else True
+        return _is_expected(fake) if fake.dtype is torch.bool and not fake.dim() else True
 
     def _packed(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The lengths are on the host: so are the sizes of the steps' batches. The steps' parts are cut out, then joined."""
@@ -194,11 +172,9 @@ class Deciding:
         if device is None or device.type != "cpu" or not isinstance(args[0], FakeTensor):
             return NotImplemented
         known, dtype = self.values(args[0]), kwargs.get("dtype") or args[0].dtype
-        return (
-            torch.zeros(args[0].shape, dtype=dtype, device="cpu")
-            if known is None
-            else known.to(dtype, copy=True)
-        )
+        if known is None:
+            return torch.zeros(args[0].shape, dtype=dtype, device="cpu")
+        return known.to(dtype, copy=True)
 
     def _chosen(self, mask: Any) -> torch.Tensor | int:
         """The indices that a mask chooses, or how many are assumed."""
@@ -285,7 +261,12 @@ class Deciding:
         return like.new_empty(tuple(shape), dtype=dtype) if isinstance(like, FakeTensor) else None
 
 
-def _is_expected(func: Any, args: Any) -> bool:
+def _is_expected(fake: Any) -> bool:
+    """That all of something is as it should be is true, that any is as it should not be is false."""
+    return getattr(fake, "_gpulint_expected", False)
+
+
+def _expects(func: Any, args: Any) -> bool:
     """Whether true is what a condition gives where nothing is wrong: that all are valid, that numbers are finite (which is asked as
     being equal to itself, and not infinite)."""
     if func in _ALL:
@@ -294,7 +275,7 @@ def _is_expected(func: Any, args: Any) -> bool:
         return args[0] is args[1]
     if func is aten.ne.Scalar:
         return bool(args[1] == math.inf)
-    return func in _BOTH and all(getattr(one, "_gpulint_expected", False) for one in args[:2])
+    return func in _BOTH and all(map(_is_expected, args[:2]))
 
 
 def _is_worth_following(out: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import types
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -130,7 +131,7 @@ def _memory(tape: Tape) -> dict[str, Any]:
             "num_alloc_retries": 0,
             "num_ooms": 0,
         }
-        return _Zeros(now)
+        return defaultdict(int, now)
 
     def reset(device: Any = None) -> None:
         model.reset_peak()
@@ -156,11 +157,6 @@ def _memory(tape: Tape) -> dict[str, Any]:
         "get_per_process_memory_fraction": lambda device=None: 1.0,
         "_record_memory_history": lambda *args, **kwargs: None,
     }
-
-
-class _Zeros(dict[str, int]):
-    def __missing__(self, key: str) -> int:
-        return 0
 
 
 def _doing_nothing() -> dict[str, Callable[..., None]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.forecasting.cards import Card
 from gpulint.forecasting.phases import shown
-from gpulint.forecasting.recording import CHANNEL, OPTIONS
+from gpulint.forecasting.recording import CHANNEL, OPTIONS, Doubt, Recording
 from gpulint.runtime.child import running
 from gpulint.runtime.probes.frames import Frames
 
@@ -30,13 +30,12 @@ class Report:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = threading.Lock()
-        self._begin = time.monotonic()
         self.tape: Any = None
         self.watch: Any = None
 
     def end(self, end: str, message: str = "", trace: str = "") -> None:
         self._lock.acquire()
-        data = json.dumps(self._recording(end, message, trace), separators=(",", ":")).encode()
+        data = self._recording(end, message, trace).to_text().encode()
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -46,36 +45,34 @@ class Report:
             data = data[os.write(self._descriptor, data) :]
         os._exit(0)
 
-    def _recording(self, end: str, message: str, trace: str) -> dict[str, Any]:
-        tape, watch = self.tape, self.watch
-        torch = sys.modules.get("torch")
-        environment = os.environ
-        found: dict[str, Any] = {
-            "events": [], "sites": [], "operators": [], "marks": [], "kinds": {}, "doubts": [],
-            "end": end, "message": message, "traceback": trace, "torch": getattr(torch, "__version__", ""),
-            "python": platform.python_version(), "seconds": round(time.monotonic() - self._begin, 2),
-            "settings": environment.get("PYTORCH_ALLOC_CONF") or environment.get("PYTORCH_CUDA_ALLOC_CONF") or "",
-        }  # fmt: skip
+    def _recording(self, end: str, message: str, trace: str) -> Recording:
+        tape, watch, environment = self.tape, self.watch, os.environ
+        found = Recording(
+            end=end,
+            message=message,
+            traceback=trace,
+            torch=getattr(sys.modules.get("torch"), "__version__", ""),
+            python=platform.python_version(),
+            settings=environment.get("PYTORCH_ALLOC_CONF")
+            or environment.get("PYTORCH_CUDA_ALLOC_CONF")
+            or "",
+        )
         if tape is None or watch is None:
             return found
-        found["events"] = list(tape.events)
-        found["sites"] = tape.sites
-        found["operators"] = list(tape.operators)
-        found["marks"] = [[mark.events, mark.kind] for mark in watch.marks]
-        found["kinds"] = {
-            kind: sorted(numbers) for kind, numbers in (*watch.kinds.items(), ("logits", tape.logits))
-        }
-        found["modules"] = {name: sorted(numbers) for name, numbers in watch.modules.items()}
-        found["doubts"] = [
-            {"code": code, "file": file, "line": line, "count": count}
-            for (code, file, line), count in tape.deciding.doubts.items()
-        ]
-        found["facts"] = {
+        found.events = list(tape.events)  # of which there may come more
+        found.sites = tape.sites
+        found.operators = list(tape.operators)
+        found.marks = list(watch.marks)
+        found.kinds = {kind: sorted(numbers) for kind, numbers in watch.kinds.items()}
+        found.kinds["logits"] = sorted(tape.logits)
+        found.modules = {name: sorted(numbers) for name, numbers in watch.modules.items()}
+        doubts = tape.deciding.doubts.items()
+        found.doubts = [Doubt(code, file, line, count) for (code, file, line), count in doubts]
+        found.facts = {
             "evaluated": watch.evaluated,
             "cut_epochs": watch.cut_epochs,
             "settled": watch.settled,
-            "unreached": [[one.file, one.line, one.what] for one in watch.reaching.left()],
-            **tape.facts,
+            "unreached": [(one.file, one.line, one.what) for one in watch.reaching.left()],
         }
         return found
 
@@ -134,10 +131,9 @@ def emulate(tape: Tape) -> None:
 
 
 def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> None:
-    from gpulint.forecasting.child import changing
+    from gpulint.forecasting.child.adapting import change
     from gpulint.forecasting.child.moving import Moving
-    from gpulint.forecasting.child.reaching import Reaching
-    from gpulint.forecasting.child.watching import Watch
+    from gpulint.forecasting.child.watching import Reaching, Watch
 
     deciding = options["share"], options["number"]
     tape = pretended(torch, Card.from_json(options["card"]), options["home"], deciding)
@@ -147,20 +143,15 @@ def _run(torch: Any, options: dict[str, Any], target: str, report: Report) -> No
     report.tape, report.watch = tape, watch
     watch.start()
     emulate(tape)
-    changing.change(options["change"])
+    change(options["change"])
     emulate(tape)
-    _end_at(options["timeout"], report)
-    _end_with(os.getppid())
-    module = options["module"]
-    with tape, Moving(tape):
-        running.run(target, module, reaching.counter.compile)
-
-
-def _end_at(seconds: float | None, report: Report) -> None:
-    if seconds is not None:
-        timer = threading.Timer(seconds, report.end, ("time",))
+    if options["timeout"] is not None:
+        timer = threading.Timer(options["timeout"], report.end, ("time",))
         timer.daemon = True
         timer.start()
+    _end_with(os.getppid())
+    with tape, Moving(tape):
+        running.run(target, options["module"], reaching.counter.compile)
 
 
 def _end_with(parent: int) -> None:

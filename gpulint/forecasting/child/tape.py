@@ -69,7 +69,6 @@ class Tape(TorchDispatchMode):
         self.step_peak = 0  # allocated at most since the step began
         self.most_reserved = 0
         self.logits: set[int] = set()
-        self.facts: dict[str, Any] = {}
         self._copied: dict[int, int] = {}  # allocation -> the one that it is a copy of in another type
 
     # -- what hooks may say ------------------------------------------------------------------------------------

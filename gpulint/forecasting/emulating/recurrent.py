@@ -35,44 +35,32 @@ def workspace_bytes(weights: int, output: int, layers: int, ways: int) -> int:
 _Settings = tuple[int, int, int, bool, bool]
 
 
-class _Networks:
-    """Runs recurrent networks on the card as single operators."""
+def _replacement(tape: Any, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch._VF.lstm` and its like, on the card as one differentiable call of cuDNN. Both forms: (input, hx, weights, bias, …,
+    batch_first), and, packed, (data, batch_sizes, hx, weights, bias, …)."""
 
-    def __init__(self, tape: Any) -> None:
-        self.tape = tape
-
-    def replacement(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`torch._VF.lstm` and its like. Both forms: (input, hx, weights, bias, …, batch_first), and, packed, (data,
-        batch_sizes, hx, weights, bias, …)."""
-
-        def run(*given: Any) -> Any:
-            if not on_card(given[0]):
-                return original(*given)
-            first = False
-            if isinstance(given[3], (list, tuple)):  # the weights: packed
-                data, _, states, weights, _, layers, dropout, train, both = given
-            else:
-                data, states, weights, _, layers, dropout, train, both, first = given
-            hidden, cell = states if name == "lstm" else (states, None)
-            settings = (_MODES[name], layers, 2 if both else 1, train, first)
-            out = self.run(settings, data, hidden, cell, list(weights), dropout)
-            return out if name == "lstm" else out[:2]
-
-        return run
-
-    def run(
-        self, settings: _Settings, data: Any, hidden: Any, cell: Any, weights: list[Any], dropout: float
-    ) -> Any:
-        """One differentiable call of cuDNN."""
+    def run(*given: Any) -> Any:
+        if not on_card(given[0]):
+            return original(*given)
+        first = False
+        if isinstance(given[3], (list, tuple)):  # the weights: packed
+            data, _, states, weights, _, layers, dropout, train, both = given
+        else:
+            data, states, weights, _, layers, dropout, train, both, first = given
+        hidden, cell = states if name == "lstm" else (states, None)
         if torch.is_autocast_enabled("cuda"):
             kind = torch.get_autocast_dtype("cuda")
             data, hidden = data.to(kind), hidden.to(kind)
             cell = None if cell is None else cell.to(kind)
             weights = [weight.to(kind) for weight in weights]
-        dropped = settings[3] and dropout > 0
+        dropped = train and dropout > 0
         if dropped:
-            self.tape.permanent(_DROPOUT_STATE, "cuDNN dropout state")
-        return _Recurrence.apply(self.tape, settings, dropped, data, hidden, cell, *weights)
+            tape.permanent(_DROPOUT_STATE, "cuDNN dropout state")
+        settings = (_MODES[name], layers, 2 if both else 1, train, first)
+        out = _Recurrence.apply(tape, settings, dropped, data, hidden, cell, *weights)
+        return out if name == "lstm" else out[:2]
+
+    return run
 
 
 def _flat(weights: Any) -> Any:
@@ -182,9 +170,6 @@ def flatten_parameters(network: nn.RNNBase) -> None:
 
 
 def patches(tape: Any) -> list[tuple[Any, str, Callable[..., Any]]]:
-    networks = _Networks(tape)
     library = torch._VF
-    found: list[tuple[Any, str, Callable[..., Any]]] = [
-        (library, name, networks.replacement(name, getattr(library, name))) for name in _MODES
-    ]
-    return [*found, (nn.RNNBase, "flatten_parameters", flatten_parameters)]
+    run = [(library, name, _replacement(tape, name, getattr(library, name))) for name in _MODES]
+    return [*run, (nn.RNNBase, "flatten_parameters", flatten_parameters)]

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from gpulint.memory.accounts.records import Entry, How
 from gpulint.memory.device import in_use, torch_module
-from gpulint.memory.live import counted, storage_key
+from gpulint.memory.live import storage_key
 from gpulint.runtime.probes.crests import blocks_of
 from gpulint.runtime.probes.plain import live_tensors
-from gpulint.units import format_bytes
+from gpulint.units import format_bytes, plural
 
 MOST_NODES = 100_000  # of all autograd graphs together
 _LT = 1024 * 1024  # cublasLt's workspace, where CUBLASLT_WORKSPACE_SIZE says nothing
@@ -57,7 +57,7 @@ def entries(index: int) -> tuple[Entry, ...]:
             sums[name] += requested
             sums["rounding"] += int(block["size"]) - requested
             workspaces += name == _BLAS
-    blocks, groups = counted(workspaces, "block"), counted(len(pools), "pool")
+    blocks, groups = plural(workspaces, "block"), plural(len(pools), "pool")
     told = {"blocks": blocks, "free": format_bytes(free), "pools": groups}
     return tuple(
         Entry(name, sums[name], How.BY_SIZE if name == _BLAS else How.COUNTED, note.format(**told))

@@ -21,7 +21,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, Literal
 
 from gpulint.runtime.probes import hooks
-from gpulint.runtime.probes.frames import site_in
+from gpulint.runtime.probes.frames import chain_of, site_in
 from gpulint.runtime.record.result import NO_TORCH, End, Site, never_used_gpu, said_steps
 
 _OURS = os.path.abspath(os.path.join(__file__, "..", "..", "..")) + os.sep
@@ -91,15 +91,8 @@ def without_ours(trace: TracebackType | None) -> TracebackType | None:
 
 def strip_ours(error: BaseException) -> TracebackType | None:
     """Takes gpulint's frames out of the tracebacks of an exception and of those that led to it; returns its own."""
-    todo: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while todo:
-        one = todo.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
+    for one in chain_of(error):
         one.__traceback__ = without_ours(one.__traceback__)
-        todo += [one.__cause__, one.__context__]
     return error.__traceback__
 
 

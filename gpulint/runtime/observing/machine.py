@@ -39,12 +39,16 @@ def make_probe(device: str, frames: Frames) -> Any:
     return HostProbe(frames)
 
 
+def no_gpu() -> str:
+    """Why there is none, as part of a sentence."""
+    for_gpus = torch.version.cuda is not None or getattr(torch.version, "hip", None) is not None
+    why = "finds no usable GPU or driver" if for_gpus else "is a build without CUDA"
+    return f"torch {torch.__version__} {why}"
+
+
 def why_no_cuda(limited: bool = False) -> str:
     """Why CUDA, which was asked for, cannot be used: one sentence with what to do. `limited` as in `Options`."""
-    if torch.version.cuda is None:
-        why = f"torch {torch.__version__} is a build without CUDA"
-    else:
-        why = f"torch {torch.__version__} finds no usable GPU or driver"
+    why = no_gpu()
     if limited:
         return f"{LIMITED}, but {why}; run where a GPU is; {INSTEAD}"
     otherwise = "leave it out to measure on the host, or run where a GPU is"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -14,6 +15,19 @@ from typing import IO
 from gpulint.units import format_bytes
 
 RUN = "GPULINT_RUN"
+
+
+def why_not_started(python: str, script: str | None, folder: str = "") -> str | None:
+    """Why an interpreter cannot even begin with a script in a folder, in one sentence; None where it can. A module (None) it finds
+    itself."""
+    if shutil.which(python) is None:
+        return f"the interpreter {python} does not exist or cannot be executed"
+    path = os.path.join(folder, script or "")
+    if script is not None and not os.path.exists(path):
+        return f"the script {script} does not exist"
+    return (
+        f"the script {script} cannot be read" if script is not None and not os.access(path, os.R_OK) else None
+    )
 
 
 def descendants(run: str) -> set[int]:

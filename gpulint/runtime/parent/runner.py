@@ -165,25 +165,11 @@ def run(what: Run, on_progress: OnProgress | None = None) -> RunResult:
     """
     if what.steps < 1 or (what.warmup is not None and what.warmup < 0):
         raise ValueError("steps must be at least 1 and warmup at least 0")
-    problem = _problem(what)
+    problem = processes.why_not_started(what.python, None if what.module else what.target, what.cwd or "")
     if problem is not None:
         return RunResult(what.command(), End("not-started", problem), 0.0)
     with contextlib.closing(_Listener()) as listener:
         return _Follower(what, listener, on_progress).follow()
-
-
-def _problem(what: Run) -> str | None:
-    """Why the run cannot even begin, in one sentence."""
-    base = what.cwd or os.getcwd()
-    if shutil.which(what.python, path=os.environ.get("PATH")) is None:
-        return f"the interpreter {what.python} does not exist or cannot be executed"
-    if not what.module:
-        target = os.path.join(base, what.target)
-        if not os.path.exists(target):
-            return f"the script {what.target} does not exist"
-        if not os.access(target, os.R_OK):
-            return f"the script {what.target} cannot be read"
-    return None
 
 
 def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:

@@ -246,22 +246,28 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
 def _evaluates(nodes: Iterable[ast.AST]) -> bool:
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            gradless = any(map(_is_gradless, node.decorator_list))
+            gradless = any(map(is_gradless, node.decorator_list))
         else:
-            gradless = isinstance(node, ast.With) and any(_is_gradless(i.context_expr) for i in node.items)
+            gradless = isinstance(node, ast.With) and any(is_gradless(i.context_expr) for i in node.items)
         if gradless and any(map(_is_over_batches, ast.walk(node))):
             return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in EVALUATION_METHODS:
             return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            mode = next((arg.value for arg in node.args if isinstance(arg, ast.Constant)), None)
-            if (node.func.attr == "eval" and not node.args) or (node.func.attr == "train" and mode is False):
-                return True
+        if isinstance(node, ast.Call) and ends_training(node):
+            return True
     return False
 
 
-def _is_gradless(made: ast.expr) -> bool:
-    """`torch.no_grad()`, `inference_mode`."""
+def ends_training(call: ast.Call) -> bool:
+    """`model.eval()`, `model.train(False)`."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    mode = next((arg.value for arg in call.args if isinstance(arg, ast.Constant)), None)
+    return (call.func.attr == "eval" and not call.args) or (call.func.attr == "train" and mode is False)
+
+
+def is_gradless(made: ast.expr) -> bool:
+    """`torch.no_grad()`, `@inference_mode`."""
     named = made.func if isinstance(made, ast.Call) else made
     return getattr(named, "attr", getattr(named, "id", "")) in ("no_grad", "inference_mode")
 

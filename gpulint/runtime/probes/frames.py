@@ -28,6 +28,18 @@ def site_in(code: CodeType, line: int = 0) -> Site:
     return Site(os.path.abspath(code.co_filename), line or code.co_firstlineno, function_name(code))
 
 
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, its causes, what was being handled when it was raised, and the members of groups; each once."""
+    pending, seen = [error], set()
+    while pending:
+        one = pending.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        pending += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+
+
 class Frames:
     """Tells user code from torch, the standard library, installed packages and gpulint itself.
 

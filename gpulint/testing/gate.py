@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpulint import gate as baselines
-from gpulint.gate import BadBaseline, Baselines, Key
 from gpulint.operator import gpu
 from gpulint.runtime.parent.runner import OnProgress, Run
 from gpulint.runtime.parent.standing import host_text, idle_text
@@ -34,6 +32,8 @@ from gpulint.runtime.record.peaks import (
 )
 from gpulint.runtime.record.result import End, Progress, RankResult, RunResult
 from gpulint.source.sources import Sources
+from gpulint.testing import baselines
+from gpulint.testing.baselines import BadBaseline, Baselines, Key
 from gpulint.units import format_bytes
 
 ON_GPU = "what torch's caching allocator has allocated"

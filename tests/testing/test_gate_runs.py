@@ -12,7 +12,7 @@ import pytest
 from warm import verify
 
 import gpulint
-from gpulint import gate as baselines
+from gpulint.testing import baselines
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gpulint import gate as baselines
-from gpulint.gate import Key, running
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.peaks import CardUse, Gate, Limits, PeakLine, StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Site
+from gpulint.testing import baselines
+from gpulint.testing.baselines import Key
+from gpulint.testing.gate import foreign_contexts, judge, subject_of
 
 MIB = 1024**2
 H200 = Environment(
@@ -31,21 +32,21 @@ def run(*ranks: RankResult) -> RunResult:
     return RunResult(("python",), End("stopped", "stopped after 20 sampled steps"), 1.0, numbered)
 
 
-def judge(result: RunResult, limits: Limits) -> Gate:
-    return running.judge(result, limits, "train.py", COMMAND)
+def judged(result: RunResult, limits: Limits) -> Gate:
+    return judge(result, limits, "train.py", COMMAND)
 
 
 def test_the_whole_run_is_held_against_the_limit_and_the_stretch_is_named() -> None:
-    gate = judge(run(rank(evaluation=130, start=90)), Limits(max_peak=120 * MIB))
+    gate = judged(run(rank(evaluation=130, start=90)), Limits(max_peak=120 * MIB))
     (check,) = gate.exceeded
     assert (check.stretch, check.now, check.allowed) == ("evaluation", 130 * MIB, 120 * MIB)
     assert "10.00 MiB more than the 120.00 MiB of --max-peak" in check.text
     assert "at most 100.00 MiB in the sampled steps" in check.text
-    assert judge(run(rank(evaluation=130)), Limits(max_peak=130 * MIB)).exceeded == ()
+    assert judged(run(rank(evaluation=130)), Limits(max_peak=130 * MIB)).exceeded == ()
 
 
 def test_the_largest_rank_decides_and_each_is_there() -> None:
-    gate = judge(run(rank(0, 100), rank(1, 140)), Limits(max_peak=120 * MIB))
+    gate = judged(run(rank(0, 100), rank(1, 140)), Limits(max_peak=120 * MIB))
     (check,) = gate.exceeded
     assert check.rank == 1
     assert "on rank 1" in check.text
@@ -54,7 +55,7 @@ def test_the_largest_rank_decides_and_each_is_there() -> None:
 
 def written(tmp_path: Path, result: RunResult, tolerance: float = 1.0) -> Limits:
     limits = Limits(baseline=str(tmp_path / "memory.json"), tolerance=tolerance)
-    assert judge(result, replace(limits, write=True)).written == len(result.ranks)
+    assert judged(result, replace(limits, write=True)).written == len(result.ranks)
     return limits
 
 
@@ -62,7 +63,7 @@ def test_of_a_run_that_the_time_was_up_for_nothing_is_written(tmp_path: Path) ->
     limits = written(tmp_path, run(rank()))
     before = Path(limits.baseline).read_text()
     cut = replace(run(rank(0, 50)), end=End("timeout", "the time was up"))
-    gate = judge(cut, replace(limits, write=True, max_peak=20 * MIB))
+    gate = judged(cut, replace(limits, write=True, max_peak=20 * MIB))
     assert Path(limits.baseline).read_text() == before
     assert gate.written is None
     assert gate.problems == (
@@ -77,7 +78,7 @@ def test_growth_names_the_line_that_grew_and_who_holds_it(tmp_path: Path) -> Non
     before = (PeakLine(str(script), 1, "main", 60 * MIB), PeakLine(str(script), 2, "main", 30 * MIB))
     limits = written(tmp_path, run(rank(0, 100, before)))
     after = (before[0], PeakLine(str(script), 2, "main", 50 * MIB, 50 * MIB, "list `kept`"))
-    gate = judge(run(rank(0, 120, after)), limits)
+    gate = judged(run(rank(0, 120, after)), limits)
     (check,) = gate.exceeded
     assert "20.00 MiB (20.0 %) more than 100.00 MiB in the baseline (tolerance 1 %)" in check.text
     (line,) = check.lines
@@ -85,30 +86,28 @@ def test_growth_names_the_line_that_grew_and_who_holds_it(tmp_path: Path) -> Non
     assert (line.before, line.grew, line.holder) == (30 * MIB, 20 * MIB, "list `kept`")
 
 
-def test_growth_on_a_smaller_rank_is_seen_too(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100), rank(1, 50)))
-    gate = judge(run(rank(0, 100), rank(1, 60)), limits)
-    assert [check.rank for check in gate.exceeded] == [1]
-
-
-def test_what_fell_is_said_and_no_failure(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100)))
-    gate = judge(run(rank(0, 90)), limits)
-    assert gate.exceeded == ()
-    (check,) = gate.checks
-    assert check.status == "fell"
-    assert "renew the baseline" in check.text
-
-
-def test_tolerance_is_kept(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100)), tolerance=10.0)
-    assert judge(run(rank(0, 110)), limits).exceeded == ()
-    assert judge(run(rank(0, 111)), limits).exceeded
+@pytest.mark.parametrize(
+    ("steps", "tolerance", "statuses", "exit_code"),
+    [
+        ((100, 60), 1.0, ["exceeded", "within"], 1),  # the smaller rank alone
+        ((90, 50), 1.0, ["fell", "within"], 0),
+        ((110, 50), 10.0, ["within", "within"], 0),
+        ((111, 50), 10.0, ["exceeded", "within"], 1),
+    ],
+)
+def test_what_grew_beyond_the_tolerance_fails_and_what_fell_is_said(
+    tmp_path: Path, steps: tuple[int, int], tolerance: float, statuses: list[str], exit_code: int
+) -> None:
+    limits = written(tmp_path, run(rank(0, 100), rank(1, 50)), tolerance)
+    gate = judged(run(rank(0, steps[0]), rank(1, steps[1])), limits)
+    assert [check.status for check in gate.checks] == statuses
+    assert all(("renew the baseline" in check.text) is (check.status == "fell") for check in gate.checks)
+    assert Verification("train.py", sampled(gate), gate=gate).exit_code == exit_code
 
 
 def test_a_stretch_that_one_run_did_not_come_to_is_said(tmp_path: Path) -> None:
     limits = written(tmp_path, run(rank(0, 100, evaluation=120)))
-    gate = judge(run(rank(0, 100, later=500)), limits)
+    gate = judged(run(rank(0, 100, later=500)), limits)
     assert gate.exceeded == ()
     assert gate.notes == ("the evaluation was not compared: this run did not come to it",)
 
@@ -123,7 +122,7 @@ def test_a_stretch_that_one_run_did_not_come_to_is_said(tmp_path: Path) -> None:
 )
 def test_another_card_or_torch_is_not_compared_and_no_green_run(tmp_path: Path, other: Environment) -> None:
     limits = written(tmp_path, run(rank(0, 100)))
-    gate = judge(run(replace(rank(0, 100), environment=other)), limits)
+    gate = judged(run(replace(rank(0, 100), environment=other)), limits)
     assert gate.checks == ()
     (problem,) = gate.problems
     assert "it has one for NVIDIA H200 with torch 2.11" in problem
@@ -137,13 +136,6 @@ def sampled(gate: Gate) -> RunResult:
     return run(replace(rank(), samples=(Sample(1, "train", True, 1.0, 0.1),)))
 
 
-def test_the_exit_status_goes_by_what_was_exceeded(tmp_path: Path) -> None:
-    limits = written(tmp_path, run(rank(0, 100)))
-    for steps, status in ((100, 0), (120, 1)):
-        gate = judge(run(rank(0, steps)), limits)
-        assert Verification("train.py", sampled(gate), gate=gate).exit_code == status
-
-
 def test_that_the_disk_is_full_costs_nobody_the_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,22 +144,18 @@ def test_that_the_disk_is_full_costs_nobody_the_figures(
 
     monkeypatch.setattr(baselines, "write_atomic", full)
     limits = Limits(max_peak=90 * MIB, baseline=str(tmp_path / "memory.json"), write=True)
-    gate = judge(run(rank(0, 100)), limits)
+    gate = judged(run(rank(0, 100)), limits)
     assert [check.limit for check in gate.exceeded] == ["max-peak"]
     (problem,) = gate.problems
     assert "could not be written: no space is left on the disk" in problem
     assert Verification("train.py", sampled(gate), gate=gate).exit_code == 2
 
 
-def test_another_number_of_ranks_is_another_entry(tmp_path: Path) -> None:
+def test_another_number_of_ranks_is_another_entry_and_a_silent_rank_no_green_run(tmp_path: Path) -> None:
     limits = written(tmp_path, run(rank(0, 100), rank(1, 100)))
-    (problem,) = judge(run(rank(0, 100)), limits).problems
+    (problem,) = judged(run(rank(0, 100)), limits).problems
     assert "on 2 ranks" in problem
-
-
-def test_a_rank_without_figures_is_no_green_run() -> None:
-    silent = replace(rank(1), peaks=())
-    gate = judge(run(rank(0), silent), Limits(max_peak=500 * MIB))
+    gate = judged(run(rank(0), replace(rank(1), peaks=())), Limits(max_peak=500 * MIB))
     assert gate.problems == ("rank 1 ended before its peak was known",)
 
 
@@ -183,10 +171,8 @@ def test_an_entry_keeps_nothing_of_this_machine(tmp_path: Path) -> None:
     peak = baselines.read(limits.baseline).look_up(Key("train.py", "NVIDIA H200", "2.11"))
     assert peak is not None
     assert peak.lines[0].file == "src/train.py"
-    assert (
-        running.subject_of(str(script), ["--lr", "a b"], False, limits.baseline) == "src/train.py --lr 'a b'"
-    )
-    assert running.subject_of("project.train", [], True, limits.baseline) == "-m project.train"
+    assert subject_of(str(script), ["--lr", "a b"], False, limits.baseline) == "src/train.py --lr 'a b'"
+    assert subject_of("project.train", [], True, limits.baseline) == "-m project.train"
 
 
 # -- contexts --------------------------------------------------------------------------------------------------
@@ -204,11 +190,11 @@ def test_a_context_on_the_card_of_another_rank_is_named() -> None:
         pid=12,
         first_use=Site("/x/train.py", 7, "main"),
     )
-    (found,) = running.foreign_contexts(run(first, second), {("aaaa-0", 12): 500 * MIB})
+    (found,) = foreign_contexts(run(first, second), {("aaaa-0", 12): 500 * MIB})
     assert (found.rank, found.card, found.owner, found.bytes) == (1, 0, 0, 500 * MIB)
     assert "train.py:7" in found.text
     assert "set_device(local_rank)" in found.text
-    (unsized,) = running.foreign_contexts(run(first, second), {})
+    (unsized,) = foreign_contexts(run(first, second), {})
     assert unsized.bytes is None
     assert "does not tell" in unsized.text
 
@@ -216,4 +202,4 @@ def test_a_context_on_the_card_of_another_rank_is_named() -> None:
 def test_a_rank_with_cards_of_its_own_has_no_foreign_context() -> None:
     first = replace(rank(0), cards=(use(0, True, True), use(1, False, True)))
     second = replace(rank(1), cards=(use(2, True, True), use(3, False, True)))
-    assert running.foreign_contexts(run(first, second), {}) == ()
+    assert foreign_contexts(run(first, second), {}) == ()
