@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("gpulint/analysis", "rules/detect")
+FOLDERS = ("gpulint/analysis", "rules")
 INSTRUMENTED = ("gpulint.analysis", "gpulint.rules")  # the same, as packages
 FALSE, DROPPED, FLIPPED = "condition false", "last term dropped", "answer flipped"
 

@@ -44,13 +44,6 @@ def clean(tensors=None):
     torch.cuda.empty_cache()
 
 
-def release(model):
-    """Lets go of a model."""
-    model = None
-    torch.cuda.empty_cache()
-    torch.cuda.ipc_collect()
-
-
 def report(tag):
     used = torch.cuda.memory_allocated() / 2**20
     print(tag, used, torch.cuda.max_memory_allocated())
@@ -205,21 +198,3 @@ class Stream:
             optimizer.zero_grad()
             with contextlib.suppress(RuntimeError):
                 torch.cuda.synchronize()  # maybe: GPU503
-
-
-def sweep(build, loaders, widths):
-    results = {}
-    for width in widths:
-        model = build(width).cuda()
-        optimizer = torch.optim.Adam(model.parameters())
-        for number in range(3):
-            epoch(model, loaders[0], optimizer)
-        results[width] = sizes(model, 256)
-        release(model)
-        del model, optimizer
-        gc.collect()
-        torch.cuda.empty_cache()
-    big = nn.Linear(10_000, 10_000).cuda()
-    torch.cuda.empty_cache()
-    print(big.weight.sum().item())
-    return results

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
-from transformers import AutoModelForCausalLM
 
 Transition = namedtuple("Transition", "state action reward")
 
@@ -34,37 +33,6 @@ def with_a_head(model, head, loader, optimizer):
         loss.backward()
         print(accuracy.item())
         optimizer.step()
-
-
-def with_labels(path, loader):
-    model = AutoModelForCausalLM.from_pretrained(path).cuda()
-    optimizer = torch.optim.AdamW(model.parameters())
-    for batch in loader:
-        outputs = model(**batch, labels=batch["input_ids"])
-        loss = outputs.loss
-        loss.backward()
-        optimizer.step()
-        exp = outputs.logits[:, -1]
-        info = exp.mean().item()
-    return info
-
-
-def segmentation(model, loader, val_loader):
-    model.cuda()
-    best = 0
-    for epoch in range(5):
-        for image, mask in loader:
-            out = model(image.cuda())
-            main_loss = F.cross_entropy(out["out"], mask.cuda())
-            aux_loss = F.cross_entropy(out["aux"], mask.cuda())
-            (main_loss + 0.4 * aux_loss).backward()
-        scores = []
-        with torch.no_grad():
-            for image, mask in val_loader:
-                prediction = model(image.cuda())["out"]
-                scores.append((prediction.argmax(1) == mask.cuda()).float().mean().item())
-        best = max(best, sum(scores))
-    return best
 
 
 def ids_of_all(loader, model):
@@ -178,18 +146,6 @@ class Explain:
 
     def save(self, grad):
         self.gradients = grad
-
-
-def multi_task(model, loader, optimizer, tasks):
-    for x, targets in loader:
-        features = model.trunk(x.cuda())
-        losses = []
-        for number, task in enumerate(tasks):
-            loss = F.mse_loss(model.heads[number](features), targets[number].cuda())
-            loss.backward(retain_graph=True)  # maybe: GPU301
-            losses.append(loss.item())
-        optimizer.step()
-        optimizer.zero_grad()
 
 
 def multi_loss(model, loader, optimizer, accelerator):

@@ -29,27 +29,6 @@ def accuracy(model, loader, device):
     return right
 
 
-def fit(loader, val_loader, device="cuda", epochs=30):
-    model = models.resnet101().to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    best, best_weights, patience = 0, None, 0
-    history = {}
-    for epoch in range(epochs):
-        history[epoch] = train_epoch(model, loader, optimizer, device)
-        score = accuracy(model, val_loader, device)
-        if score > best:
-            best = score
-            best_weights = deepcopy(model.state_dict())  # expect: GPU404
-            patience = 0
-        elif patience >= 5:
-            break
-        else:
-            patience += 1
-    if best_weights is not None:
-        model.load_state_dict(best_weights)
-    return model, history
-
-
 def fit_by_clones(model, loader, val_loader, device=torch.device("cuda:0")):
     model.to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -61,22 +40,6 @@ def fit_by_clones(model, loader, val_loader, device=torch.device("cuda:0")):
             weights = {k: v.detach().clone() for k, v in model.state_dict().items()}  # low: GPU404
     model.load_state_dict(weights)
     return least
-
-
-def fit_on_host(model, loader, device="cuda"):
-    model.to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    least, kept = 1e9, {}
-    for _ in range(30):
-        value = train_epoch(model, loader, optimizer, device)
-        if value < least:
-            least = value
-            kept = {k: v.data.cpu().clone() for k, v in model.state_dict().items()}
-            model.cpu()
-            saved = copy.deepcopy(model.state_dict())
-            model.to(device)
-            torch.save(saved, "best.pt")
-    model.load_state_dict(kept)
 
 
 def fit_without_copy(model, loader, val_loader):
