@@ -17,8 +17,18 @@ from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import Cycle
 from gpulint.runtime.record.drift import FEWEST
-from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
-from gpulint.runtime.record.series import EVALUATION, LET_GO, Series, Span, View, Window, released, spread
+from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status, StepKind
+from gpulint.runtime.record.series import (
+    EVALUATION,
+    LET_GO,
+    Series,
+    Span,
+    Stretch,
+    View,
+    Window,
+    released,
+    spread,
+)
 
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
@@ -31,6 +41,9 @@ class Looks:
         self._session = session
         self._evaluations = 0
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
+        self._levels: dict[
+            StepKind, tuple[int, int]
+        ] = {}  # unwatched steps and what was allocated then, at the last look
 
     def prepare(self) -> None:
         """Import what a look needs: in the middle of a step that would take the step's time."""
@@ -173,17 +186,38 @@ class Looks:
         return window._replace(drifts=drifts, holders=holders if gone else window.holders)
 
     def take_back(self) -> None:
-        """Leaks of the sampled steps that the same loop has let go of since are none."""
+        """Leaks of the sampled steps that the same loop has let go of since, or that have stopped growing, are none; nor are they of
+        evaluations and other windows, which have made the same."""
         session = self._session
         held = session.lingering.held if session.lingering is not None else 0
+        ended: dict[tuple[Site, Place], str] = {}
         for series in (session.series[kind] for kind in TRAINING) if held else ():
             before = series.window
             if before is not None:
                 self.look(series, 2)
                 if series.window is not None:
-                    sampled = [s.allocated for s in series.samples if s.sampled and s.allocated is not None]
-                    fell = sampled[-1] - session.probe.allocated() if sampled else 0
-                    series.window = released(before, series.window, held, fell)
+                    series.window = released(before, series.window, held, *self._since_sampled(series, held))
+                    ended |= {
+                        (d.site, d.place): d.reason for d in series.window.drifts if d.status == "bounded"
+                    }
+        for other in (session.series["eval"], *session.spans.values()):
+            if other.window is not None and ended:
+                drifts = [
+                    replace(d, status="bounded", reason=ended[d.site, d.place])
+                    if d.status == "leak" and (d.site, d.place) in ended
+                    else d
+                    for d in other.window.drifts
+                ]
+                other.window = other.window._replace(drifts=drifts)
+
+    def _since_sampled(self, series: Series, held: int) -> tuple[int, Stretch]:
+        """By how much what is allocated fell since the sampled steps, and how it grew since the last of these looks."""
+        allocated = self._session.probe.allocated()
+        sampled = [one.allocated for one in series.samples if one.sampled and one.allocated is not None]
+        fell = sampled[-1] - allocated if sampled else 0
+        since, level = self._levels.get(series.kind, (0, allocated + fell))
+        self._levels[series.kind] = held, allocated
+        return fell, Stretch(held - since, allocated - level)
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not

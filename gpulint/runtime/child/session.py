@@ -247,8 +247,9 @@ def _environment(session: Session) -> Environment:
 
 # -- after the sampled steps ---------------------------------------------------------------------------------
 
-HOLD_STEPS = 100  # steps in which a leak has the chance to be let go of
+HOLD_STEPS = 400  # steps in which a leak has the chance to be let go of
 HOLD_SECONDS = 10.0
+DUE = (8, 16, 32, 64, 128, 256)  # of those steps, after which it is looked at what was let go of
 ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
 # Of the reach, in which loops around the steps may come round; more where sampling took long
 ROUNDS_SHARE = 1 / 6
@@ -312,9 +313,15 @@ class Lingering:
         return self._steps < self._most and self.seconds < HOLD_SECONDS
 
     @property
+    def is_due(self) -> bool:
+        """Whether it is time to see what of it was let go of: the script may end before all these steps, and a look takes as long as
+        many a step."""
+        return self.holding and (self._steps in DUE or self._steps == self._most - 1)
+
+    @property
     def held(self) -> int:
         """In how many further steps of the same loop it could have been let go of; 0 where that cannot be said."""
-        return self._steps if self._most and not self.holding else 0
+        return self._steps if self._most else 0
 
 
 def free_host_memory() -> int | None:

@@ -107,6 +107,8 @@ class Steps:
         lingering = self._session.lingering
         if lingering is not None and kind != "eval":
             lingering.step()
+            if lingering.is_due:
+                self._looks.take_back()
         elif not self.unwatched:
             self._record(self._session.series[kind], previous, mark)
 

@@ -15,6 +15,18 @@ EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
 _NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
+STOPPED = 0.25  # of what it grew by in the sampled steps: where all grow by less, it has stopped
+FEWEST_STOPPED = 60  # steps that show it
+
+
+class Stretch(NamedTuple):
+    """Steps that nobody watched, and what was allocated after them more than before, in bytes."""
+
+    steps: int
+    grew: int
+
+
+NO_STRETCH = Stretch(0, 0)
 
 
 class Mark(NamedTuple):
@@ -149,9 +161,10 @@ def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
     return tuple(found) if len(found) > 2 else ()
 
 
-def released(before: Window, now: Window, steps: int, fell: int) -> Window:
+def released(before: Window, now: Window, steps: int, fell: int, last: Stretch = NO_STRETCH) -> Window:
     """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded. What is replaced by
-    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone."""
+    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone. So is what
+    has stopped growing, where nothing was let go of that may hide it: in the `last` stretch of these steps all grew by less."""
     left = {(d.site, d.place): d for d in now.drifts}
     drifts = []
     for one in before.drifts:
@@ -161,6 +174,15 @@ def released(before: Window, now: Window, steps: int, fell: int) -> Window:
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason)
         drifts.append(one)
+    if drifts == before.drifts and last.steps >= FEWEST_STOPPED:
+        most = last.grew / (STOPPED * last.steps)
+        reason = f"grew no further in {last.steps} more steps of the same loop"
+        drifts = [
+            replace(one, status="bounded", reason=reason)
+            if one.status == "leak" and one.bytes_per_step > most
+            else one
+            for one in drifts
+        ]
     kept = {(d.site, d.place) for d in drifts if d.status == "leak"}
     nodes = [(_NAMED(later), later.nodes) for later in now.holders]
     holders = [
