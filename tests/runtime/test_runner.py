@@ -633,10 +633,12 @@ recent = []
 def limited(loss):
     recent.append(loss.detach())
     if len(recent) == 50: recent.clear()
+def ringed(loss):
+    recent.append(loss.detach()) if len(recent) < 150 else recent.__setitem__(0, loss.detach())
 def epoch(steps):
     kept = []
     train(steps, {keep})
-for _ in range(1000):
+for _ in range({epochs}):
     epoch({steps})
 """
 )
@@ -644,18 +646,20 @@ for _ in range(1000):
 
 @in_a_fork
 @pytest.mark.parametrize(
-    ("keep", "steps", "statuses"),
+    ("keep", "steps", "epochs", "statuses"),
     [
-        ("limited", 1000, {"bounded"}),
-        ("lambda loss: recent.append(loss.detach())", 1000, {"leak"}),
-        ("lambda loss: kept.append(loss.detach())", 1000, {"leak"}),
+        ("limited", 1000, 1000, {"bounded"}),
+        ("limited", 90, 1, {"bounded"}),
+        ("ringed", 1000, 1000, {"bounded"}),
+        ("lambda loss: recent.append(loss.detach())", 1000, 1000, {"leak"}),
+        ("lambda loss: kept.append(loss.detach())", 1000, 1000, {"leak"}),
         # let go of at the end of a call that is followed by the next: it outlives no epoch
-        ("lambda loss: kept.append(loss.detach())", 60, {"bounded"}),
+        ("lambda loss: kept.append(loss.detach())", 60, 1000, {"bounded"}),
     ],
-    ids=["emptied", "kept", "kept_in_the_loop", "kept_for_an_epoch"],
+    ids=["emptied", "emptied_before_the_end", "full", "kept", "kept_in_the_loop", "kept_for_an_epoch"],
 )
-def test_a_list_that_is_emptied_now_and_then_is_no_leak(script, keep, steps, statuses):
-    path = script(EMPTIED.format(keep=keep, steps=steps))
+def test_a_list_that_is_emptied_now_and_then_is_no_leak(script, keep, steps, epochs, statuses):
+    path = script(EMPTIED.format(keep=keep, steps=steps, epochs=epochs))
     (rank,) = start(path, reach=30.0, device="cpu").ranks
     assert {drift.status for drift in rank.drifts if drift.place == "device"} == statuses, rank.drifts
     assert bool(rank.leaks()) == (statuses == {"leak"})

@@ -192,7 +192,7 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Stretch =
         or any(name == _NAMED(held) and number >= LET_GO * held.nodes > 0 for name, number in nodes)
         or (held.births and not held.nodes)
     ]
-    return Window(drifts, holders, before.steps)
+    return before._replace(drifts=drifts, holders=holders)
 
 
 def spread(window: Window, steps: float) -> Window:
