@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made import FILE, MIB, drift, holder, rank, run, samples, text_of, verified
+from made import FILE, MIB, drift, finding, holder, rank, run, samples, text_of, verified
 
 from gpulint.reports.page import page
 from gpulint.reports.verify import document
@@ -90,6 +90,16 @@ def test_a_cycle_is_told_with_what_waits_and_how_often_the_collector_came():
     )
     assert "`hook()` closes over `self`" in said
     assert [one for one in verification.harmless if one.why == "gc-garbage"] == []
+
+
+@pytest.mark.parametrize(("off", "codes", "untold"), [(False, (), 0), (True, (), 1), (True, ("GPU408",), 0)])
+def test_what_waits_in_cycles_grows_where_the_script_has_switched_the_collector_off(off, codes, untold):
+    besides = Besides(collections=Collections(off=off))
+    verification = verified(
+        seen(besides, drifts=(drift(2.0 * MIB, "gc-garbage", reason="waits"),)),
+        findings=[finding(code, subject="gc.disable") for code in codes],
+    )
+    assert (verification.exit_code, len(verification.unpredicted)) == (int(off), untold)
 
 
 # -- host memory ---------------------------------------------------------------------------------------------

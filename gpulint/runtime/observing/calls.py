@@ -141,7 +141,7 @@ class Collector:
     def figures(self) -> Collections:
         """What was counted so far."""
         partial, full = self._came
-        return Collections(partial, full, self._freed)
+        return Collections(partial, full, self._freed, not gc.isenabled())
 
     def _told(self, phase: str, info: dict[str, Any]) -> None:
         generation = min(int(info["generation"]), 2)

@@ -304,7 +304,7 @@ def _unpredicted(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> l
     seen = (
         ((found.file, found.line, what), found)
         for one in evidence
-        for what, found in (*_holders_left(findings, one), *_sites_left(one))
+        for what, found in (*_holders_left(findings, one), *_sites_left(findings, one))
     )
     listed = over_ranks(seen, lambda u: (u.device, u.host), len(evidence) > 1)
     return sorted(listed, key=lambda u: (-u.device, -u.nodes, u.file, u.line))
@@ -345,10 +345,13 @@ def _grown(
     return Unpredicted(text, file, line, **grows._asdict(), born=born, ranks=(one.rank.rank,))
 
 
-def _sites_left(one: Evidence) -> list[tuple[_What, Unpredicted]]:
-    """Leaking sites of which most bytes have no holder at all."""
+def _sites_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_What, Unpredicted]]:
+    """Leaking sites of which most bytes have no holder at all; what waits in cycles is meant by a finding about these."""
     left = []
+    of_cycles = any(finding.runtime_claim.kind in ("cycle", "garbage") for finding in findings)
     for drift in one.leaks():
+        if of_cycles and drift.status == "gc-garbage":
+            continue
         known = sum(size for size, _ in one.keepers(drift))
         missing = 1.0 - min(1.0, known / drift.total) if drift.total else 0.0
         if missing > 0.2:

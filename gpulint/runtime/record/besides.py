@@ -48,11 +48,12 @@ class Cycle(Record):
 @dataclass(frozen=True, slots=True)
 class Collections(Record):
     """How often Python's collector came while steps were sampled, to the second generation or to all that there is, and how many
-    bytes on the device it `freed` then."""
+    bytes on the device it `freed` then. `off`: the script has switched it off."""
 
     partial: int = 0
     full: int = 0
     freed: int = 0
+    off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -396,8 +396,9 @@ class RankResult(Record):
         return [d for d in self.drifts if d.status == "gc-garbage" and d.place == "device"]
 
     def leaks(self, place: Place = "device") -> tuple[Drift, ...]:
-        """The birth sites that leak, largest first."""
-        found = [d for d in self.drifts if d.status == "leak" and d.place == place]
+        """The birth sites that leak, largest first; those of reference cycles among them where nothing collects these."""
+        statuses = ("leak", "gc-garbage") if self.besides.collections.off else ("leak",)
+        found = [d for d in self.drifts if d.status in statuses and d.place == place]
         return tuple(sorted(found, key=lambda d: -d.bytes_per_step))
 
 
