@@ -34,6 +34,7 @@ from gpulint.runtime.holding.walking import (
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
+from gpulint.runtime.record.drift import QUANTUM
 from gpulint.runtime.record.result import Held, Holder, Place
 from gpulint.units import format_bytes
 
@@ -117,7 +118,7 @@ class _Group:
             for trace, error in itertools.pairwise(above)
             if type(trace) is types.TracebackType and is_one(error, BaseException)
         )
-        if not one.graph and _shown(one.tensor) <= SLICE * one.block.size:
+        if not one.graph and _alone(one.tensor) <= SLICE * one.block.size:
             self.slices[one.key] = one.block.size
 
     def remark(self, shown: Mapping[Hashable, int]) -> str:
@@ -135,6 +136,11 @@ class _Group:
                 "cut from: `.clone()` would keep the slices alone"
             )
         return ""
+
+
+def _alone(tensor: Any) -> int:
+    """Bytes that a copy of what a tensor shows would take of the allocator."""
+    return -(-_shown(tensor) // QUANTUM) * QUANTUM
 
 
 def _shown(tensor: Any) -> int:
