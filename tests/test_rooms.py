@@ -86,7 +86,8 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, *below(REPORTS, "snapshot forecast oom")}
     | of_ours(
-        "allocator atomic codemods config forecasting gate lint memory operator server snapshot trial units"
+        "allocator atomic codemods config findings forecasting gate lint memory operator rule server snapshot source"
+        " trial units"
     )
     | below(RUNTIME, "record"),
 }

@@ -7,12 +7,12 @@ import os
 import click
 
 from gpulint.cli._errors import say
-from gpulint.cli._options import cache_dir as cache_dir_option
+from gpulint.cli._options import option
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, file_okay=False))
-@cache_dir_option("Options", "What check --cache-dir was given.")
+@option.cache_dir("What check --cache-dir was given.")
 def command(paths: tuple[str, ...], cache_dir: str | None) -> int:
     """Take away the cache of projects in PATHS and the directories below (by default the current one).
 

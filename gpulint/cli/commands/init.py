@@ -13,6 +13,7 @@ import click
 
 from gpulint.atomic import target_of, write_atomic
 from gpulint.cli._errors import say
+from gpulint.cli._options import option
 from gpulint.config import load_config, parse_toml
 
 _REPOSITORY = "https://github.com/gpulint/gpulint"
@@ -104,7 +105,7 @@ def _parts() -> tuple[_Part, ...]:
 
 @click.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False), default=".")
-@click.option("--diff", is_flag=True, help="Print what would be written; write nothing.")
+@option.flag("--diff", "Print what would be written; write nothing.")
 def command(directory: str, diff: bool) -> int:
     """Write gpulint.toml, .pre-commit-config.yaml and .github/workflows/gpulint.yml into DIRECTORY.
 

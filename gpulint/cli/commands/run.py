@@ -13,19 +13,15 @@ from gpulint.cli._errors import as_error, say
 from gpulint.cli._options import Written, option
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
-@option(
-    "--alloc-conf", metavar="auto|SETTINGS", help="Allocator settings; auto: what measurements recommend."
-)
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@option("--alloc-conf", "Allocator settings; auto: what measurements recommend.", metavar="auto|SETTINGS")
 @option(
     "--report",
+    "Write a report to FILE: a page (.html), or JSON.",
     type=Written(dir_okay=False, path_type=Path),
-    help="Write a report to FILE: a page (.html), or JSON.",
 )
-@option("--interval", type=click.FloatRange(min=0.01), default=0.2, help="Between samples.")
-@option("-q", "--quiet", is_flag=True, help="Say nothing after the program.")
+@option.amount("--interval", "Between samples.", least=0.01, default=0.2)
+@option.flag("-q", "--quiet", "Say nothing after the program.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
     alloc_conf: str | None,

@@ -7,11 +7,12 @@ import sys
 import click
 
 from gpulint.cli._errors import say
+from gpulint.cli._options import option
 
 
 @click.command()
-@click.option("-v", "--verbose", is_flag=True, help="Log every message on standard error.")
-@click.option("--stdio", is_flag=True, help="What the server does anyway; many clients say it.")
+@option.flag("-v", "--verbose", "Log every message on standard error.")
+@option.flag("--stdio", "What the server does anyway; many clients say it.")
 def command(verbose: bool, stdio: bool) -> int:
     """Run the language server over standard input and output. Editors start it; docs/editors.md says how.
 
