@@ -137,7 +137,7 @@ class Importing:
             for _ in range(dots - 1):
                 folder = folder.parent
             return self._below(folder, parts, allow_package=True)
-        if not parts or is_foreign(parts[0]):
+        if not parts or parts[0] in _FOREIGN:
             return None
         for root in self._starts(Path(origin), folder):
             found = self._below(root, parts, allow_package=False)
@@ -210,11 +210,6 @@ class Importing:
             return module
         package = root / name
         return package if os.path.isdir(package) else None
-
-
-def is_foreign(package: str) -> bool:
-    """Whether a package is a library's, whatever a project has of that name."""
-    return package in _FOREIGN
 
 
 def parsed(raw: bytes) -> ast.Module | None:
