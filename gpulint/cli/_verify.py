@@ -165,18 +165,12 @@ def _refuse_nonsense(request: Request) -> None:
     refuse(
         (fix and request.show_output, f"--show-output {not_alike}"),
         (fix and run.cut_epochs, f"--cut-epochs {not_alike}"),
-        (
-            fix and run.snapshot,
-            "--snapshot cannot be used with --fix, which runs the script several times.",
-        ),
+        (fix and run.snapshot, "--snapshot cannot be used with --fix, which runs the script several times."),
         (
             request.show_output and request.output_format == "json",
             "--show-output would mix the script's output into the JSON; leave one out.",
         ),
-        (
-            not run.module and not os.path.exists(run.target),
-            f"there is no script {run.target}{hint}.",
-        ),
+        (not run.module and not os.path.exists(run.target), f"there is no script {run.target}{hint}."),
     )
     with as_error(click.UsageError, ValueError):
         _ = request.named
@@ -231,10 +225,7 @@ def _writing(request: Request) -> str:
 
 
 def _tried(
-    request: Request,
-    apply: Callable[[Trial], Trial],
-    names: Tell,
-    as_told: Callable[[Trial], Trial],
+    request: Request, apply: Callable[[Trial], Trial], names: Tell, as_told: Callable[[Trial], Trial]
 ) -> int:
     """`apply` writes what pays; `names` and `as_told` say of findings and of the trial what people know them as."""
     fixes = fixes_of(_chosen_findings(request), names)

@@ -133,12 +133,7 @@ def _blank_lines_after(canvas: Canvas, offset: int) -> int:
     return offset
 
 
-def _remove_backwards(
-    canvas: Canvas,
-    previous: Statement,
-    statement: Statement,
-    first_line: int,
-) -> None:
+def _remove_backwards(canvas: Canvas, previous: Statement, statement: Statement, first_line: int) -> None:
     """The last statement of a block goes, from its `first_line` on, with the line end before it, not the one after it.
 
     So its removal overlaps the removal of its neighbour by another fix: were each of them to think that the

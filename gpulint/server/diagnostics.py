@@ -238,10 +238,7 @@ class FixAll:
         return concerned and finding.is_mended(self.unsafe)
 
     def action(
-        self,
-        kind: str,
-        edit: types.WorkspaceEdit | None = None,
-        told: Sequence[types.Diagnostic] = (),
+        self, kind: str, edit: types.WorkspaceEdit | None = None, told: Sequence[types.Diagnostic] = ()
     ) -> types.CodeAction:
         """Without `edit` the client asks for it when the action is chosen."""
         about = f" ({self.rule}): fix all of this rule" if self.rule else ": fix all"

@@ -47,10 +47,7 @@ FIGURES = {
         (gib(1.17), 1, gib(23.69), mib(101.56), gib(15.02), gib(22.6) - gib(15.02), None, None),
         "fragmentation",
     ),
-    "TORCH_2_1": (
-        (gib(4.5), 0, gib(23.69), gib(3.19), gib(19.9), mib(32.75), gib(20.23), None),
-        "capacity",
-    ),
+    "TORCH_2_1": ((gib(4.5), 0, gib(23.69), gib(3.19), gib(19.9), mib(32.75), gib(20.23), None), "capacity"),
     "TORCH_2_2_SHARED": (
         (gib(2), 0, gib(79.15), gib(1.31), gib(15.7), mib(601.2), gib(16.8), None),
         "other-processes",
@@ -72,21 +69,12 @@ FIGURES = {
         "capacity",
     ),
     "ZERO_FREE": ((mib(768), 0, gib(31.84), 0, gib(52.93), mib(32.88), None, None), "capacity"),
-    "OLD_SHARED": (
-        (mib(20), 0, gib(23.69), mib(9.5), mib(310), mib(62), None, None),
-        "other-processes",
-    ),
-    "FULL": (
-        (mib(226), 0, gib(15.7), mib(210.38), gib(14.81), mib(336.73), gib(15.48), None),
-        "capacity",
-    ),
+    "OLD_SHARED": ((mib(20), 0, gib(23.69), mib(9.5), mib(310), mib(62), None, None), "other-processes"),
+    "FULL": ((mib(226), 0, gib(15.7), mib(210.38), gib(14.81), mib(336.73), gib(15.48), None), "capacity"),
     "ASYNC": ((mib(640), 0, gib(15.99), 0, gib(14.9), None, None, None), "capacity"),
     "IPEX": ((gib(1.71), 0, gib(15.56), None, mib(176), 0, None, None), "unclear"),
     "XPU": ((gib(4.66), 0, gib(5.65), gib(1.2), gib(4.1), mib(12), None, None), "capacity"),
-    "NPU": (
-        (mib(1536), 3, gib(60.96), mib(612), gib(57.1), gib(58.4) - gib(57.1), None, None),
-        "capacity",
-    ),
+    "NPU": ((mib(1536), 3, gib(60.96), mib(612), gib(57.1), gib(58.4) - gib(57.1), None, None), "capacity"),
     "MPS": (
         (gib(1.16), None, gib(18.13), gib(18.13) - gib(17.45), gib(15.05), 0, gib(17.45), None),
         "capacity",

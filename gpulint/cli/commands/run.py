@@ -24,11 +24,7 @@ from gpulint.cli._options import Written, option
 @option.flag("-q", "--quiet", "Say nothing after the program.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
-    alloc_conf: str | None,
-    report: Path | None,
-    interval: float,
-    quiet: bool,
-    program: tuple[str, ...],
+    alloc_conf: str | None, report: Path | None, interval: float, quiet: bool, program: tuple[str, ...]
 ) -> int:
     """Run PROGRAM, for example `gpulint run --alloc-conf auto -- python train.py --lr 3e-4`.
 

@@ -84,9 +84,7 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
 )
 @_what.python
 @_findings(
-    "--findings",
-    "Judge these, the JSON of gpulint --output-format json (- reads standard input).",
-    type=FILE,
+    "--findings", "Judge these, the JSON of gpulint --output-format json (- reads standard input).", type=FILE
 )
 @_findings.rules("--select", "Only these rules: codes or prefixes.")
 @_findings.rules("--ignore", "Not these rules.")
@@ -140,8 +138,7 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
     type=SIZE,
 )
 @_limits.flag(
-    "--exclusive",
-    "Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES).",
+    "--exclusive", "Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES)."
 )
 @_output.output_format(
     *("text", "json", "markdown"),
