@@ -288,18 +288,18 @@ def read_findings(path: str) -> list[Finding]:
 
     Raises click.UsageError where it is something else.
     """
-    try:
-        with contextlib.nullcontext(sys.stdin) if path == "-" else open(path, encoding="utf-8") as source:
-            data = json.load(source)
-    except OSError as error:
-        raise click.UsageError(f"--findings {path}: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise click.UsageError(f"--findings {path}: is not JSON: {error}.") from error
+    named, wrong = f"--findings {path}", partial(as_error, click.UsageError)
+    with (
+        wrong(OSError, of=named),
+        wrong(ValueError, of=f"{named}: is not JSON"),
+        contextlib.nullcontext(sys.stdin) if path == "-" else open(path, encoding="utf-8") as source,
+    ):
+        data = json.load(source)
     try:
         return [Finding.from_json(item) for item in data]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = "is not what gpulint --output-format json writes"
-        raise click.UsageError(f"--findings {path}: {message} ({type(error).__name__}: {error}).") from error
+        raise click.UsageError(f"{named}: {message} ({type(error).__name__}: {error}).") from error
 
 
 def _chosen_findings(request: Request) -> list[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from gpulint.cli._errors import say
+from gpulint.cli._errors import Failed, as_error, say
 from gpulint.cli._options import on_terminal, option, print_json
 from gpulint.config import ConfigError, ConfigResolver
 from gpulint.findings import Finding
@@ -35,12 +35,8 @@ def command(log: str, as_json: bool, all_of_them: bool, no_lint: bool, colour: s
 
     if log == "-" and sys.stdin is not None and sys.stdin.isatty():
         say("reading the log from the terminal; end it with Ctrl-D")
-    try:
-        with open_log(log) as file:
-            report = read_log(file)
-    except OSError as error:
-        say(f"{log}: {error.strerror or error}")
-        return 2
+    with as_error(Failed, OSError, of=log), open_log(log) as file:
+        report = read_log(file)
     frames = [frame for one in report.occurrences for frame in one.frames]
     findings = [] if no_lint else _findings_in(dict.fromkeys(file for file, _ in frames))
     if as_json:

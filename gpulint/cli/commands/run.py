@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gpulint.cli._errors import as_error, say
+from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Written, option
 
 
@@ -32,8 +32,7 @@ def command(
     diagnosis of an uncaught out-of-memory error and the peaks.
     """
     if os.name != "posix":
-        say("`gpulint run` needs a POSIX system (Linux, macOS, WSL)")
-        return 2
+        raise Failed("`gpulint run` needs a POSIX system (Linux, macOS, WSL)")
     from gpulint.operator import launcher, timeline
 
     allocator = None

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gpulint.cli._errors import say
+from gpulint.cli._errors import Failed, say
 from gpulint.cli._options import option
 
 
@@ -23,8 +23,8 @@ def command(verbose: bool, stdio: bool) -> int:
     except ImportError as missing:
         if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
-        say("the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'")
-        return 2
+        need = "the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'"
+        raise Failed(need) from missing
     if sys.stdin.isatty():
         say("waiting for an editor's messages on standard input; Ctrl-C ends")
     return serve(verbose)
