@@ -85,6 +85,10 @@ class Fix:
     edits: tuple[Edit, ...]
     unsafe_because: str = ""
 
+    def applies(self, unsafe: bool) -> bool:
+        """Whether it is applied where fixes are, `unsafe` ones too or not."""
+        return unsafe or self.applicability == "safe"
+
     @property
     def safety(self) -> str:
         """How safe it is, for people: `safe`, `unsafe`, or `unsafe: ` and why."""
@@ -142,6 +146,18 @@ class Finding:
     def doubt(self) -> str:
         """The doubts as they are told to people."""
         return in_words(self.doubts)
+
+    @property
+    def start(self) -> Position:
+        return Position(self.line, self.column)
+
+    @property
+    def end(self) -> Position:
+        return Position(self.end_line, self.end_column)
+
+    def is_mended(self, unsafe: bool) -> bool:
+        """Whether --fix mends it, with --unsafe-fixes where these are asked for."""
+        return self.fix is not None and self.fix.applies(unsafe)
 
     @property
     def runtime_claim(self) -> Claim:

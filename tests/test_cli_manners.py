@@ -71,6 +71,12 @@ def project(tmp_path: Path) -> Path:
         ("explain --rule GPU9 train.py", '--rule: there is no rule "GPU9"; gpulint rules lists them'),
         ("verify", "SCRIPT is missing; gpulint verify --help shows what there is"),
         ("--show-files -", "--show-files and --show-settings go with paths"),
+        ("- train.py", "cannot be checked together with files"),
+        ("train.py --stdin-filename x.py", "--stdin-filename needs -"),
+        *((f"--{option} .", f"--{option.partition('=')[0]}: ") for option in (
+            "select=", "select=,", "ignore=", "exclude=", "target-torch=nonsense", "target-torch=", "ignore=ALL",
+            "ignore=GPU999", "extend-select=GPU999",
+        )),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence_with_what_to_do(project: Path, arguments: str, said: str) -> None:
@@ -117,13 +123,6 @@ def test_notes_do_not_fail_a_run(project: Path) -> None:
 
 
 # Settings
-
-
-def test_rules_are_named_by_code_or_name(project: Path) -> None:
-    assert codes(".", "--select", "held-graph", cwd=project) == [("train.py", "GPU101", HELD_ROW)]
-    assert codes(".", "--ignore", "held-graph,GPU5", cwd=project) == []
-    (project / "gpulint.toml").write_text('ignore = ["held-graph"]\n')
-    assert codes(".", cwd=project) == []
 
 
 def test_a_configuration_says_how_to_report_and_the_command_line_wins(project: Path) -> None:

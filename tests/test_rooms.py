@@ -85,7 +85,8 @@ FLOORS: dict[str, set[str]] = {
     | below(RUNTIME, "record parent"),
     "gpulint.cli.commands": {"gpulint.cli", RULES, REPORTS, *below(REPORTS, "snapshot forecast oom")}
     | of_ours(
-        "allocator atomic codemods config forecasting lint memory operator server snapshot testing trial units"
+        "allocator atomic codemods config findings forecasting lint memory operator rule server snapshot source"
+        " testing trial units"
     )
     | below(RUNTIME, "record"),
 }

@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
-from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any
 
 import click
 
 from gpulint.bounds import is_inside, project_around
 from gpulint.cli._errors import say
+from gpulint.cli._options import refuse
 from gpulint.cli._reporting import Outcome, Request, explain, progress, write
-from gpulint.config import Config, ConfigError, ConfigResolver, Glob, shown_path
-from gpulint.findings import Finding
+from gpulint.config import Config, ConfigError, ConfigResolver, shown_path
 from gpulint.lint import baseline
 from gpulint.lint.checking import Checker
 from gpulint.lint.engine import Options, Run, run
 from gpulint.lint.results import REPORT_URL, Task
-from gpulint.lint.selection import BUILT_IN, Selection, known_rules
-from gpulint.reports import place, plural
-from gpulint.source.discovery import DEFAULT_EXCLUDES, Discovery, discover
+from gpulint.lint.selection import known_rules
+from gpulint.reports import plural
+from gpulint.source.discovery import Discovery, discover
 from gpulint.source.files import FileError, decode
 from gpulint.source.program import UNKNOWN_TOP, top_of
 from gpulint.source.sources import Sources
-
-_MOST_FILES = 20
-_MOST_SHOWN = 20
 
 
 def perform(request: Request) -> int:
     """Run the command; the exit status. Raises `ConfigError` and click's usage errors."""
     _refuse_contradictions(request)
     if request.show_settings:
-        return _show_settings(request)
+        from gpulint.cli._settings import settings_text
+
+        click.echo(
+            settings_text(request.paths[0] if request.paths else os.curdir, request.resolver), nl=False
+        )
+        return 0
     if request.show_files:
         return _show_files(request)
     if request.watch:
@@ -84,34 +83,36 @@ def check_once(request: Request) -> tuple[int, Run]:
 
 
 def _refuse_contradictions(request: Request) -> None:
-    if "-" in request.paths and len(request.paths) > 1:
-        raise click.UsageError("- (standard input) cannot be checked together with files.")
-    if request.stdin_filename is not None and not request.from_stdin:
-        raise click.UsageError("--stdin-filename needs - (standard input) instead of paths.")
-    if request.config.file is not None and request.isolated:
-        raise click.UsageError("--config with a file and --isolated exclude each other.")
-    fixing = request.fix or request.fix_only or request.diff
-    if request.add_ignore and (fixing or request.from_stdin or request.write_baseline):
-        raise click.UsageError(
-            "--add-ignore goes with paths, and without --fix, --diff and --write-baseline."
-        )
-    if request.watch and (request.from_stdin or request.add_ignore or request.write_baseline):
-        raise click.UsageError("--watch goes with paths, and without --add-ignore and --write-baseline.")
-    if request.write_baseline and fixing:
-        raise click.UsageError("--write-baseline goes without --fix and --diff.")
-    if (request.show_files or request.show_settings) and request.from_stdin:
-        raise click.UsageError("--show-files and --show-settings go with paths, not with standard input.")
+    fixing, stdin = request.fix or request.fix_only or request.diff, request.from_stdin
+    writing, silencing = request.write_baseline, request.add_ignore
+    shown = request.show_files or request.show_settings
+    named = "-" in request.paths and len(request.paths) > 1
+    refuse(
+        (named, "- (standard input) cannot be checked together with files."),
+        (
+            request.stdin_filename is not None and not stdin,
+            "--stdin-filename needs - (standard input) instead of paths.",
+        ),
+        (
+            request.config.file is not None and request.isolated,
+            "--config with a file and --isolated exclude each other.",
+        ),
+        (
+            silencing and (fixing or stdin or writing),
+            "--add-ignore goes with paths, and without --fix, --diff and --write-baseline.",
+        ),
+        (
+            request.watch and (stdin or silencing or writing),
+            "--watch goes with paths, and without --add-ignore and --write-baseline.",
+        ),
+        (writing and fixing, "--write-baseline goes without --fix and --diff."),
+        (shown and stdin, "--show-files and --show-settings go with paths, not with standard input."),
+    )
 
 
 def _started_in(request: Request) -> str:
     """The directory whose configuration says what the whole command does: how to report, whether to fix."""
     return os.path.dirname(os.path.abspath(request.stdin_filename)) if request.stdin_filename else os.getcwd()
-
-
-def _show_settings(request: Request) -> int:
-    path = request.paths[0] if request.paths else os.curdir
-    click.echo(settings_text(path, request.resolver), nl=False)
-    return 0
 
 
 def _show_files(request: Request) -> int:
@@ -216,119 +217,3 @@ def _add_ignores(request: Request, done: Run) -> int:
     for path, reason in failed.items():
         say(f"{shown_path(path)}: {reason}")
     return 2 if failed or done.exit_code == 2 else 0
-
-
-# -- the settings in force -------------------------------------------------------------------------------------
-
-
-def settings_text(path: str, resolver: ConfigResolver) -> str:
-    """The settings in force for the file or directory at `path`, as a gpulint.toml. Raises `ConfigError`."""
-    absolute = os.path.abspath(path)
-    if not os.path.exists(absolute):
-        raise ConfigError(f"{path}: no such file or directory")
-    directory = absolute if os.path.isdir(absolute) else os.path.dirname(absolute)
-    selection = Selection(resolver.for_directory(directory))
-    config = selection.config
-    enabled = sorted(selection.codes_for(absolute) - set(BUILT_IN))
-    source = shown_path(config.source) if config.source else "no configuration file"
-    lines = [f"# {source}; project root {config.root}", *_settings(config, enabled)]
-    for name, table in _tables(config, selection, absolute).items():
-        lines += ["", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _settings(config: Config, enabled: list[str]) -> Iterable[str]:
-    exclude = sorted(DEFAULT_EXCLUDES) if config.exclude is None else _patterns(config, config.exclude)
-    settings: dict[str, Any] = {
-        "select": enabled,
-        "exclude": exclude,
-        "extend-exclude": _patterns(config, config.extend_exclude),
-        "respect-gitignore": config.respect_gitignore,
-        "confidence": config.confidence.value,
-        "fail-on": config.fail_on,
-        "rules": [os.path.relpath(rule, config.root) for rule in config.rules],
-        "fix": config.fix,
-        "fix-only": config.fix_only,
-        "unsafe-fixes": config.unsafe_fixes,
-        "show-fixes": config.show_fixes,
-        "unfixable": list(config.unfixable),
-        "output-format": config.output_format,
-    }
-    if config.fixable is not None:
-        settings["fixable"] = list(config.fixable)
-    if config.baseline is not None:
-        settings["baseline"] = os.path.relpath(config.baseline, config.root)
-    if config.target_torch is not None:
-        settings["target-torch"] = config.target_torch
-    return (f"{name} = {_value(value)}" for name, value in settings.items())
-
-
-def _tables(config: Config, selection: Selection, path: str) -> dict[str, dict[str, Any]]:
-    tables: dict[str, dict[str, Any]] = {
-        "per-file-ignores": {_pattern(config, glob): list(codes) for glob, codes in config.per_file_ignores},
-        "severity": {code: severity.value for code, severity in config.severity.items()},
-    }
-    for code, options in selection.rules_for(path).options.items():
-        tables[f"options.{code}"] = dict(options)
-    return {name: table for name, table in tables.items() if table}
-
-
-def _patterns(config: Config, globs: Iterable[Glob]) -> list[str]:
-    return [_pattern(config, glob) for glob in globs]
-
-
-def _pattern(config: Config, glob: Glob) -> str:
-    """The pattern as it would stand in a configuration at the project's root."""
-    if glob.base == config.root or "/" not in glob.pattern.rstrip("/"):
-        return glob.pattern
-    return os.path.join(os.path.relpath(glob.base, config.root), glob.pattern.lstrip("/")).removeprefix("./")
-
-
-def _key(key: str) -> str:
-    return key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else json.dumps(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        short = ", ".join(map(_value, value))
-        if len(short) < 90:
-            return f"[{short}]"
-        return "[\n" + "".join(f"    {_value(item)},\n" for item in value) + "]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)
-
-
-# -- the files that a traceback names, for `gpulint oom` --------------------------------------------------------
-
-
-def findings_in(files: Iterable[str]) -> list[Finding]:
-    """What is found in those of the files that are here; nothing where a configuration is wrong."""
-    here = [file for file in dict.fromkeys(files) if os.path.isfile(file)][:_MOST_FILES]
-    if not here:
-        return []
-    try:
-        found = discover(here, ConfigResolver())
-        checked = run(found, Options(jobs=1, cache=False))
-    except ConfigError:
-        return []
-    return [finding for finding in checked.findings if not finding.is_diagnostic]
-
-
-def lines_of(findings: list[Finding], frames: Collection[tuple[str, int]]) -> list[str]:
-    """The findings, a line each, those on a line of a traceback first."""
-    raised = {(os.path.abspath(file), line) for file, line in frames}
-
-    def is_raised(finding: Finding) -> bool:
-        rows = range(finding.line, finding.end_line + 1)
-        return any((os.path.abspath(finding.filename), row) in raised for row in rows)
-
-    ordered = sorted(findings, key=lambda finding: not is_raised(finding))
-    lines = ["", f"in the files that the tracebacks name, gpulint has {plural(len(findings), 'finding')}:"]
-    for finding in ordered[:_MOST_SHOWN]:
-        mark = " (a line of the traceback)" if is_raised(finding) else ""
-        where = f"{shown_path(finding.filename)}:{place(finding)}"
-        lines.append(f"  {where}: {finding.code} {finding.message}{mark}")
-    if len(findings) > _MOST_SHOWN:
-        lines.append(f"  ... and {len(findings) - _MOST_SHOWN} more; gpulint FILE shows them")
-    return lines

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
@@ -21,102 +21,44 @@ from gpulint.source.notebooks import Notebook, NotebookError, read_notebook
 from gpulint.trial.plan import Trial, TrialFix
 from gpulint.trial.trying import NotWritten, encoded, write
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class InCells:
-    """From `script` to the cells of `notebook`, both absolute paths: records with a file and a line, and texts that name places."""
-
-    script: str
-    notebook: str
-    places: Places
-
-    def told(self, value: T) -> T:
-        """A record, with all that is in it. A place in the script becomes `book.ipynb:cell 3` and the line in that cell."""
-        moved: Any = self._moved(value)
-        return moved  # type: ignore[no-any-return]
-
-    def _moved(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, tuple):
-            return tuple(map(self._moved, value))
-        if isinstance(value, dict):
-            return {key: self._moved(one) for key, one in value.items()}
-        if is_dataclass(value) and not isinstance(value, type):
-            return self._record(value)
-        return value
-
-    def _record(self, value: Any) -> Any:
-        changes = {
-            field.name: self._moved(getattr(value, field.name)) for field in fields(value) if field.init
-        }
-        if getattr(value, "file", "") == self.script and isinstance(
-            line := getattr(value, "line", None), int
-        ):
-            changes |= self._place(value, line)
-        return replace(value, **changes)
-
-    def _place(self, value: Any, line: int) -> dict[str, Any]:
-        cell, row = self.places.cell(line)
-        changes: dict[str, Any] = {"file": f"{self.notebook}:cell {cell}", "line": row}
-        if hasattr(value, "end_line"):
-            changes["end_line"] = max(row, value.end_line - line + row)
-        if hasattr(value, "lines"):  # those in the same cell: a record has one file
-            cells = map(self.places.cell, value.lines)
-            changes["lines"] = tuple(other for number, other in cells if number == cell)
-        return changes
-
-    def _text(self, text: str) -> str:
-        if os.path.basename(self.script) not in text:
-            return text
-        text = re.sub(rf'File "{re.escape(self.script)}", line (\d+)', self._frame, text)
-        text = re.sub(rf"\b{re.escape(os.path.basename(self.script))}:(\d+)", self._named, text)
-        return text.replace(self.script, self.notebook)
-
-    def _frame(self, found: re.Match[str]) -> str:
-        cell, row = self.places.cell(int(found[1]))
-        return f'File "{self.notebook}:cell {cell}", line {row}'
-
-    def _named(self, found: re.Match[str]) -> str:
-        cell, row = self.places.cell(int(found[1]))
-        return f"{os.path.basename(self.notebook)}:cell {cell}:{row}"
-
-
 # What stands for `files = !ls` asks for something to be called: no shell runs here.
 _HEAD = "_magic_ = lambda *_: []  # what `!command` gives here: no shell runs\n"
-
 
 Measured = TypeVar("Measured", bound=Any)  # a frozen record with a `target`
 
 
 @dataclass(frozen=True, slots=True)
 class CellScript:
-    """A notebook and the script of its cells, at `path`."""
+    """A notebook and the script of its cells, at `path` with the text `text`."""
 
     path: str
+    text: str
     source: SourceFile
     notebook: Notebook
     module: CellModule
+    places: Places
+
+    @property
+    def full(self) -> str:
+        """Where the notebook lies."""
+        return os.path.abspath(self.source.path)
 
     @property
     def home(self) -> str:
         """The folder in which a notebook runs."""
-        return os.path.dirname(os.path.abspath(self.source.path))
+        return os.path.dirname(self.full)
 
     @property
     def place(self) -> str:
         """Where the script counts as lying, for what it imports and the configuration. No module can have that name."""
-        return f"{os.path.abspath(self.source.path)}.py"
+        return f"{self.full}.py"
 
     def told(self, findings: Sequence[Finding]) -> list[Finding]:
         """Findings as they are told: those of the script in the cells."""
-        places = Places(_HEAD + self.module.text)
-        return [self._told(places, one) if one.filename == self.path else one for one in findings]
+        return [self._told(one) if one.filename == self.path else one for one in findings]
 
-    def _told(self, places: Places, finding: Finding) -> Finding:
-        (found,) = places.in_cells([finding])
+    def _told(self, finding: Finding) -> Finding:
+        (found,) = self.places.in_cells([finding])
         name = self.source.path
         related = tuple(replace(o, filename=name) if o.filename == self.path else o for o in found.related)
         return replace(found, filename=name, related=related)
@@ -131,27 +73,54 @@ class CellScript:
             own = (replace(one, filename=self.place) for one in fix.findings)
             return replace(fix, findings=tuple(own)) if fix.file == self.path else fix
 
-        return replace(
-            trial,
-            target=shown_path(self.source.path),
-            judged=tuple(replace(one, fix=moved(one.fix)) for one in trial.judged),
-            originals=renamed(trial.originals),
-            texts=renamed(trial.texts),
-        )
+        judged = tuple(replace(one, fix=moved(one.fix)) for one in trial.judged)
+        named = replace(trial, target=shown_path(self.source.path), judged=judged)
+        return replace(named, originals=renamed(trial.originals), texts=renamed(trial.texts))
 
     def as_measured(self, measured: Measured) -> Measured:
-        """What was measured of the script, or forecast, as of the notebook's cells."""
-        notebook = os.path.abspath(self.source.path)
-        told = InCells(self.path, notebook, Places(_HEAD + self.module.text)).told(measured)
-        return replace(told, target=shown_path(self.source.path))
+        """What was measured of the script, or forecast, as of the notebook's cells: every record with a file and a line, and every text
+        that names a place. One in the script becomes `book.ipynb:cell 3` and the line in that cell."""
+        told: Measured = replace(self._moved(measured), target=shown_path(self.source.path))
+        return told
+
+    def _moved(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._named(value)
+        if isinstance(value, tuple):
+            return tuple(map(self._moved, value))
+        if isinstance(value, dict):
+            return {key: self._moved(one) for key, one in value.items()}
+        if not is_dataclass(value) or isinstance(value, type):
+            return value
+        changes = {one.name: self._moved(getattr(value, one.name)) for one in fields(value) if one.init}
+        if getattr(value, "file", "") == self.path and isinstance(line := getattr(value, "line", None), int):
+            cell, row = self.places.cell(line)
+            changes |= {"file": f"{self.full}:cell {cell}", "line": row}
+            if hasattr(value, "end_line"):
+                changes["end_line"] = max(row, value.end_line - line + row)
+            if hasattr(value, "lines"):  # those in the same cell: a record has one file
+                cells = map(self.places.cell, value.lines)
+                changes["lines"] = tuple(other for number, other in cells if number == cell)
+        return replace(value, **changes)
+
+    def _named(self, text: str) -> str:
+        script, notebook = map(os.path.basename, (self.path, self.full))
+        if script not in text:
+            return text
+
+        def placed(lead: str, between: str) -> Callable[[re.Match[str]], str]:
+            return lambda found: lead + between.join(map(str, self.places.cell(int(found[1]))))
+
+        frame = placed(f'File "{self.full}:cell ', '", line ')
+        text = re.sub(rf'File "{re.escape(self.path)}", line (\d+)', frame, text)
+        text = re.sub(rf"\b{re.escape(script)}:(\d+)", placed(f"{notebook}:cell ", ":"), text)
+        return text.replace(self.path, self.full)
 
     def note(self) -> str:
         """Which line of the script begins which cell."""
-        text = _HEAD + self.module.text
-        places = Places(text)
         starts: dict[int, int] = {}
-        for row in range(2, text.count("\n") + 1):
-            starts.setdefault(places.cell(row)[0], row)
+        for row in range(2, self.text.count("\n") + 1):
+            starts.setdefault(self.places.cell(row)[0], row)
         told = ", ".join(f"cell {cell} from line {row + 1}" for cell, row in list(starts.items())[:40])
         left_out = (
             f"; {len(self.module.flaws)} cells that do not parse are left out" if self.module.flaws else ""
@@ -192,9 +161,10 @@ def cell_script(path: str) -> Iterator[CellScript]:
     if notebook.foreign:
         raise click.UsageError(f"{path}: {notebook.foreign}.")
     module = join(notebook)
+    text = _HEAD + module.text
     name = os.path.basename(path).rpartition(".")[0]
     with tempfile.TemporaryDirectory(prefix="gpulint-cells-") as folder:
         script = os.path.join(os.path.realpath(folder), f"{name}.py")
         with open(script, "w", encoding="utf-8", newline="") as out:
-            out.write(_HEAD + module.text)
-        yield CellScript(script, source, notebook, module)
+            out.write(text)
+        yield CellScript(script, text, source, notebook, module, Places(text))

@@ -11,23 +11,22 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gpulint.cli._errors import as_error, say
-from gpulint.config import ConfigResolver, Overrides, shown_path
+from gpulint.config import CONFIDENCES, ConfigResolver, Overrides, shown_path
 
 if TYPE_CHECKING:
     from gpulint.reports.document import Document
 
-CONFIDENCE = click.Choice(["high", "low"])
 _ALIAS = re.compile(r"(?<=\w\w), --[\w-]+")
 _NAMES = 26  # columns for an option's names, a third of a narrow terminal; what is longer has its text on the next line
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Any]
 
 
 class GroupedOption(click.Option):
@@ -62,108 +61,6 @@ class GroupedCommand(click.Command):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl([(names.ljust(width), text) for names, text in records], col_max=most)
-
-
-def under(name: str) -> Callable[..., Callable[[Decorated], Decorated]]:
-    """`click.option` for options under the heading `name`."""
-
-    def option(*declarations: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
-        return click.option(*declarations, cls=GroupedOption, heading=name, **attributes)
-
-    return option
-
-
-option = under("Options")
-
-
-def rules(name: str, *, unset: bool = False) -> Callable[..., Callable[[Decorated], Decorated]]:
-    """`click.option` for options under the heading `name` that take rules; where they are not given their value is (), or None where
-    they leave it `unset`."""
-    return partial(under(name), metavar="CODES", multiple=True, callback=_codes_or_none if unset else codes)
-
-
-def codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The codes, prefixes and names of an option that may be given several times, each with several of them."""
-    found: list[str] = []
-    for value in values:
-        named = [code.strip() for code in value.split(",") if code.strip()]
-        if not named:
-            raise click.BadParameter(
-                "names no rule; give codes, prefixes or names such as GPU101,GPU2, or leave the option out"
-            )
-        found += named
-    if all(code.isupper() for code in found):
-        return tuple(found)
-    from gpulint.lint.selection import codes_of, shipped_names
-
-    return codes_of(found, shipped_names())
-
-
-def _codes_or_none(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...] | None:
-    return codes(context, parameter, values) if values else None
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """What `--config` was given: one file at most, and settings as they would stand in it."""
-
-    file: str | None = None
-    settings: tuple[str, ...] = ()
-
-    def resolver(self, isolated: bool) -> ConfigResolver:
-        """Answers which configuration is in force. Raises `ConfigError`."""
-        return ConfigResolver(self.file, isolated, Overrides(settings=self.settings))
-
-
-def _configured(_: click.Context, __: click.Parameter, values: Sequence[str]) -> Configured:
-    files = [value for value in values if os.path.isfile(value)]
-    settings = [value for value in values if value not in files]
-    for value in settings:
-        if "=" not in value:
-            raise click.BadParameter(
-                f"{value} does not exist; name a file, or a setting: 'ignore = [\"GPU5\"]'"
-            )
-    if len(files) > 1:
-        raise click.BadParameter(f"takes one file, and was given {' and '.join(files)}")
-    return Configured(files[0] if files else None, tuple(settings))
-
-
-def configuration(heading: str = "Options") -> Callable[[Decorated], Decorated]:
-    """The options `--config` (as `config`, a `Configured`) and `--isolated`."""
-
-    def decorated(command: Decorated) -> Decorated:
-        option = under(heading)
-        isolated = option("--isolated", is_flag=True, help="No configuration files.")
-        config = option(
-            "--config",
-            metavar="FILE|SETTING",
-            multiple=True,
-            type=click.Path(),
-            envvar="GPULINT_CONFIG",
-            callback=_configured,
-            help="This file, not the nearest; or 'key = value'.",
-        )
-        return config(isolated(command))
-
-    return decorated
-
-
-Options = TypeVar("Options", bound="Given")
-
-
-class Given(SimpleNamespace):
-    """The options of a command as given, by their names."""
-
-    def but(self: Options, **changes: Any) -> Options:
-        """The same with some others."""
-        return type(self)(**{**vars(self), **changes})
-
-
-def taken(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Those options whose names are fields of `record`, taken out of `given`."""
-    return {one.name: given.pop(one.name) for one in fields(record) if one.name in given}
 
 
 class Written(click.Path):
@@ -201,6 +98,161 @@ class Size(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic
 FILE = click.Path(dir_okay=False)
 WRITTEN = Written(dir_okay=False)
 SIZE = Size()
+CONFIDENCE = click.Choice(CONFIDENCES)
+
+
+# -- options ---------------------------------------------------------------------------------------------------
+
+
+class Heading:
+    """Declares the options under a heading of --help: called as `click.option` is, with the help as the last of the names. What
+    several commands take has a method, each a decorator as well."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def __call__(self, *declared: str, **attributes: Any) -> Decorator:
+        *names, said = declared
+        return click.option(*names, cls=GroupedOption, heading=self.title, help=said, **attributes)
+
+    def flag(self, *declared: str, **attributes: Any) -> Decorator:
+        return self(*declared, is_flag=True, **attributes)
+
+    def count(self, *declared: str, least: int = 1, **attributes: Any) -> Decorator:
+        return self(*declared, type=click.IntRange(min=least), **attributes)
+
+    def amount(self, *declared: str, least: float = 0, above: bool = False, **attributes: Any) -> Decorator:
+        """A number with a fraction, of seconds where no `metavar` says of what; `above` the least, not the least itself."""
+        return self(*declared, type=click.FloatRange(min=least, min_open=above), **attributes)
+
+    def rules(self, *declared: str, unset: bool = False) -> Decorator:
+        """Rules: where they are not given their value is (), or None where they leave it `unset`."""
+
+        def given(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+            return None if unset and not values else codes(context, parameter, values)
+
+        return self(*declared, metavar="CODES", multiple=True, callback=given)
+
+    def configuration(self, command: Command) -> Any:
+        """`--config` (as `config`, a `Configured`) and `--isolated`."""
+        said = "This file, not the nearest; or 'key = value'."
+        place = {"type": click.Path(), "envvar": "GPULINT_CONFIG", "callback": _configured}
+        config = self("--config", said, metavar="FILE|SETTING", multiple=True, **place)
+        return config(self.flag("--isolated", "No configuration files.")(command))
+
+    def cache_dir(self, said: str) -> Decorator:
+        kind = click.Path(file_okay=False)
+        return self("--cache-dir", said, metavar="DIR", type=kind, envvar="GPULINT_CACHE_DIR")
+
+    def module(self, command: Command) -> Any:
+        return self.flag("-m", "module", "SCRIPT is a module's name, as for python -m.")(command)
+
+    def python(self, command: Command) -> Any:
+        said = "The interpreter that runs SCRIPT; by default gpulint's own."
+        return self("--python", said, metavar="PATH", default=sys.executable)(command)
+
+    def output_format(self, *formats: str, said: str = "", **attributes: Any) -> Decorator:
+        """One of these, by default the first."""
+        said = said or f"{', '.join(formats[:-1])} or {formats[-1]}."
+        given = {"metavar": "FORMAT", "type": click.Choice(formats), "default": formats[0], **attributes}
+        return self("--output-format", said, **given)
+
+    def as_json(self, said: str) -> Decorator:
+        """For commands that know no other format besides text."""
+        return self.flag("--json", "as_json", said)
+
+    def report(self, command: Command) -> Any:
+        """For `write_report`."""
+        return self("--report", "Write an HTML report to FILE.", type=WRITTEN)(command)
+
+    def colour(self, command: Command) -> Any:
+        when, said = click.Choice(["auto", "always", "never"]), "auto, always or never; NO_COLOR holds."
+        return self("--color", "colour", said, metavar="WHEN", type=when, default="auto")(command)
+
+    def quiet(self, command: Command) -> Any:
+        """For commands that tell how far they are."""
+        return self.flag("-q", "--quiet", "No progress.")(command)
+
+
+option = Heading("Options")
+
+
+def script(**attributes: Any) -> Decorator:
+    """The arguments `target` and `arguments`, of commands that run a script."""
+
+    def decorated(command: Command) -> Any:
+        arguments = click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+        return click.argument("target", metavar="SCRIPT", **attributes)(arguments(command))
+
+    return decorated
+
+
+# -- what they are given ---------------------------------------------------------------------------------------
+
+
+def codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes, prefixes and names of an option that may be given several times, each with several of them."""
+    found: list[str] = []
+    for value in values:
+        named = [code.strip() for code in value.split(",") if code.strip()]
+        if not named:
+            raise click.BadParameter(
+                "names no rule; give codes, prefixes or names such as GPU101,GPU2, or leave the option out"
+            )
+        found += named
+    if all(code.isupper() for code in found):
+        return tuple(found)
+    from gpulint.lint.selection import codes_of, shipped_names
+
+    return codes_of(found, shipped_names())
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What `--config` was given: one file at most, and settings as they would stand in it."""
+
+    file: str | None = None
+    settings: tuple[str, ...] = ()
+
+    def resolver(self, isolated: bool) -> ConfigResolver:
+        """Answers which configuration is in force. Raises `ConfigError`."""
+        return ConfigResolver(self.file, isolated, Overrides(settings=self.settings))
+
+
+def _configured(_: click.Context, __: click.Parameter, values: Sequence[str]) -> Configured:
+    files = [value for value in values if os.path.isfile(value)]
+    settings = [value for value in values if value not in files]
+    for value in settings:
+        if "=" not in value:
+            raise click.BadParameter(
+                f"{value} does not exist; name a file, or a setting: 'ignore = [\"GPU5\"]'"
+            )
+    if len(files) > 1:
+        raise click.BadParameter(f"takes one file, and was given {' and '.join(files)}")
+    return Configured(files[0] if files else None, tuple(settings))
+
+
+Options = TypeVar("Options", bound="Given")
+
+
+class Given(SimpleNamespace):
+    """The options of a command as given, by their names."""
+
+    def but(self: Options, **changes: Any) -> Options:
+        """The same with some others."""
+        return type(self)(**{**vars(self), **changes})
+
+
+def taken(record: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Those options whose names are fields of `record`, taken out of `given`."""
+    return {one.name: given.pop(one.name) for one in fields(record) if one.name in given}
+
+
+def refuse(*contradictions: tuple[object, str]) -> None:
+    """Raises click.UsageError for the first that there is, in its words."""
+    for there, said in contradictions:
+        if there:
+            raise click.UsageError(said)
 
 
 def say_what_went_to(script: str, arguments: Sequence[str]) -> None:
@@ -215,21 +267,7 @@ def say_what_went_to(script: str, arguments: Sequence[str]) -> None:
         say(f"{went}: {stand}")
 
 
-# -- what is written -----------------------------------------------------------------------------------------
-
-
-def output_format(
-    *formats: str, help: str = "", heading: str = "Options", **attributes: Any
-) -> Callable[[Decorated], Decorated]:
-    """The option `--output-format`: one of these, by default the first."""
-    said = help or f"{', '.join(formats[:-1])} or {formats[-1]}."
-    given = {"default": formats[0], **attributes}
-    return under(heading)("--output-format", metavar="FORMAT", type=click.Choice(formats), help=said, **given)
-
-
-def report(heading: str) -> Callable[[Decorated], Decorated]:
-    """The option `--report`, for `write_report`."""
-    return under(heading)("--report", type=WRITTEN, help="Write an HTML report to FILE.")
+# -- what they write -------------------------------------------------------------------------------------------
 
 
 def on_terminal(colour: str) -> tuple[bool, int | None]:
@@ -245,11 +283,6 @@ def print_last_words(text: str | None) -> None:
     sys.stdout.flush()
     if words := (text or "").rstrip():
         print(words[-20_000:], file=sys.stderr)
-
-
-def as_json_option(said: str) -> Callable[[Decorated], Decorated]:
-    """The option `--json`, as `as_json`, of commands that know no other format besides text."""
-    return under("Options")("--json", "as_json", is_flag=True, help=said)
 
 
 def print_json(data: Any) -> None:
@@ -283,39 +316,14 @@ def write_report(path: str | None, document: Callable[[], Document]) -> None:
     say(f"report written to {shown_path(os.path.abspath(path))}")
 
 
-def cache_dir(heading: str, said: str) -> Callable[[Decorated], Decorated]:
-    """The option `--cache-dir`."""
-    kind = click.Path(file_okay=False)
-    return under(heading)("--cache-dir", metavar="DIR", type=kind, envvar="GPULINT_CACHE_DIR", help=said)
-
-
-def script(**attributes: Any) -> Callable[[Decorated], Decorated]:
-    """The arguments `target` and `arguments`, of commands that run a script."""
-
-    def decorated(command: Decorated) -> Decorated:
-        arguments = click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
-        return click.argument("target", metavar="SCRIPT", **attributes)(arguments(command))
-
-    return decorated
-
-
-def module(heading: str) -> Callable[[Decorated], Decorated]:
-    """The option `-m`."""
-    return under(heading)("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
-
-
-def python(heading: str) -> Callable[[Decorated], Decorated]:
-    """The option `--python`."""
-    said = "The interpreter that runs SCRIPT; by default gpulint's own."
-    return under(heading)("--python", metavar="PATH", default=sys.executable, help=said)
-
-
-def quiet(heading: str) -> Callable[[Decorated], Decorated]:
-    """The option `-q`, of commands that tell how far they are."""
-    return under(heading)("-q", "--quiet", is_flag=True, help="No progress.")
-
-
-def colour(heading: str) -> Callable[[Decorated], Decorated]:
-    """The option `--color`, as `colour`."""
-    when, said = click.Choice(["auto", "always", "never"]), "auto, always or never; NO_COLOR holds."
-    return under(heading)("--color", "colour", metavar="WHEN", type=when, default="auto", help=said)
+def leave_for_job(variable: str, text: str) -> None:
+    """Add to a file of the GitHub job in which this runs: GITHUB_STEP_SUMMARY, whose Markdown its page shows, or GITHUB_OUTPUT, which
+    later steps read."""
+    path = os.environ.get(variable)
+    if not path or not text:
+        return
+    try:
+        with open(path, "a", encoding="utf-8", errors="backslashreplace", newline="\n") as out:
+            out.write(text)
+    except OSError as error:
+        say(f"{variable}: {error.strerror or error}")

@@ -18,8 +18,7 @@ import click
 from gpulint.atomic import write_atomic
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import Line, as_error, say
-from gpulint.cli._job import give, summarize
-from gpulint.cli._options import Given
+from gpulint.cli._options import Given, leave_for_job
 from gpulint.config import Config, ConfigResolver, shown_path
 from gpulint.lint.checking import Mode
 from gpulint.lint.engine import Run
@@ -113,8 +112,8 @@ def write(request: Request, outcome: Outcome) -> None:
     if request.output_format in _OF_GITHUB:
         from gpulint.reports.lint.services import job_summary
 
-        summarize(job_summary(report))
-        give("findings", str(len(report.findings)))
+        leave_for_job("GITHUB_STEP_SUMMARY", job_summary(report))
+        leave_for_job("GITHUB_OUTPUT", f"findings={len(report.findings)}\n")
     if outcome.known and not request.quiet:
         say(f"{plural(outcome.known, 'finding')} accepted by the baseline not shown")
     if outcome.gone and not request.quiet:

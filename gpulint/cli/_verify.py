@@ -19,8 +19,16 @@ import click
 
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import as_error, say
-from gpulint.cli._job import summarize
-from gpulint.cli._options import Given, print_last_words, say_what_went_to, taken, tell, write_report
+from gpulint.cli._options import (
+    Given,
+    leave_for_job,
+    print_last_words,
+    refuse,
+    say_what_went_to,
+    taken,
+    tell,
+    write_report,
+)
 from gpulint.config import ConfigResolver, shown_path
 from gpulint.findings import DIAGNOSTICS, Confidence, Finding
 from gpulint.lint.selection import BUILT_IN, known_rules, refuse_unknown
@@ -104,7 +112,7 @@ def _verified(request: Request, told: Callable[[Verification], Verification]) ->
     with while_read():
         tell(request, lambda: made(verification), lambda: as_json(verification))
     if verification.gate is not None:
-        summarize(markdown(of_gate(verification)))
+        leave_for_job("GITHUB_STEP_SUMMARY", markdown(of_gate(verification)))
     _say_how_it_ended(request, verification)
     written = _say_snapshot(request)
     write_report(request.report, lambda: document(verification))
@@ -131,46 +139,44 @@ def _snapshots(path: str) -> list[str]:
 
 
 def _refuse_nonsense(request: Request) -> None:
-    limits = request.limits
+    limits, run, fix = request.limits, request.run, request.fix
     limited = limits.on_peak or limits.exclusive or limits.beside_peak
-    if not request.fix and request.dry_run:
-        raise click.UsageError("--dry-run is about fixes that are tried: use it with --fix.")
-    if not request.fix and not limited and request.output_format == "markdown":
-        raise click.UsageError(
-            "--output-format markdown is about fixes that are tried, or limits: use it with --fix, --max-peak or --baseline."
-        )
-    if request.fix and limited:
-        raise click.UsageError(
-            "--max-peak, --baseline and --exclusive hold one run against limits: use them without --fix."
-        )
+    refuse(
+        (not fix and request.dry_run, "--dry-run is about fixes that are tried: use it with --fix."),
+        (
+            not fix and not limited and request.output_format == "markdown",
+            "--output-format markdown is about fixes that are tried, or limits: use it with --fix, --max-peak or --baseline.",
+        ),
+        (
+            fix and limited,
+            "--max-peak, --baseline and --exclusive hold one run against limits: use them without --fix.",
+        ),
+    )
     try:
-        check(request.limits, request.run.device)
+        check(limits, run.device)
     except BadBaseline as error:
-        known = request.limits.write or os.path.exists(request.limits.baseline)
+        known = limits.write or os.path.exists(limits.baseline)
         hint = "" if known else f": {_writing(request)}"
         raise click.UsageError(f"{error}{hint}") from error
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
-    if request.fix and (request.show_output or request.run.cut_epochs):
-        option = "--show-output" if request.show_output else "--cut-epochs"
-        raise click.UsageError(
-            f"{option} cannot be used with --fix, which compares what several runs do and print."
-        )
-    if request.run.snapshot:
-        if request.fix:
-            raise click.UsageError(
-                "--snapshot cannot be used with --fix, which runs the script several times."
-            )
-        for path in _snapshots(request.run.snapshot):  # of an earlier run
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
-    if request.show_output and request.output_format == "json":
-        raise click.UsageError("--show-output would mix the script's output into the JSON; leave one out.")
-    if not request.run.module and not os.path.exists(request.run.target):
-        hint = "; for a module's name use -m" if "/" not in request.run.target else ""
-        raise click.UsageError(f"there is no script {request.run.target}{hint}.")
+    not_alike = "cannot be used with --fix, which compares what several runs do and print."
+    hint = "; for a module's name use -m" if "/" not in run.target else ""
+    refuse(
+        (fix and request.show_output, f"--show-output {not_alike}"),
+        (fix and run.cut_epochs, f"--cut-epochs {not_alike}"),
+        (fix and run.snapshot, "--snapshot cannot be used with --fix, which runs the script several times."),
+        (
+            request.show_output and request.output_format == "json",
+            "--show-output would mix the script's output into the JSON; leave one out.",
+        ),
+        (not run.module and not os.path.exists(run.target), f"there is no script {run.target}{hint}."),
+    )
     with as_error(click.UsageError, ValueError):
         _ = request.named
+    for path in _snapshots(run.snapshot) if run.snapshot else ():  # of an earlier run
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def _measure(request: Request, as_told: Callable[[Verification], Verification]) -> Verification:
@@ -219,10 +225,7 @@ def _writing(request: Request) -> str:
 
 
 def _tried(
-    request: Request,
-    apply: Callable[[Trial], Trial],
-    names: Tell,
-    as_told: Callable[[Trial], Trial],
+    request: Request, apply: Callable[[Trial], Trial], names: Tell, as_told: Callable[[Trial], Trial]
 ) -> int:
     """`apply` writes what pays; `names` and `as_told` say of findings and of the trial what people know them as."""
     fixes = fixes_of(_chosen_findings(request), names)
@@ -264,7 +267,7 @@ def _tell_trial(request: Request, trial: Trial) -> None:
     made = partial(of_trial.document, trial, request.dry_run)
     with while_read():
         tell(request, made, partial(of_trial.as_json, trial))
-    summarize(markdown(made()))
+    leave_for_job("GITHUB_STEP_SUMMARY", markdown(made()))
     if trial.failure and trial.before is not None:
         print_last_words(trial.before.stderr or trial.before.end.traceback)
         say(f"{trial.failure}; no fix was tried")
@@ -285,21 +288,18 @@ def read_findings(path: str) -> list[Finding]:
 
     Raises click.UsageError where it is something else.
     """
-    try:
-        if path == "-":
-            data = json.load(sys.stdin)
-        else:
-            with open(path, encoding="utf-8") as source:
-                data = json.load(source)
-    except OSError as error:
-        raise click.UsageError(f"--findings {path}: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise click.UsageError(f"--findings {path}: is not JSON: {error}.") from error
+    named, wrong = f"--findings {path}", partial(as_error, click.UsageError)
+    with (
+        wrong(OSError, of=named),
+        wrong(ValueError, of=f"{named}: is not JSON"),
+        contextlib.nullcontext(sys.stdin) if path == "-" else open(path, encoding="utf-8") as source,
+    ):
+        data = json.load(source)
     try:
         return [Finding.from_json(item) for item in data]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = "is not what gpulint --output-format json writes"
-        raise click.UsageError(f"--findings {path}: {message} ({type(error).__name__}: {error}).") from error
+        raise click.UsageError(f"{named}: {message} ({type(error).__name__}: {error}).") from error
 
 
 def _chosen_findings(request: Request) -> list[Finding]:

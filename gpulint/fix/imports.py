@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
+from libcst.helpers import get_full_name_for_node
 
 from gpulint.fix.canvas import AFTER, Canvas
 from gpulint.rule import AddImport
@@ -38,38 +39,19 @@ def _imports(body: Sequence[cst.CSTNode]) -> Iterator[cst.Import | cst.ImportFro
 
 def _provides(statement: cst.Import | cst.ImportFrom, change: AddImport) -> bool:
     if isinstance(statement, cst.Import):
-        if change.name is not None:
-            return False
-        return any(
-            (_dotted(item.name) == change.module and _alias(item) == change.alias)
-            # `import torch.nn` binds `torch` as well.
-            or (
-                change.alias is None
-                and not item.asname
-                and f"{_dotted(item.name)}.".startswith(f"{change.module}.")
-            )
-            for item in statement.names
-        )
-    if change.name is None or statement.relative or statement.module is None:
+        return change.name is None and any(_imports_module(item, change) for item in statement.names)
+    if change.name is None or statement.relative or isinstance(statement.names, cst.ImportStar):
         return False
-    if isinstance(statement.names, cst.ImportStar) or _dotted(statement.module) != change.module:
-        return False
-    wanted = change.alias or change.name
-    return any(
-        _dotted(item.name) == change.name and (_alias(item) or change.name) == wanted
-        for item in statement.names
-    )
+    wanted = (change.name, change.alias or change.name)
+    bound = ((one.evaluated_name, one.evaluated_alias or one.evaluated_name) for one in statement.names)
+    return get_full_name_for_node(statement.module or "") == change.module and wanted in bound
 
 
-def _dotted(node: cst.CSTNode) -> str:
-    if isinstance(node, cst.Attribute):
-        return f"{_dotted(node.value)}.{node.attr.value}"
-    assert isinstance(node, cst.Name)
-    return node.value
-
-
-def _alias(item: cst.ImportAlias) -> str | None:
-    return item.evaluated_alias
+def _imports_module(item: cst.ImportAlias, change: AddImport) -> bool:
+    """`import torch.nn` binds `torch` as well."""
+    name, alias = item.evaluated_name, item.evaluated_alias
+    within = change.alias is None and alias is None and f"{name}.".startswith(f"{change.module}.")
+    return within or (name, alias) == (change.module, change.alias)
 
 
 def _insert(canvas: Canvas, code: str) -> None:

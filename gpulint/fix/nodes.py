@@ -31,12 +31,12 @@ def call_method(expression: cst.CSTNode, method: str) -> cst.BaseExpression:
 
 def assign(target: str, value: str) -> cst.SimpleStatementLine:
     """The statement ``target = value``, both given as code. Raises ValueError where that does not parse."""
-    return _line(f"{target} = {value}")
+    return statement(f"{target} = {value}")
 
 
 def delete(names: Iterable[str]) -> cst.SimpleStatementLine:
     """The statement ``del a, b``. Raises ValueError where there is nothing to delete."""
-    return _line(f"del {', '.join(names)}")
+    return statement(f"del {', '.join(names)}")
 
 
 def no_grad_with(context: str) -> cst.With:
@@ -79,7 +79,13 @@ def expression(code: str) -> cst.BaseExpression:
 
 def statement(code: str) -> cst.SimpleStatementLine:
     """The simple statement given as code. Raises ValueError where that does not parse."""
-    return _line(code)
+    try:
+        parsed = cst.parse_statement(code)
+    except cst.ParserSyntaxError:
+        raise ValueError(f"{code!r} is no statement.") from None
+    if not isinstance(parsed, cst.SimpleStatementLine):
+        raise ValueError(f"{code!r} is no simple statement.")
+    return parsed
 
 
 def string_like(literal: cst.CSTNode, text: str) -> cst.SimpleString | None:
@@ -90,18 +96,4 @@ def string_like(literal: cst.CSTNode, text: str) -> cst.SimpleString | None:
 
 
 def _call(context: str) -> cst.BaseExpression:
-    code = context if context.endswith(")") else f"{context}()"
-    try:
-        return cst.parse_expression(code)
-    except cst.ParserSyntaxError:
-        raise ValueError(f"{context!r} is no expression.") from None
-
-
-def _line(code: str) -> cst.SimpleStatementLine:
-    try:
-        statement = cst.parse_statement(code)
-    except cst.ParserSyntaxError:
-        raise ValueError(f"{code!r} is no statement.") from None
-    if not isinstance(statement, cst.SimpleStatementLine):
-        raise ValueError(f"{code!r} is no simple statement.")
-    return statement
+    return expression(context if context.endswith(")") else f"{context}()")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -133,12 +133,7 @@ def _blank_lines_after(canvas: Canvas, offset: int) -> int:
     return offset
 
 
-def _remove_backwards(
-    canvas: Canvas,
-    previous: Statement,
-    statement: Statement,
-    first_line: int,
-) -> None:
+def _remove_backwards(canvas: Canvas, previous: Statement, statement: Statement, first_line: int) -> None:
     """The last statement of a block goes, from its `first_line` on, with the line end before it, not the one after it.
 
     So its removal overlaps the removal of its neighbour by another fix: were each of them to think that the
@@ -171,21 +166,10 @@ def _remove_arguments(canvas: Canvas, owner: cst.CSTNode, gone: set[int]) -> Non
     if all(id(arg) in gone for arg in args):
         _remove_all(canvas, owner)
         return
-    for first, last in _runs(args, gone):
-        _remove_run(canvas, args, first, last)
-
-
-def _runs(args: Sequence[cst.Arg], gone: set[int]) -> Iterator[tuple[int, int]]:
-    """First and last index of each group of neighbours to be removed."""
-    place = 0
-    while place < len(args):
-        if id(args[place]) not in gone:
-            place += 1
-            continue
-        first = place
-        while place < len(args) and id(args[place]) in gone:
-            place += 1
-        yield first, place - 1
+    for is_gone, run in itertools.groupby(range(len(args)), lambda place: id(args[place]) in gone):
+        if is_gone:
+            places = list(run)
+            _remove_run(canvas, args, places[0], places[-1])
 
 
 def _comma_end(canvas: Canvas, arg: cst.Arg) -> int:

@@ -67,17 +67,11 @@ def _without(statement: cst.CSTNode, names: Set[str]) -> cst.CSTNode | None:
         return statement
     if comment is not None and "noqa" in comment.value:
         return statement
-    kept = [alias for alias in small.names if _bound(alias) not in names]
+    bound = {one: one.evaluated_alias or one.evaluated_name.partition(".")[0] for one in small.names}
+    kept = [one for one in small.names if bound[one] not in names]
     if len(kept) == len(small.names):
         return statement
     if not kept:
         return None
     kept[-1] = kept[-1].with_changes(comma=small.names[-1].comma)
     return statement.with_changes(body=[small.with_changes(names=kept)])
-
-
-def _bound(alias: cst.ImportAlias) -> str:
-    name: cst.CSTNode = alias.asname.name if alias.asname is not None else alias.name
-    while isinstance(name, cst.Attribute):
-        name = name.value
-    return name.value if isinstance(name, cst.Name) else ""

@@ -97,13 +97,6 @@ def _with(mine: ast.With, theirs: cst.With) -> Iterator[Any]:
     yield from _suite(mine.body, theirs.body)
 
 
-def _try(mine: ast.Try, theirs: cst.Try) -> Iterator[Any]:
-    yield from _suite(mine.body, theirs.body)
-    yield from zip(mine.handlers, theirs.handlers, strict=True)
-    yield from _suite(mine.orelse, theirs.orelse)
-    yield from _suite(mine.finalbody, theirs.finalbody)
-
-
 def _match(mine: ast.Match, theirs: cst.Match) -> Iterator[Any]:
     yield mine.subject, theirs.subject
     for case, other in zip(mine.cases, theirs.cases, strict=True):
@@ -113,8 +106,7 @@ def _match(mine: ast.Match, theirs: cst.Match) -> Iterator[Any]:
 
 
 def _function(mine: ast.FunctionDef, theirs: cst.FunctionDef) -> Iterator[Any]:
-    for decorator, other in zip(mine.decorator_list, theirs.decorators, strict=True):
-        yield decorator, other.decorator
+    yield from _DECORATED(mine, theirs)
     yield from _parameters(mine.args, theirs.params)
     if mine.returns is not None:
         yield mine.returns, _of(theirs.returns).annotation
@@ -122,16 +114,9 @@ def _function(mine: ast.FunctionDef, theirs: cst.FunctionDef) -> Iterator[Any]:
 
 
 def _class(mine: ast.ClassDef, theirs: cst.ClassDef) -> Iterator[Any]:
-    for decorator, other in zip(mine.decorator_list, theirs.decorators, strict=True):
-        yield decorator, other.decorator
+    yield from _DECORATED(mine, theirs)
     yield from _arguments(mine.bases, mine.keywords, (*theirs.bases, *theirs.keywords))
     yield from _suite(mine.body, theirs.body)
-
-
-def _assign(mine: ast.Assign, theirs: cst.Assign) -> Iterator[Pair]:
-    for target, other in zip(mine.targets, theirs.targets, strict=True):
-        yield target, other.target
-    yield mine.value, theirs.value
 
 
 def _delete(mine: ast.Delete, theirs: cst.Del) -> Iterator[Pair]:
@@ -239,12 +224,6 @@ def _boolean(mine: ast.BoolOp, theirs: cst.BooleanOperation) -> Iterator[Pair]:
     yield mine.values[0], node
 
 
-def _comparison(mine: ast.Compare, theirs: cst.Comparison) -> Iterator[Pair]:
-    yield mine.left, theirs.left
-    for value, other in zip(mine.comparators, theirs.comparisons, strict=True):
-        yield value, other.comparator
-
-
 def _comprehension(mine: Any, theirs: Any) -> Iterator[Pair]:
     if isinstance(mine, ast.DictComp):
         yield mine.key, theirs.key
@@ -284,21 +263,29 @@ def _pieces(node: Any) -> Iterator[Any]:
 
 
 def _parts(text: str) -> Callable[[Any, Any], Iterator[Any]]:
-    """What is beneath a node, by the names of its fields, `mine` or `mine=theirs`: a list is a suite, and what Python's node lacks is
-    passed over."""
-    names = [
-        (mine, attrgetter(theirs or mine)) for mine, _, theirs in (one.partition("=") for one in text.split())
-    ]
+    """What is beneath a node, by the names of its fields, `mine`, `mine=theirs`, or for items one by one `mine=theirs*theirs_of_item`.
+    Another list is a suite, and what Python's node lacks is passed over."""
+    names = []
+    for one in text.split():
+        name, _, other = one.partition("=")
+        of, each, item = (other or name).partition("*")
+        names.append((name, attrgetter(of), each, attrgetter(item) if item else None))
 
     def beneath(mine: Any, theirs: Any) -> Iterator[Any]:
-        for name, other in names:
+        for name, of, each, item in names:
             part = getattr(mine, name)
-            if isinstance(part, list):
-                yield from _suite(part, other(theirs))
+            if each:
+                pairs = zip(part, of(theirs), strict=True)
+                yield from ((one, item(other) if item else other) for one, other in pairs)
+            elif isinstance(part, list):
+                yield from _suite(part, of(theirs))
             elif part is not None:
-                yield part, other(theirs)
+                yield part, of(theirs)
 
     return beneath
+
+
+_DECORATED = _parts("decorator_list=decorators*decorator")
 
 
 _CONSTANTS = "Name Integer Float Imaginary SimpleString ConcatenatedString Ellipsis"
@@ -314,7 +301,7 @@ _SAME: dict[type, tuple[str, str | Callable[[Any, Any], Iterator[Any]]]] = {
     ast.BinOp: ("BinaryOperation", "left right"),
     ast.BoolOp: ("BooleanOperation", _boolean),
     ast.UnaryOp: ("UnaryOperation", "operand=expression"),
-    ast.Compare: ("Comparison", _comparison),
+    ast.Compare: ("Comparison", "left comparators=comparisons*comparator"),
     ast.IfExp: ("IfExp", "test body orelse"),
     ast.List: ("List", _display),
     ast.Tuple: ("Tuple", _display),
@@ -330,7 +317,7 @@ _SAME: dict[type, tuple[str, str | Callable[[Any, Any], Iterator[Any]]]] = {
     ast.YieldFrom: ("Yield", "value=value.item"),
     ast.NamedExpr: ("NamedExpr", "target value"),
     ast.Expr: ("Expr", "value"),
-    ast.Assign: ("Assign", _assign),
+    ast.Assign: ("Assign", "targets=targets*target value"),
     ast.AnnAssign: ("AnnAssign", "target annotation=annotation.annotation value"),
     ast.AugAssign: ("AugAssign", "target value"),
     ast.Return: ("Return", "value"),
@@ -343,7 +330,7 @@ _SAME: dict[type, tuple[str, str | Callable[[Any, Any], Iterator[Any]]]] = {
     ast.While: ("While", "test body orelse"),
     ast.With: ("With", _with),
     ast.AsyncWith: ("With", _with),
-    ast.Try: ("Try TryStar", _try),
+    ast.Try: ("Try TryStar", "body handlers=handlers* orelse finalbody"),
     ast.Match: ("Match", _match),
     ast.ExceptHandler: ("ExceptHandler ExceptStarHandler", "type body"),
     ast.FunctionDef: ("FunctionDef", _function),

@@ -230,7 +230,7 @@ class Checker:
 
     def wants_fixing(self, result: FileResult) -> bool:
         """Whether there is a finding whose fix is to be applied."""
-        return self.mode != "check" and any(map(self._applies, result.findings))
+        return self.mode != "check" and any(one.is_mended(self.unsafe) for one in result.findings)
 
     def linted(self, text: str, task: Task) -> FileResult:
         """The findings in `text`, or a GPU000 that says why it cannot be analysed."""
@@ -267,9 +267,6 @@ class Checker:
         selection = self.selection(task.config)
         codes = selection.codes_for(task.path)
         return self.in_force(suppressed(text, [], lambda row: row, task.path, codes, selection.names), task)
-
-    def _applies(self, finding: Finding) -> bool:
-        return finding.fix is not None and (self.unsafe or finding.fix.applicability == "safe")
 
     def _fix_text(self, text: str, task: Task) -> FixResult:
         from gpulint.fix.fixing import fix_text

@@ -14,13 +14,7 @@ from gpulint.atomic import sweep
 from gpulint.bounds import is_project_root
 from gpulint.config import Config
 from gpulint.findings import Finding, Severity
-from gpulint.lint.cache import (
-    ABSENT,
-    FORMER,
-    Cache,
-    Foreign,
-    run_digest,
-)
+from gpulint.lint.cache import ABSENT, FORMER, Cache, Foreign, run_digest
 from gpulint.lint.checking import Checker, Mode
 from gpulint.lint.results import FileResult, Task, crashed, diagnostic
 from gpulint.lint.selection import rule_files

@@ -11,15 +11,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import (
-    NO_FURTHER,
-    Question,
-    Verdict,
-    doubts_of,
-    least_open,
-    left_open,
-    severity_of,
-)
+from gpulint.answers import NO_FURTHER, Question, Verdict, doubts_of, least_open, left_open, severity_of
 from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack

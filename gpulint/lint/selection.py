@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -89,17 +89,12 @@ class Selection:
 
     def _check_selectors(self) -> None:
         config = self.config
-        used: list[tuple[str, Sequence[str]]] = [
-            (config.origin("select"), config.select or ()),
-            (config.origin("extend-select"), config.extend_select),
-            (config.origin("ignore"), config.ignore),
-            (config.origin("severity"), list(config.severity)),
-            (config.origin("fixable"), config.fixable or ()),
-            (config.origin("unfixable"), config.unfixable),
-            ("--select", config.cli_select or ()),
-            ("--extend-select", config.cli_extend_select),
-            ("--ignore", config.cli_ignore),
+        keys = ("select", "extend-select", "ignore", "severity", "fixable", "unfixable")
+        used: list[tuple[str, Iterable[str]]] = [
+            (config.origin(key), getattr(config, key.replace("-", "_")) or ()) for key in keys
         ]
+        used += [("--select", config.cli_select or ()), ("--extend-select", config.cli_extend_select)]
+        used.append(("--ignore", config.cli_ignore))
         key = config.origin("per-file-ignores")
         used += [(f'{key}."{glob.pattern}"', codes) for glob, codes in config.per_file_ignores]
         for place, selectors in used:

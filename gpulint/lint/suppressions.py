@@ -41,7 +41,7 @@ _OURS: Final = re.compile(
     re.IGNORECASE,
 )
 _LIST: Final = re.compile(
-    r"\s*\[(?P<inside>[^\[\]]*)\](?P<why>\s*--.*)?|\s*=\s*(?P<after>[\w-]+(?:\s*,\s*[\w-]+)*)(?P<reason>\s*--.*)?"
+    r"\s*\[(?P<inside>[^\[\]]*)\](?:\s*--.*)?|\s*=\s*(?P<after>[\w-]+(?:\s*,\s*[\w-]+)*)(?:\s*--.*)?"
 )
 _REASON: Final = re.compile(r"\s*(?:--.*)?")
 _NOQA: Final = re.compile(
@@ -167,10 +167,9 @@ class _Comments:
         line = self._lines[item.row - 1]
         before, after = line[: item.start - 1], line[item.end - 1 :]
         if after.strip():  # another comment follows, or text that the pattern did not take in
-            following = len(after) - len(after.lstrip())
-            if after.lstrip().startswith("#"):
-                return Edit(Position(item.row, item.start), Position(item.row, item.end + following), "")
-            return Edit(Position(item.row, item.start), Position(item.row, item.end + following), "# ")
+            following = item.end + len(after) - len(after.lstrip())
+            lead = "" if after.lstrip().startswith("#") else "# "
+            return Edit(Position(item.row, item.start), Position(item.row, following), lead)
         if before.strip():
             return Edit(Position(item.row, len(before.rstrip()) + 1), Position(item.row, len(line) + 1), "")
         if item.row < len(self._lines):
@@ -268,7 +267,6 @@ class Directive:
     start: int
     end: int
     codes: tuple[str, ...]
-    reason: str
     own_line: bool
     listed: tuple[int, int] = (0, 0)
     problem: str = ""
@@ -311,7 +309,7 @@ def _in_line(row: int, line: str) -> list[Directive]:
         problem = _misread(match, line[match.end() :])
         if problem or match["unread"] is None:
             codes = () if problem else _codes(match["codes"]) or EVERYTHING
-            found.append(replace(_directive("noqa", row, line, match.span(), codes, ""), problem=problem))
+            found.append(_directive("noqa", row, line, match.span(), codes, problem=problem))
     return found
 
 
@@ -328,46 +326,30 @@ def _misread(noqa: re.Match[str], rest: str) -> str:
 
 
 def _ours(row: int, line: str, match: re.Match[str]) -> Directive:
-    word, rest = match["word"], match["rest"]
+    word, rest, listed = match["word"], match["rest"], _LIST.match(match["rest"])
     kind = next((kind for kind in _KINDS if kind == word.lower()), None)
-    listed = _LIST.match(rest)
+    codes = EVERYTHING if listed is None else _codes(listed["inside"] or listed["after"])
+    problem = ""
     if match["colon"] is None:
-        return _wrong(row, line, match, f"it lacks the colon after gpulint; {_WRITE}")
-    if kind is None:
-        return _wrong(row, line, match, f'"{word}" is no suppression; {_WRITE}')
+        problem = "it lacks the colon after gpulint"
+    elif kind is None:
+        problem = f'"{word}" is no suppression'
+    elif listed is None and _REASON.fullmatch(rest) is None:
+        problem = f'"{rest.strip()}" is neither a list of codes nor a reason'
+    elif not codes:
+        problem = "it names no rule"
+    if kind is None or problem:
+        end = match.start() + len(match[0].rstrip())
+        return _directive("ignore", row, line, (match.start(), end), (), problem=f"{problem}; {_WRITE}")
+    at = match.start("rest")
     if listed is None:
-        reason = _REASON.fullmatch(rest)
-        if reason is None:
-            return _wrong(
-                row, line, match, f'"{rest.strip()}" is neither a list of codes nor a reason; {_WRITE}'
-            )
-        end = match.start("rest") + (len(rest) if reason[0].strip() else 0)
-        return _directive(kind, row, line, (match.start(), end), EVERYTHING, _reason(rest))
-    codes = _codes(listed["inside"] or listed["after"])
-    if not codes:
-        return _wrong(row, line, match, f"it names no rule; {_WRITE}")
+        return _directive(kind, row, line, (match.start(), at + len(rest) if rest.strip() else at), codes)
     group = "inside" if listed["inside"] is not None else "after"
-    found = _directive(
-        kind,
-        row,
-        line,
-        (match.start(), match.start("rest") + listed.end()),
-        codes,
-        _reason(listed["why"] or listed["reason"] or ""),
-        (match.start("rest") + listed.start(group) + 1, match.start("rest") + listed.end(group) + 1),
-    )
+    places = at + listed.start(group) + 1, at + listed.end(group) + 1
+    found = _directive(kind, row, line, (match.start(), at + listed.end()), codes, places)
     # As in pylint, whose spelling this is: behind code it is about the line.
     as_pylint = group == "after" and kind == "disable" and not found.own_line
     return replace(found, kind="ignore") if as_pylint else found
-
-
-def _wrong(row: int, line: str, match: re.Match[str], problem: str) -> Directive:
-    columns = match.start(), match.start() + len(match[0].rstrip())
-    return replace(_directive("ignore", row, line, columns, (), ""), problem=problem)
-
-
-def _reason(written: str) -> str:
-    return written.strip().removeprefix("--").strip()
 
 
 def _directive(
@@ -376,11 +358,11 @@ def _directive(
     line: str,
     columns: tuple[int, int],
     codes: tuple[str, ...],
-    reason: str,
     listed: tuple[int, int] = (0, 0),
+    problem: str = "",
 ) -> Directive:
     own_line = not line[: columns[0]].strip()
-    return Directive(kind, row, columns[0] + 1, columns[1] + 1, codes, reason, own_line, listed)
+    return Directive(kind, row, columns[0] + 1, columns[1] + 1, codes, own_line, listed, problem)
 
 
 def _codes(written: str | None) -> tuple[str, ...]:

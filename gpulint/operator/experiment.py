@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -213,58 +213,54 @@ def render(scenarios: Sequence[Scenario], outcomes: Sequence[Outcome]) -> list[s
 _ALIKE = 1.02  # times: what is reserved within it is called the same
 
 
+Pairs = list[tuple[Outcome, Outcome]]  # the default's outcome, and another setting's of the same scenario
+
+
 def conclusion(outcomes: Sequence[Outcome]) -> list[str]:
     """What the outcomes say about each setting against the default, and which setting they speak for; nothing where the
     default is not among them or nothing else is."""
-    every = dict.fromkeys(o.setting for o in outcomes if o.setting)
-    judged = {one: text for one in every if (text := _against(one, outcomes))}
+    done = [outcome for outcome in outcomes if not outcome.error]
+    of_default = {outcome.scenario: outcome for outcome in done if not outcome.setting}
+    judged: dict[str, Pairs] = {}
+    for outcome in done:
+        if outcome.setting and outcome.scenario in of_default:
+            judged.setdefault(outcome.setting, []).append((of_default[outcome.scenario], outcome))
     if not judged:
         return []
     wide = max(map(len, judged))
-    lines = (f"  {setting:<{wide}}  {'; '.join(text)}" for setting, text in judged.items())
-    return ["against the default:", *lines, "", _verdict(judged, outcomes)]
+    lines = (
+        f"  {one:<{wide}}  {'; '.join(_against(pairs)) or 'no difference'}" for one, pairs in judged.items()
+    )
+    reserved = sum(outcome.peak_reserved for outcome in of_default.values() if outcome.succeeded)
+    return ["against the default:", *lines, "", _verdict(judged, reserved)]
 
 
-def _against(setting: str, outcomes: Sequence[Outcome]) -> list[str]:
-    """What is better, and what is worse, in which scenario; that nothing is, in one clause."""
-    found: list[str] = []
-    pairs = _pairs(setting, outcomes)
+def _against(pairs: Pairs) -> Iterator[str]:
+    """What is better, and what is worse, in which scenario."""
     for default, other in pairs:
         if other.succeeded != default.succeeded:
-            found.append(f"{'fits' if other.succeeded else 'OOM'} in {other.scenario}")
+            yield f"{'fits' if other.succeeded else 'OOM'} in {other.scenario}"
         elif other.succeeded and default.peak_reserved and other.peak_reserved:
-            ratio = other.peak_reserved / default.peak_reserved
-            if not 1 / _ALIKE < ratio < _ALIKE:
+            if not 1 / _ALIKE < other.peak_reserved / default.peak_reserved < _ALIKE:
                 now, before = map(format_bytes, (other.peak_reserved, default.peak_reserved))
-                found.append(f"reserves {now} instead of {before} in {other.scenario}")
-    return found or (["no difference"] if pairs else [])
+                yield f"reserves {now} instead of {before} in {other.scenario}"
 
 
-def _pairs(setting: str, outcomes: Sequence[Outcome]) -> list[tuple[Outcome, Outcome]]:
-    """The default's outcome and the setting's, of each scenario that ran under both."""
-    of_default = {o.scenario: o for o in outcomes if not o.setting and not o.error}
-    return [
-        (of_default[o.scenario], o)
-        for o in outcomes
-        if o.setting == setting and not o.error and o.scenario in of_default
-    ]
-
-
-def _verdict(judged: Iterable[str], outcomes: Sequence[Outcome]) -> str:
-    """The setting that reserves least over what it and the default both ran through, with what it loses elsewhere."""
-
-    def gain(setting: str) -> int:
-        pairs = _pairs(setting, outcomes)
-        both = (pair for pair in pairs if pair[0].succeeded and pair[1].succeeded)
-        return sum(default.peak_reserved - other.peak_reserved for default, other in both)
-
-    best = max(judged, key=gain)
-    saved = gain(best)
-    total = sum(o.peak_reserved for o in outcomes if not o.setting and o.succeeded)
-    if saved <= 0 or saved < (1 - 1 / _ALIKE) * total:
+def _verdict(judged: dict[str, Pairs], reserved: int) -> str:
+    """The setting that reserves least over what it and the default both ran through, with what it loses elsewhere. The default
+    has `reserved` so much in all of them."""
+    gains = {
+        setting: sum(
+            one.peak_reserved - other.peak_reserved
+            for one, other in pairs
+            if one.succeeded and other.succeeded
+        )
+        for setting, pairs in judged.items()
+    }
+    best, saved = max(gains.items(), key=lambda gain: gain[1])
+    if saved <= 0 or saved < (1 - 1 / _ALIKE) * reserved:
         return "these programs speak for no setting: the default reserves as little as any"
-    pairs = _pairs(best, outcomes)
-    lost = [other.scenario for default, other in pairs if default.succeeded and not other.succeeded]
+    lost = [other.scenario for one, other in judged[best] if one.succeeded and not other.succeeded]
     but = f"; it runs out of memory, where the default does not, in {', '.join(lost)}" if lost else ""
     return f"these programs speak for {best}, which reserves {format_bytes(saved)} less{but}"
 

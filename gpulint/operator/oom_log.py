@@ -54,9 +54,7 @@ _TELLING: Final = (
     "ill", "ILL", "exitcode", "\x1b", '\\"',
 )  # fmt: skip
 # Out-of-memory messages of others, which are named and not explained.
-_UNREAD: Final = {
-    "JAX (XLA)": re.compile(r"RESOURCE_EXHAUSTED: Out of memory"),
-}
+_UNREAD: Final = {"JAX (XLA)": re.compile(r"RESOURCE_EXHAUSTED: Out of memory")}
 _KILLED = re.compile(
     r"exitcode *: *-9\b|Signal 9 \(SIGKILL\)|killed by signal: Killed|Out of memory: Killed process|oom-kill"
     r"|Bus error.*shared memory|returned non-zero exit status 137|Exit code 137|OOMKilled"

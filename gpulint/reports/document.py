@@ -7,7 +7,7 @@ Text may have `code` between backticks. A style is "good", "bad", "warn", "info"
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -102,6 +102,11 @@ class Say:
     text: str
     style: str = ""
     label: str = ""
+
+
+def remark(text: str, style: str = "", label: str = "") -> Say:
+    """A paragraph of one sentence."""
+    return Say(sentence(text), style, label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +229,14 @@ class Section:
     blocks: tuple[Block, ...]
     folded: bool = False
     most: int = 0
+
+
+def section(
+    title: str, *blocks: Block | Iterable[Block] | None, folded: bool = False, most: int = 0
+) -> Section:
+    """A section of blocks, those that there are, one by one or together."""
+    listed = ((one,) if isinstance(one, Block) else one for one in blocks if one is not None)
+    return Section(title, tuple(block for some in listed for block in some), folded, most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from gpulint.config import shown_path
 from gpulint.forecasting.forecasting import UNREACHED
 from gpulint.forecasting.replaying import Moment
 from gpulint.forecasting.result import Change, Figure, Forecast, Search
+from gpulint.reports import document as doc
 from gpulint.reports import plural
-from gpulint.reports.document import Cell, Chart, Document, Facts, Plot, Say, Section, Series, Table, sentence
 from gpulint.units import format_bytes
+from gpulint.version import __version__
 
 _VERDICTS = {"yes": "good", "no": "bad", "open": "warn", "unknown": "warn"}
 _MOST = 8  # rows of a table on a terminal
@@ -36,39 +37,62 @@ _PHASES = {
 
 def as_json(forecast: Forecast) -> dict[str, Any]:
     """Everything as plain dicts and lists. `schema` changes when a field changes its meaning."""
-    from gpulint.version import __version__
-
     return {"version": __version__, **forecast.to_json()}
 
 
-def document(forecast: Forecast) -> Document:
+def document(forecast: Forecast) -> doc.Document:
     """The whole report."""
+    whole = forecast.allocated.value
     figures = {
         "peak allocated": forecast.allocated,
         "peak reserved": forecast.reserved,
         "process total": forecast.process,
     }
-    rests = tuple((name, one.rests_on) for name, one in figures.items())
-    return Document(
+    kinds = doc.Table(("Kind", "Size"), [*forecast.kinds.items()], whole=whole)
+    lines = [
+        (doc.Cell(place(file, line), "mono"), size, ", ".join(kinds))
+        for file, line, size, kinds in forecast.lines
+    ]
+    modules = [
+        (doc.Cell(name, "mono"), size, f"of {number} alike" if number > 1 else "")
+        for name, size, number in forecast.modules
+    ]
+    changes = [(one.text, _change(one, forecast)) for one in forecast.changes]
+    doubts = [
+        (doc.Cell(place(one.file, one.line) if one.file else "", "mono"), one.text) for one in forecast.doubts
+    ]
+    return doc.Document(
         f"gpulint forecast: {forecast.target}",
         " ".join([shown_path(forecast.target), *forecast.arguments]),
         where(forecast),
         _VERDICTS[forecast.fits],
         verdict(forecast),
         (
-            Section("What the figures rest on", (Facts(rests),)),
-            Section("Memory over the run", tuple(_memory(forecast))),
-            *_peak(forecast),
-            *_search(forecast),
-            *_changes(forecast),
-            *_doubts(forecast),
-            Section("How it was run", (Facts(tuple(_run(forecast))),), folded=True),
+            doc.section(
+                "What the figures rest on", doc.Facts(tuple((n, one.rests_on) for n, one in figures.items()))
+            ),
+            doc.section("Memory over the run", _memory(forecast)),
+            doc.section("What makes the peak", doc.Say(f"It is reached {moment(forecast.peak_at)}."), kinds),
+            doc.section(
+                "The peak by line", doc.Table(("Line", "Size", "Kinds"), lines, _MOST, "other line", whole)
+            ),
+            doc.section(
+                "The peak by module", doc.Table(("Module", "Size", ""), modules, _MOST, "other module", whole)
+            ),
+            doc.section(
+                "The largest batch", _search(forecast.search) if forecast.search is not None else None
+            ),
+            doc.section(
+                "What changes would make of it", doc.Table(("Change", "Forecast by itself"), changes)
+            ),
+            doc.section("Doubts", doc.Table(("Line", "What is not known"), doubts)),
+            doc.section("How it was run", doc.Facts(tuple(_run(forecast))), folded=True),
         ),
         tuple((name, one.value, interval(one)) for name, one in figures.items()),
     )
 
 
-def _memory(forecast: Forecast) -> Iterator[Chart]:
+def _memory(forecast: Forecast) -> Iterator[doc.Chart]:
     """Allocated and reserved after each stretch of events, evaluation in the background, and the card's end where it is near."""
     points = forecast.curve
     if len(points) < 2:
@@ -84,62 +108,42 @@ def _memory(forecast: Forecast) -> Iterator[Chart]:
         if kind == "eval" and forecast.evaluated
     ]
     allocated, reserved = [size for _, size, _ in points], [size for _, _, size in points]
-    yield Chart(
+    yield doc.Chart(
         f"Memory over the run: at most {format_bytes(forecast.allocated.value)} allocated and "
         f"{format_bytes(forecast.reserved.value)} reserved",
         (
-            Series("allocated", "allocated", tuple((at / last, size) for at, size, _ in points), filled=True),
-            Series("reserved", "reserved", tuple((at / last, size) for at, _, size in points)),
+            doc.Series(
+                "allocated", "allocated", tuple((at / last, size) for at, size, _ in points), filled=True
+            ),
+            doc.Series("reserved", "reserved", tuple((at / last, size) for at, _, size in points)),
         ),
         tuple((event / last, f"step {number}") for number, event in enumerate(ends, 1)),
         tuple(bands),
         limit=(room, "what the card leaves beside the context") if near else None,
         note="tinted: evaluation" if bands else "",
-        plots=(Plot(allocated, reserved),),
+        plots=(doc.Plot(allocated, reserved),),
     )
 
 
-def _peak(forecast: Forecast) -> Iterator[Section]:
-    whole = forecast.allocated.value
-    lines = [
-        (Cell(place(file, line), "mono"), size, ", ".join(kinds))
-        for file, line, size, kinds in forecast.lines
-    ]
-    modules = [
-        (Cell(name, "mono"), size, f"of {number} alike" if number > 1 else "")
-        for name, size, number in forecast.modules
-    ]
-    kinds = Table(("Kind", "Size"), [*forecast.kinds.items()], whole=whole)
-    yield Section("What makes the peak", (Say(f"It is reached {moment(forecast.peak_at)}."), kinds))
-    yield Section("The peak by line", (Table(("Line", "Size", "Kinds"), lines, _MOST, "other line", whole),))
-    by_module = Table(("Module", "Size", ""), modules, _MOST, "other module", whole)
-    yield Section("The peak by module", (by_module,))
-
-
-def _search(forecast: Forecast) -> Iterator[Section]:
-    found = forecast.search
-    if found is None:
-        return
+def _search(found: Search) -> Iterator[doc.Block]:
+    """The outcome of a search for the largest batch, and what was tried."""
+    name = found.argument
+    said = f"the largest that fits is {name} {found.largest}"
+    if not found.largest:
+        said = f"not even {name} {found.tried[0].size if found.tried else 1} fits"
+    elif found.bound:
+        said = f"{name} {found.largest} fits; larger ones were not tried"
+    yield doc.remark(said)
     rows = [
-        (str(one.size), one.process.value, interval(one.process), Cell(_FITS[one.fits], _VERDICTS[one.fits]))
+        (
+            str(one.size),
+            one.process.value,
+            interval(one.process),
+            doc.Cell(_FITS[one.fits], _VERDICTS[one.fits]),
+        )
         for one in sorted(found.tried, key=lambda one: one.size)
     ]
-    head = (found.argument, "Process total", "Interval", "Verdict")
-    yield Section("The largest batch", (Say(sentence(search(found))), Table(head, rows)))
-
-
-def _changes(forecast: Forecast) -> Iterator[Section]:
-    now = forecast.allocated.value + forecast.reserved.value
-    styles = ("good" if not c.problem and c.allocated + c.reserved < now else "" for c in forecast.changes)
-    changes = zip(forecast.changes, styles, strict=True)
-    rows = [(one.text, Cell(change(one, forecast), style)) for one, style in changes]
-    yield Section("What changes would make of it", (Table(("Change", "Forecast by itself"), rows),))
-
-
-def _doubts(forecast: Forecast) -> Iterator[Section]:
-    places = (place(one.file, one.line) if one.file else "" for one in forecast.doubts)
-    listed = [(Cell(where, "mono"), one.text) for where, one in zip(places, forecast.doubts, strict=True)]
-    yield Section("Doubts", (Table(("Line", "What is not known"), listed),))
+    yield doc.Table((name, "Process total", "Interval", "Verdict"), rows)
 
 
 def _run(forecast: Forecast) -> Iterable[tuple[str, str]]:
@@ -199,22 +203,14 @@ def interval(figure: Figure) -> str:
     return f"{format_bytes(figure.low)} to {format_bytes(figure.high)}"
 
 
-def change(one: Change, forecast: Forecast) -> str:
+def _change(one: Change, forecast: Forecast) -> doc.Cell:
     """What a change makes of the peaks."""
     if one.problem:
-        return one.problem
+        return doc.Cell(one.problem)
     allocated = one.allocated - forecast.allocated.value
     reserved = one.reserved - forecast.reserved.value
+    style = "good" if allocated + reserved < 0 else ""
     if not allocated and not reserved:
-        return "changes nothing"
-    return f"allocated {format_bytes(allocated, signed=True)}, reserved {format_bytes(reserved, signed=True)}"
-
-
-def search(found: Search) -> str:
-    """The outcome of a search for the largest batch."""
-    name = found.argument
-    if not found.largest:
-        return f"not even {name} {found.tried[0].size if found.tried else 1} fits"
-    if found.bound:
-        return f"{name} {found.largest} fits; larger ones were not tried"
-    return f"the largest that fits is {name} {found.largest}"
+        return doc.Cell("changes nothing", style)
+    moved = (format_bytes(size, signed=True) for size in (allocated, reserved))
+    return doc.Cell("allocated {}, reserved {}".format(*moved), style)

@@ -8,7 +8,7 @@ from typing import Final
 from gpulint.memory.oom import TO_TRY
 from gpulint.operator.oom_log import LogReport, Occurrence, growth
 from gpulint.reports import plural
-from gpulint.reports.document import Document, Facts, Say, Section, Trace, sentence
+from gpulint.reports.document import Document, Facts, Say, Section, Trace, remark, section
 
 SHOWN: Final = 5
 
@@ -32,8 +32,8 @@ def document(report: LogReport, found: Sequence[str] = (), all_of_them: bool = F
         _headline(report) if groups else _nothing(report),
         (
             *(_group(group, advised) for group in shown),
-            Section("", tuple(Say(sentence(said)) for said in (*remarks, *_unread(report)))),
-            Section("", (Trace("\n".join(found)),)),
+            section("", map(remark, (*remarks, *_unread(report)))),
+            section("", Trace("\n".join(found))),
         ),
     )
 
@@ -67,7 +67,7 @@ def _group(group: Sequence[Occurrence], advised: set[tuple[str, ...]]) -> Sectio
     facts += [(TO_TRY, "", *advice)] if advice not in advised else []
     advised.add(advice)
     told = tuple(fact for fact in facts if any(fact[1:]))
-    return Section(", ".join(filter(None, title)), (Say(diagnosis.headline, "bad"), Facts(told)))
+    return section(", ".join(filter(None, title)), Say(diagnosis.headline, "bad"), Facts(told))
 
 
 def _killed(report: LogReport) -> str:

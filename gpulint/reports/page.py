@@ -13,6 +13,7 @@ from gpulint.reports import document as doc
 from gpulint.reports.layout import Excerpt
 from gpulint.source.edits import unified_diff
 from gpulint.units import format_bytes
+from gpulint.version import __version__
 
 WIDTH, HEIGHT = 960, 280
 LEFT, RIGHT, TOP, BOTTOM = 116, 14, 12, 30
@@ -136,8 +137,6 @@ _LONGEST: Final = 400  # letters of a source line
 
 def page(document: doc.Document) -> str:
     """The whole page."""
-    from gpulint.version import __version__
-
     body = [_head(document), *map(_section, document.sections)]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -207,7 +207,7 @@ def document(summaries: Sequence[Summary], differences: Sequence[Difference], mo
         f"allocator settings: {settings}",
         style,
         headline,
-        (*sections, doc.Section("", tuple(last))),
+        (*sections, doc.section("", last)),
     )
 
 
@@ -239,49 +239,43 @@ def _conclusion(
 
 def _device(device: DeviceSummary, paths: Paths, most: int, of: str) -> Iterator[doc.Section]:
     """`of` says in each title which it is, where there are several."""
-    usage, traced = device.usage, has_trace(device.usage)
-    rows = [("at the end", usage.end_allocated, usage.end_reserved)]
-    if traced:
-        rows.insert(0, ("peak", usage.peak_allocated, usage.peak_reserved))
+    usage, found = device.usage, device.fragmentation
+    traced = has_trace(usage)
+    rows = [("peak", usage.peak_allocated, usage.peak_reserved)] if traced else []
+    rows.append(("at the end", usage.end_allocated, usage.end_reserved))
     figures = doc.Table(("", "Allocated", "Reserved"), rows)
-    yield doc.Section(f"Memory{of}", (doc.Say(doc.sentence(covered(usage)), "soft"), figures))
+    yield doc.section(f"Memory{of}", doc.remark(covered(usage), "soft"), figures)
     if traced:
-        yield doc.Section(f"Allocated and reserved over the trace{of}", tuple(_chart(usage)))
-        yield doc.Section(f"What makes the peak{of}", (_shares(usage.at_peak, paths, most, traced),))
+        yield doc.section(f"Allocated and reserved over the trace{of}", _chart(usage))
+        yield doc.section(f"What makes the peak{of}", _shares(usage.at_peak, paths, most, traced))
     if device.what_if is not None:
         wanted = room(device.what_if)
-        yield doc.Section(f"What if{f': {wanted}' if wanted else ''}{of}", tuple(_what_if(device.what_if)))
+        yield doc.section(f"What if{f': {wanted}' if wanted else ''}{of}", _what_if(device.what_if))
     elif device.untried:
-        yield doc.Section(f"What if{of}", (doc.Say(doc.sentence(device.untried), "warn"),))
-    yield doc.Section(f"What stays at the end{of}", (_shares(usage.at_end, paths, most, traced),))
-    found = device.fragmentation
-    said = (doc.Say(doc.sentence(one)) for one in fragmentation(found))
+        yield doc.section(f"What if{of}", doc.remark(device.untried, "warn"))
+    yield doc.section(f"What stays at the end{of}", _shares(usage.at_end, paths, most, traced))
     pins = [(pin.free, f"{pin.segments:,}", pin.bytes, paths.cell(pin.line)) for pin in found.pins]
     kept = doc.Table(("Free", "In segments", "Kept by", "Line"), pins, most, "other line")
-    yield doc.Section(f"Reserved and not allocated, at the end{of}", (*said, kept))
+    said = map(doc.remark, fragmentation(found))
+    yield doc.section(f"Reserved and not allocated, at the end{of}", said, kept)
     ooms = [
         (oom.asked, oom.allocated, oom.reserved, oom.free, paths.cell(oom.line))
         for oom in usage.ooms[:_MOST_OOMS]
     ]
     head = ("Asked for", "Allocated", "Reserved", "Left on the card", "Line")
     title = f"Out of memory, {plural(len(usage.ooms), 'time')}{of}"
-    yield doc.Section(title, (doc.Table(head, ooms, 5, "other time"),))
-    yield doc.Section(f"Doubts{of}", tuple(doc.Say(doc.sentence(said)) for said in doubts(usage)))
+    yield doc.section(title, doc.Table(head, ooms, 5, "other time"))
+    yield doc.section(f"Doubts{of}", map(doc.remark, doubts(usage)))
+    pools = (".".join(map(str, part.pool)) if any(part.pool) else "" for part in found.parts)
     parts = [
-        (
-            str(p.stream),
-            ".".join(map(str, p.pool)) if any(p.pool) else "",
-            p.allocated,
-            p.reserved,
-            str(p.segments),
-        )
-        for p in found.parts
+        (str(part.stream), pool, part.allocated, part.reserved, str(part.segments))
+        for part, pool in zip(found.parts, pools, strict=True)
     ]
     head = ("Stream", "Private pool", "Allocated", "Reserved", "Segments")
-    yield doc.Section(f"Streams and memory pools{of}", (doc.Table(head, parts if len(parts) > 1 else ()),))
+    yield doc.section(f"Streams and memory pools{of}", doc.Table(head, parts if len(parts) > 1 else ()))
     head = ("Free", "Size", "Blocks", "Largest free", "Lines")
     held = [(h.free, h.size, str(h.blocks), h.largest_free, paths.cell(*h.lines)) for h in found.held]
-    yield doc.Section(f"Segments with the most free bytes{of}", (doc.Table(head, held),), folded=True)
+    yield doc.section(f"Segments with the most free bytes{of}", doc.Table(head, held), folded=True)
 
 
 def _chart(usage: Usage) -> Iterator[doc.Chart]:
@@ -332,17 +326,16 @@ def _shares(shares: Sequence[Share], paths: Paths, most: int, traced: bool) -> d
 
 
 def _what_if(tried: WhatIf) -> Iterator[doc.Block]:
-    yield doc.Say(doc.sentence(recommendation(tried)))
+    yield doc.remark(recommendation(tried))
     rows = [outcome(one, tried) for one in tried.outcomes]
     yield doc.Table(("Settings", "Reserved at most", "Against the recorded", "Fits"), rows)
-    yield doc.Say(doc.sentence(error(tried)), "soft")
-    yield from (doc.Say(doc.sentence(said), "warn", "doubt") for said in tried.doubts)
+    yield doc.remark(error(tried), "soft")
+    yield from (doc.remark(said, "warn", "doubt") for said in tried.doubts)
 
 
 def _difference(difference: Difference, paths: Paths, most: int) -> doc.Section:
     title = f"From {shown_path(difference.before)} to {shown_path(difference.after)}"
-    blocks = (block for one in difference.devices for block in _growth(one, paths, most))
-    return doc.Section(title, tuple(blocks))
+    return doc.section(title, *(_growth(one, paths, most) for one in difference.devices))
 
 
 def _growth(growth: Growth, paths: Paths, most: int) -> Iterator[doc.Block]:
@@ -365,4 +358,4 @@ def _growth(growth: Growth, paths: Paths, most: int) -> Iterator[doc.Block]:
     if not rows:
         yield doc.Say("The same lines have the same alive.", "good")
     if growth.strangers:
-        yield doc.Say(doc.sentence(STRANGERS), "warn", "doubt")
+        yield doc.remark(STRANGERS, "warn", "doubt")

@@ -7,15 +7,17 @@ from typing import Any, Final
 
 from gpulint.config import shown_path
 from gpulint.reports import plural
-from gpulint.reports.document import Card, Chart, Diff, Document, Say, Section, Table, curve
+from gpulint.reports.document import Card, Chart, Diff, Document, Say, Table, curve, section
 from gpulint.reports.verify import growth_text, wasted_title
 from gpulint.runtime.record.result import RunResult, Sample
 from gpulint.source.edits import apply_edits, unified_diff
 from gpulint.trial.plan import Gain, Judged, Status, Trial, amount
 from gpulint.units import format_bytes
+from gpulint.version import __version__
 
 SCHEMA: Final = 1
 _MOST_LEFT = 8
+_MOST_SAVED = 10
 _REPORT_URL = "https://github.com/gpulint/gpulint/issues"
 _STYLES: dict[Status, str] = {  # in the order in which fixes are told
     "pays": "good",
@@ -43,12 +45,12 @@ def document(trial: Trial, dry: bool) -> Document:
         "bad" if trial.failure else "good" if trial.paying else "info",
         closing(trial, dry),
         (
-            Section("Before and after", (_before_and_after(trial),)),
-            Section("Memory by step, before and after", tuple(_memory(trial.before, trial.after))),
-            Section("Every fix, tried", tuple(_card(one, trial) for one in in_order(trial))),
-            Section("What the fixes that pay change", diffs, folded=not dry),
-            Section("How it was compared", tuple(Say(remark, "soft") for remark in remarks(trial))),
-            Section("Every run", (Table(("Run", "The script", "Came out as", "Time"), runs),), folded=True),
+            section("Before and after", _before_and_after(trial)),
+            section("Memory by step, before and after", _memory(trial.before, trial.after)),
+            section("Every fix, tried", (_card(one, trial) for one in in_order(trial))),
+            section("What the fixes that pay change", diffs, folded=not dry),
+            section("How it was compared", (Say(said, "soft") for said in remarks(trial))),
+            section("Every run", Table(("Run", "The script", "Came out as", "Time"), runs), folded=True),
         ),
     )
 
@@ -121,12 +123,12 @@ def change(gain: Gain) -> str:
     return f"{-100 * gain.share:+.1f} %" if 0.99 < gain.share < 1 else f"{-100 * gain.share:+.0f} %"
 
 
-def told(judged: Judged, most: int = 10) -> str:
+def told(judged: Judged) -> str:
     """What a fix saves, or what is wrong with it, in one line."""
     costs = "; ".join(_moved(gain) for gain in judged.gains if gain.is_worse)
     if judged.status != "pays":
         return judged.text or (f"costs: {costs}" if costs else "no figure moves beyond noise")
-    saved = [_moved(gain) for gain in judged.gains if gain.is_better][:most]
+    saved = [_moved(gain) for gain in judged.gains if gain.is_better][:_MOST_SAVED]
     group = "" if judged.alone else "together with others: "
     return f"{group}{'; '.join(saved)}{f'; costs {costs}' if costs else ''}"
 
@@ -150,16 +152,12 @@ def where(trial: Trial) -> str:
     return ", ".join(parts)
 
 
-def on_gpu(trial: Trial) -> bool:
-    """Whether a GPU was measured."""
-    return any(rank.environment.device == "cuda" for rank in (trial.before.ranks if trial.before else ()))
-
-
 def remarks(trial: Trial) -> Iterator[str]:
     """What the reader of the figures has to know."""
     if trial.noise:
         yield f"{trial.noise[0].upper()}{trial.noise[1:]}."
-    if trial.before is not None and trial.gains and not on_gpu(trial):
+    ranks = trial.before.ranks if trial.before is not None else ()
+    if trial.gains and all(rank.environment.device != "cuda" for rank in ranks):
         yield "Without a GPU the figures are of what would be on one; reserved memory and waiting for the GPU are not measured."
     yield from trial.doubts
     yield from left(trial)
@@ -221,8 +219,6 @@ def _most(trial: Trial) -> str:
 
 def as_json(trial: Trial) -> dict[str, Any]:
     """Everything as plain dicts and lists. `schema` changes when a field changes its meaning."""
-    from gpulint.version import __version__
-
     runs = {"before": trial.before, "again": trial.again, "after": trial.after}
     left = trial.left
     return {

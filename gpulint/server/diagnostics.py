@@ -12,7 +12,7 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.uris import from_fs_path
 
-from gpulint.findings import Finding, Fix, Position, Related, Severity
+from gpulint.findings import Finding, Fix, Related, Severity
 from gpulint.lint.ignoring import add_ignores
 from gpulint.server.documents import Document, Documents
 
@@ -76,10 +76,7 @@ def _all_related(
 
 
 def range_of(finding: Finding, document: Document) -> types.Range:
-    return types.Range(
-        document.text.place(Position(finding.line, finding.column)),
-        document.text.place(Position(finding.end_line, finding.end_column)),
-    )
+    return types.Range(document.text.place(finding.start), document.text.place(finding.end))
 
 
 def _tags(finding: Finding) -> list[types.DiagnosticTag]:
@@ -90,14 +87,11 @@ def _tags(finding: Finding) -> list[types.DiagnosticTag]:
 
 def _only_taken_out(finding: Finding) -> bool:
     """Whether the safe fix deletes what the finding points at and writes nothing: then it does nothing useful."""
-    if finding.fix is None or finding.fix.applicability != "safe":
+    if finding.fix is None or not finding.is_mended(unsafe=False):
         return False
-    start = Position(finding.line, finding.column)
-    end = Position(finding.end_line, finding.end_column)
-    edits = finding.fix.edits
-    return not any(edit.content for edit in edits) and any(
-        edit.start <= start and end <= edit.end for edit in edits
-    )
+    edits, start, end = finding.fix.edits, finding.start, finding.end
+    around = (edit.start <= start and end <= edit.end for edit in edits)
+    return not any(edit.content for edit in edits) and any(around)
 
 
 def _related(other: Related, document: Document, documents: Documents) -> types.DiagnosticRelatedInformation:
@@ -240,15 +234,11 @@ class FixAll:
 
     def applies(self, finding: Finding) -> bool:
         fix = finding.fix
-        if fix is None or not fix.edits or self.rule not in ("", finding.code):
-            return False
-        return self.unsafe or fix.applicability == "safe"
+        concerned = fix is not None and bool(fix.edits) and self.rule in ("", finding.code)
+        return concerned and finding.is_mended(self.unsafe)
 
     def action(
-        self,
-        kind: str,
-        edit: types.WorkspaceEdit | None = None,
-        told: Sequence[types.Diagnostic] = (),
+        self, kind: str, edit: types.WorkspaceEdit | None = None, told: Sequence[types.Diagnostic] = ()
     ) -> types.CodeAction:
         """Without `edit` the client asks for it when the action is chosen."""
         about = f" ({self.rule}): fix all of this rule" if self.rule else ": fix all"

@@ -232,9 +232,7 @@ class Documents(Workspace):
         self._keep(Document(item.uri, path, item.version, text, item.language_id, notebook_uri))
 
     def update_text_document(
-        self,
-        text_doc: types.VersionedTextDocumentIdentifier,
-        change: types.TextDocumentContentChangeEvent,
+        self, text_doc: types.VersionedTextDocumentIdentifier, change: types.TextDocumentContentChangeEvent
     ) -> None:
         document = self.get(text_doc.uri)
         if document is None:

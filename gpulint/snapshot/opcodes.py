@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 import struct
 from array import array
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Final, Protocol
 
 OPEN: Final = object()  # stands for containers that nothing stands for yet
@@ -95,35 +94,6 @@ _MOST_TEXT: Final = 1 << 24  # bytes of one text
 _MOST_NESTED: Final = 100  # tuples in tuples
 _MOST_KNOWN: Final = 1 << 16  # values that are known again where they are written again
 
-
-class Limits:
-    """What was taken so far. Every method raises NotPlainData where it is more than a snapshot takes."""
-
-    def __init__(self) -> None:
-        self._bytes = 0
-        self._nested = 0
-
-    def take(self, nbytes: int) -> None:
-        """Count what may stay until the end of the file."""
-        self._bytes += nbytes
-        if self._bytes > _MOST_BYTES:
-            raise NotPlainData("it has more in it, besides events, than a snapshot has")
-
-    def take_tuple(self, items: tuple[Any, ...]) -> None:
-        if tuple in map(type, items):
-            self._nested += 1  # Python ends in a crash where it compares or hashes what is nested too deep
-            if self._nested > _MOST_NESTED:
-                raise NotPlainData("it has tuples in one another, which a snapshot has not")
-        self.take(64 + 8 * len(items))
-
-    def hold(self, waiting: int, memo: Memo) -> None:
-        """Asked for each piece of the file: `waiting` values are there."""
-        if waiting > _MOST_WAITING:
-            raise NotPlainData("it nests more values in one another than a snapshot does")
-        if len(memo.numbers) > _MOST_NUMBERED or len(memo.open) > _MOST_OPEN:
-            raise NotPlainData("it has more values in it than a snapshot has")
-
-
 CHUNK: Final = 1 << 20
 _LONGEST: Final = 64  # bytes of an opcode with its argument, strings and runs apart
 _LONGEST_KNOWN: Final = 1 << 12  # bytes of a text that is known where it is written again
@@ -149,13 +119,22 @@ _GETS: Final = re.compile(rb"\((?:h.|j.{4})+e|(?:h.|j.{4})a", re.DOTALL)
 _GET: Final = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
 _GET1, _GET4 = ord("h"), ord("j")
 _PUTS: Final = {0x94: 1, 0x71: 2, 0x72: 5}  # bytes of the opcodes that number a value
-_U1, _U2, _U4, _I4, _F8 = (struct.Struct(form) for form in ("<B", "<H", "<I", "<i", ">d"))
+_WIDTHS: Final = {
+    0x8C: 1,
+    0x58: 4,
+    0x8D: 8,
+    0x43: 1,
+    0x42: 4,
+    0x8E: 8,
+}  # bytes of a text's length, or of bytes
+_CONSTANTS: Final[dict[int, Any]] = {0x4E: None, 0x88: True, 0x89: False, 0x29: ()}
+_U2, _U4, _I4, _F8 = (struct.Struct(form).unpack_from for form in ("<H", "<I", "<i", ">d"))
 
 
 class Machine:
     """Runs the opcodes of one pickle. `load` gives what stands for the whole.
 
-    Raises NotPlainData, also for a file that ends too early.
+    Raises NotPlainData, also for a file that ends too early, and where it is more than a snapshot takes.
     """
 
     def __init__(self, source: BinaryIO, reading: Reading, tell: Callable[[int], None] | None = None) -> None:
@@ -164,208 +143,184 @@ class Machine:
         self._tell = tell
         self._data = b""
         self._before = 0  # bytes of the file before `_data`
+        self._last = 0  # place in `_data` before which every opcode has its arguments there
+        self._ends = False  # whether `_last` is the end of the file; what is behind it there is nothing
         self._stack: list[Any] = []
         self._marks: list[int] = []
         self._memo = Memo()
         self._runs: dict[bytes, Any] = {}  # what a list of references alone stood for
         self._texts: dict[bytes, str] = {}  # torch writes some anew for each event
-        self._limits = Limits()
         self._numbers: dict[tuple[int, ...], tuple[int, ...]] = {}  # of pools: each event has one of its own
-        self._stopped = False
-        self._handlers = self._table()
+        self._bytes_kept = self._nested = 0
 
     def load(self) -> Any:
         """What stands for the value in the file."""
         self._refill(0)
         if self._data[:1] != b"\x80":
             raise NotPlainData("it does not begin as a pickle of protocol 2 or later does")
-        at = 0
-        handlers, push = self._handlers, self._stack.append
-        memo, values, wide = self._memo.numbers, self._memo.values, _U4.unpack_from
-        while not self._stopped:
-            data = self._data
-            last = len(data) - _LONGEST
-            try:
-                while at < last:
-                    code = data[at]
-                    if code == _GET4:  # every other opcode of a snapshot is this one
-                        value = values[memo[wide(data, at + 1)[0]]]
-                        if value is not OPEN:
-                            push(value)
-                            at += 5
-                            continue
-                    elif code == _GET1:
-                        value = values[memo[data[at + 1]]]
-                        if value is not OPEN:
-                            push(value)
-                            at += 2
-                            continue
-                    at = handlers[code](data, at + 1)
-                    if data is not self._data:  # a long string has moved on in the file
+        stack, marks, memo, push = self._stack, self._marks, self._memo, self._stack.append
+        numbers, values = memo.numbers, memo.values
+        data, last, at = self._data, self._last, 0
+        try:
+            while True:
+                if at >= last:
+                    self._refill(at)
+                    data, last, at = self._data, self._last, 0
+                    continue
+                code = data[at]
+                if code == _GET4:  # every other opcode of a snapshot is this one
+                    value = values[numbers[_U4(data, at + 1)[0]]]
+                    if value is not OPEN:
+                        push(value)
+                        at += 5
+                        continue
+                elif code == _GET1:
+                    value = values[numbers[data[at + 1]]]
+                    if value is not OPEN:
+                        push(value)
+                        at += 2
+                        continue
+                at += 1
+                match code:  # the most frequent first
+                    case 0x94:  # MEMOIZE
+                        memo.append(stack[-1])
+                    case 0x28:  # MARK
+                        marks.append(len(stack))
+                    case 0x4B:  # BININT1
+                        push(data[at])
+                        at += 1
+                    case 0x8A:  # LONG1
+                        end = at + 1 + data[at]
+                        if end - at > _LONGEST:
+                            raise NotPlainData("it has a number of more than 60 bytes")
+                        push(int.from_bytes(data[at + 1 : end], "little", signed=True))
+                        at = end
+                    case 0x4A:  # BININT
+                        push(_I4(data, at)[0])
+                        at += 4
+                    case 0x7D:  # EMPTY_DICT
+                        push(Dict())
+                    case 0x75:  # SETITEMS
+                        self._fill(self._since_mark())
+                    case 0x5D:  # EMPTY_LIST
+                        at = self._list(data, at)
+                    case 0x85 | 0x86 | 0x87:  # TUPLE1, TUPLE2, TUPLE3
+                        self._tuple_of(code - 0x84)
+                    case 0x65:  # APPENDS
+                        self._extend(self._since_mark())
+                    case 0x61:  # APPEND
+                        self._extend([stack.pop()])
+                    case 0x4D:  # BININT2
+                        push(_U2(data, at)[0])
+                        at += 2
+                    case 0x71:  # BINPUT
+                        self._put(data[at])
+                        at += 1
+                    case 0x72:  # LONG_BINPUT
+                        self._put(_U4(data, at)[0])
+                        at += 4
+                    case 0x8C | 0x58 | 0x8D | 0x43 | 0x42 | 0x8E:  # texts, and bytes
+                        width = _WIDTHS[code]
+                        length = int.from_bytes(data[at : at + width], "little")
+                        raw, at = self._bytes(at + width, length)
+                        data, last = self._data, self._last
+                        push(self._kept(raw) if code in b"CB\x8e" else self._text(raw))
+                    case 0x4E | 0x88 | 0x89 | 0x29:  # NONE, NEWTRUE, NEWFALSE, EMPTY_TUPLE
+                        push(_CONSTANTS[code])
+                    case 0x73:  # SETITEM
+                        self._fill([stack.pop(-2), stack.pop()])
+                    case 0x47:  # BINFLOAT
+                        push(_F8(data, at)[0])
+                        at += 8
+                    case 0x74:  # TUPLE
+                        push(self._tuple(self._since_mark()))
+                    case 0x68:  # BINGET, of what is open
+                        push(memo.get(data[at]))
+                        at += 1
+                    case 0x6A:  # LONG_BINGET
+                        push(memo.get(_U4(data, at)[0]))
+                        at += 4
+                    case 0x95:  # FRAME
+                        at += 8
+                    case 0x80:  # PROTO
+                        if not 2 <= data[at] <= 5:
+                            raise NotPlainData(
+                                f"it is written in protocol {data[at]} of pickle, which is not known"
+                            )
+                        at += 1
+                    case 0x30:  # POP
+                        stack.pop()
+                    case 0x31:  # POP_MARK
+                        self._since_mark()
+                    case 0x32:  # DUP
+                        push(stack[-1])
+                    case 0x2E:  # STOP
                         break
-                else:
-                    at = self._refill_or_finish(at)
-            except (IndexError, struct.error, UnicodeDecodeError) as error:
-                raise NotPlainData(f"it is damaged at byte {self._before + at}") from error
-        if len(self._stack) != 1:
+                    case _:
+                        place = self._before + at - 1
+                        unknown = f"opcode 0x{code:02x} at byte {place} does not belong in one"
+                        raise NotPlainData(_REFUSED.get(code, unknown))
+        except (IndexError, struct.error, UnicodeDecodeError) as error:
+            raise NotPlainData(f"it is damaged at byte {self._before + at}") from error
+        if at > self._last and self._ends:
+            self._refill(at)
+        if len(stack) != 1:
             raise NotPlainData("it is damaged: values are left over at its end")
-        return self._stack[0]
+        return stack[0]
 
     # -- bytes -------------------------------------------------------------------------------------------------
 
-    def _refill(self, at: int) -> bool:
-        """Drop the bytes before `at` and read on; whether there was anything."""
+    def _refill(self, at: int) -> None:
+        """Drop the bytes before `at` and read on."""
+        if self._ends:
+            raise NotPlainData(f"it ends in the middle, after {self._before + self._last} bytes")
         more = self._source.read(CHUNK)
         self._before += at
         self._data = self._data[at:] + more
+        self._last, self._ends = len(self._data) - _LONGEST, not more
+        if self._ends:  # the last opcodes have no others behind them
+            self._last, self._data = len(self._data), self._data + bytes(_LONGEST)
         if self._tell is not None:
             self._tell(self._before)
-        self._limits.hold(max(len(self._stack), len(self._marks)), self._memo)
-        return bool(more)
+        if max(len(self._stack), len(self._marks)) > _MOST_WAITING:
+            raise NotPlainData("it nests more values in one another than a snapshot does")
+        if len(self._memo.numbers) > _MOST_NUMBERED or len(self._memo.open) > _MOST_OPEN:
+            raise NotPlainData("it has more values in it than a snapshot has")
 
-    def _refill_or_finish(self, at: int) -> int:
-        if self._refill(at):
-            return 0
-        data, at = self._data, 0
-        padded = data + bytes(_LONGEST)  # the last opcodes have no others behind them
-        while not self._stopped and at < len(data):
-            at = self._handlers[padded[at]](padded, at + 1)
-        if not self._stopped or at > len(data):
-            raise NotPlainData(f"it ends in the middle, after {self._before + len(data)} bytes")
-        return at
-
-    def _bytes(self, data: bytes, at: int, length: int) -> tuple[bytes, int]:
+    def _bytes(self, at: int, length: int) -> tuple[bytes, int]:
         """The next `length` bytes, and where to go on."""
-        end = at + length
+        data, end = self._data, at + length
         if length > _MOST_TEXT:
             raise NotPlainData(f"it has a text of {length} bytes")
         if end <= len(data):
             return data[at:end], end
         head = data[at:]
         rest = self._source.read(length - len(head))
-        if len(head) + len(rest) < length:
-            raise NotPlainData(f"it ends in the middle, after {self._before + len(data) + len(rest)} bytes")
         self._before += len(data) + len(rest)
-        self._data = self._source.read(CHUNK)
+        if len(head) + len(rest) < length:
+            raise NotPlainData(f"it ends in the middle, after {self._before} bytes")
+        self._data, self._last = b"", 0
         return head + rest, 0
 
-    # -- opcodes -----------------------------------------------------------------------------------------------
+    def _take(self, nbytes: int) -> None:
+        """Count what may stay until the end of the file."""
+        self._bytes_kept += nbytes
+        if self._bytes_kept > _MOST_BYTES:
+            raise NotPlainData("it has more in it, besides events, than a snapshot has")
 
-    def _table(self) -> list[Callable[[bytes, int], int]]:
-        push = self._stack.append
-        table: list[Callable[[bytes, int], int]] = [self._unknown] * 256
-        known: dict[bytes, Callable[[bytes, int], int]] = {
-            b"\x80": self._protocol,
-            b"\x95": lambda _, at: at + 8,
-            b".": self._stop,
-            b"(": self._mark,
-            b"0": self._simply(self._stack.pop),
-            b"1": self._simply(self._since_mark),
-            b"2": self._simply(lambda: push(self._stack[-1])),
-            b"K": self._number(_U1, push),
-            b"M": self._number(_U2, push),
-            b"J": self._number(_I4, push),
-            b"\x8a": self._long,
-            b"G": self._number(_F8, push),
-            **{
-                code: self._sized(width, self._text)
-                for width, code in ((1, b"\x8c"), (4, b"X"), (8, b"\x8d"))
-            },
-            **{
-                code: self._sized(width, self._binary) for width, code in ((1, b"C"), (4, b"B"), (8, b"\x8e"))
-            },
-            b"t": self._simply(lambda: self._push_tuple(tuple(self._since_mark()))),
-            b"\x85": self._tuple_of(1),
-            b"\x86": self._tuple_of(2),
-            b"\x87": self._tuple_of(3),
-            b"]": self._empty_list,
-            b"a": self._simply(lambda: self._extend([self._stack.pop()])),
-            b"e": self._simply(lambda: self._extend(self._since_mark())),
-            b"}": self._simply(lambda: push(Dict())),
-            b"s": self._simply(lambda: self._fill([self._stack.pop(-2), self._stack.pop()])),
-            b"u": self._simply(lambda: self._fill(self._since_mark())),
-            b"\x94": self._memoize,
-            b"q": self._number(_U1, self._put),
-            b"r": self._number(_U4, self._put),
-            b"h": self._number(_U1, self._get),
-            b"j": self._number(_U4, self._get),
-            b"N": self._simply(partial(push, None)),
-            b"\x88": self._simply(partial(push, True)),
-            b"\x89": self._simply(partial(push, False)),
-            b")": self._simply(partial(push, ())),
-        }
-        for code, handler in known.items():
-            table[code[0]] = handler
-        return table
+    def _kept(self, raw: bytes) -> bytes:
+        self._take(64 + len(raw))
+        return raw
 
-    def _unknown(self, data: bytes, at: int) -> int:
-        code, place = data[at - 1], self._before + at - 1
-        raise NotPlainData(_REFUSED.get(code, f"opcode 0x{code:02x} at byte {place} does not belong in one"))
-
-    def _protocol(self, data: bytes, at: int) -> int:
-        if not 2 <= data[at] <= 5:
-            raise NotPlainData(f"it is written in protocol {data[at]} of pickle, which is not known")
-        return at + 1
-
-    def _stop(self, data: bytes, at: int) -> int:
-        self._stopped = True
-        self._data = data[at:]
-        return at
-
-    def _mark(self, data: bytes, at: int) -> int:
-        self._marks.append(len(self._stack))
-        return at
-
-    def _long(self, data: bytes, at: int) -> int:
-        end = at + 1 + data[at]
-        if end - at > _LONGEST:
-            raise NotPlainData("it has a number of more than 60 bytes")
-        self._stack.append(int.from_bytes(data[at + 1 : end], "little", signed=True))
-        return end
-
-    def _number(self, form: struct.Struct, use: Callable[[Any], None]) -> Callable[[bytes, int], int]:
-        size, unpack = form.size, form.unpack_from
-
-        def read(data: bytes, at: int) -> int:
-            use(unpack(data, at)[0])
-            return at + size
-
-        return read
-
-    def _simply(self, action: Callable[[], Any]) -> Callable[[bytes, int], int]:
-        """What an opcode without an argument does."""
-
-        def run(data: bytes, at: int) -> int:
-            action()
-            return at
-
-        return run
-
-    def _sized(self, width: int, use: Callable[[bytes], None]) -> Callable[[bytes, int], int]:
-        """What an opcode does with the bytes that follow their length, a number of `width` bytes."""
-
-        def read(data: bytes, at: int) -> int:
-            length = int.from_bytes(data[at : at + width], "little")
-            raw, at = self._bytes(data, at + width, length)
-            use(raw)
-            return at
-
-        return read
-
-    def _text(self, raw: bytes) -> None:
+    def _text(self, raw: bytes) -> str:
         text = self._texts.get(raw)
         if text is None:
-            text = raw.decode("utf-8", "surrogatepass")
-            self._limits.take(64 + len(raw))
+            text = self._kept(raw).decode("utf-8", "surrogatepass")
             if len(raw) <= _LONGEST_KNOWN:
                 if len(self._texts) >= _MOST_KNOWN:
                     self._texts.clear()
                 self._texts[raw] = text
-        self._stack.append(text)
-
-    def _binary(self, raw: bytes) -> None:
-        self._limits.take(64 + len(raw))
-        self._stack.append(raw)
+        return text
 
     # -- containers --------------------------------------------------------------------------------------------
 
@@ -375,27 +330,29 @@ class Machine:
         del self._stack[mark:]
         return items
 
-    def _tuple_of(self, number: int) -> Callable[[bytes, int], int]:
-        def push(data: bytes, at: int) -> int:
-            items = tuple(self._stack[-number:])
-            if len(items) < number:
-                raise IndexError(at)
-            del self._stack[-number:]
-            if all(type(one) is int for one in items):
-                if len(self._numbers) >= _MOST_KNOWN:
-                    self._numbers.clear()
-                self._stack.append(self._numbers.setdefault(items, items))
-            else:
-                self._push_tuple(items)
-            return at
+    def _tuple_of(self, number: int) -> None:
+        """Put a tuple in the place of the last values; of numbers one that is known."""
+        items = tuple(self._stack[-number:])
+        if len(items) < number:
+            raise IndexError(number)
+        del self._stack[-number:]
+        if all(type(one) is int for one in items):
+            if len(self._numbers) >= _MOST_KNOWN:
+                self._numbers.clear()
+            self._stack.append(self._numbers.setdefault(items, items))
+        else:
+            self._stack.append(self._tuple(items))
 
-        return push
+    def _tuple(self, items: Sequence[Any]) -> tuple[Any, ...]:
+        if tuple in map(type, items):
+            self._nested += 1  # Python ends in a crash where it compares or hashes what is nested too deep
+            if self._nested > _MOST_NESTED:
+                raise NotPlainData("it has tuples in one another, which a snapshot has not")
+        self._take(64 + 8 * len(items))
+        return tuple(items)
 
-    def _push_tuple(self, items: tuple[Any, ...]) -> None:
-        self._limits.take_tuple(items)
-        self._stack.append(items)
-
-    def _empty_list(self, data: bytes, at: int) -> int:
+    def _list(self, data: bytes, at: int) -> int:
+        """A list, with the references that follow where it has nothing else; where to go on."""
         made = List()
         self._stack.append(made)
         width = _PUTS.get(data[at])
@@ -410,9 +367,12 @@ class Machine:
             if known is None:
                 return at
             self._runs[whole] = known
-            self._limits.take(len(whole))
+            self._take(len(whole))
         self._stack[-1] = known
-        self._handlers[data[at]](data, at + 1)  # into the memo
+        if width == 1:
+            self._memo.append(known)
+        else:
+            self._put(data[at + 1] if width == 2 else _U4(data, at + 1)[0])
         return run.end()
 
     def _extend(self, added: list[Any]) -> None:
@@ -422,7 +382,7 @@ class Machine:
             if not isinstance(target, List):
                 raise NotPlainData("it appends to something that is no list")
             target.extend(added)
-            self._limits.take(40 * len(added))
+            self._take(40 * len(added))
         elif stands is not target:
             self._replace(target, stands)
 
@@ -432,7 +392,7 @@ class Machine:
             raise NotPlainData("it sets items of something that is no dictionary")
         stands = self._reading.dictionary(items) if not target else None
         if stands is None:
-            self._limits.take(64 * len(items))
+            self._take(64 * len(items))
             try:
                 target.update(zip(items[::2], items[1::2], strict=True))
             except (TypeError, ValueError) as error:
@@ -454,19 +414,10 @@ class Machine:
         if slot >= 0:
             self._memo.put(slot, stands)
 
-    # -- the memo ----------------------------------------------------------------------------------------------
-
-    def _memoize(self, data: bytes, at: int) -> int:
-        self._memo.append(self._stack[-1])
-        return at
-
     def _put(self, slot: int) -> None:
         if slot < len(self._memo.numbers):
             self._runs.clear()
         self._memo.put(slot, self._stack[-1])
-
-    def _get(self, slot: int) -> None:
-        self._stack.append(self._memo.get(slot))
 
 
 def _references(run: bytes) -> list[int]:

@@ -191,7 +191,7 @@ def apply_edits(text: str, findings: Iterable[Finding], unsafe: bool) -> tuple[s
     applied: list[Finding] = []
     for finding in sorted(findings, key=lambda found: found.sort_key):
         fix = finding.fix
-        if fix is None or not fix.edits or not (unsafe or fix.applicability == "safe"):
+        if fix is None or not fix.edits or not fix.applies(unsafe):
             continue
         if fix.edits not in taken:
             taken[fix.edits] = accepted.take(_spans(index, fix))

@@ -141,9 +141,10 @@ def decode(path: str, raw: bytes) -> SourceFile:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
         byte = body[error.start] if error.start < len(body) else 0
+        shown = "UTF-8" if encoding == "utf-8" else encoding
         raise FileError(
             "invalid-encoding",
-            f"not valid {_shown(encoding)}: byte 0x{byte:02x}; "
+            f"not valid {shown}: byte 0x{byte:02x}; "
             "save the file as UTF-8 or name its encoding in a coding comment",
             *_place(body, error.start),
         ) from None
@@ -194,10 +195,6 @@ def _known_encoding(name: str, row: int, column: int, bom: bool) -> str:
         message = f"starts with a UTF-8 byte order mark, but the coding comment says {name!r}"
         raise FileError("invalid-encoding", message, row, column)
     return codec.name
-
-
-def _shown(encoding: str) -> str:
-    return "UTF-8" if encoding == "utf-8" else encoding
 
 
 def _place(body: bytes, offset: int) -> tuple[int, int]:

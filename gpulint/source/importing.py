@@ -133,7 +133,7 @@ class Importing:
         """The module file that a dotted name starts with, and the rest of the name."""
         dots = len(qualified) - len(qualified.lstrip("."))
         parts = [part for part in qualified.lstrip(".").split(".") if part]
-        if not dots and (not parts or is_foreign(parts[0])):
+        if not dots and (not parts or parts[0] in _FOREIGN):
             return None
         folder = Path(os.path.abspath(origin)).parent
         if dots:
@@ -211,11 +211,6 @@ class Importing:
             return module
         package = root / name
         return package if os.path.isdir(package) else None
-
-
-def is_foreign(package: str) -> bool:
-    """Whether a package is a library's, whatever a project has of that name."""
-    return package in _FOREIGN
 
 
 def parsed(raw: bytes) -> ast.Module | None:

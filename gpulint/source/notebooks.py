@@ -10,17 +10,17 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from itertools import accumulate, count
+from itertools import accumulate
 from typing import Any, Final
 
 from gpulint.source.edits import LineIndex
 from gpulint.source.files import TextError
 
 SUFFIX: Final = ".ipynb"
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_BETWEEN: Final = re.compile(r"[ \t\r\n:,]*")
+_DECODE: Final = json.JSONDecoder().raw_decode
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 # One character of a text as JSON spells it. Two escapes of a surrogate pair are one character.
 _SPELLED: Final = re.compile(
@@ -88,7 +88,7 @@ class Notebook:
 def read_notebook(text: str) -> Notebook:
     """The notebook that `text` spells. Raises `NotebookError`."""
     try:
-        return _Reader(text).read()
+        data = json.loads(text)
     except json.JSONDecodeError as error:
         what = "the file is empty" if not text.strip() else f"invalid JSON: {error.msg}"
         raise NotebookError(f"not a notebook: {what}", error.lineno, error.colno) from None
@@ -96,109 +96,65 @@ def read_notebook(text: str) -> Notebook:
         raise NotebookError("not a notebook: its JSON is nested too deeply") from None
     except ValueError:  # Python's limit on digits
         raise NotebookError("not a notebook: its JSON has a number of thousands of digits") from None
+    start = _beyond(text, 0)
+    if not isinstance(data, dict):
+        raise _wrong(text, start, "its JSON is no object")
+    cells = (
+        tuple(_cells(text, dict(_members(text, start))["cells"], data["cells"])) if "cells" in data else None
+    )
+    version = data.get("nbformat")
+    if "worksheets" in data or (isinstance(version, int) and version < 4):
+        return Notebook(text, foreign="a notebook of format 3 or older; opening and saving it converts it")
+    if cells is None:
+        raise NotebookError("not a notebook: it has no cells")
+    language = _language(data.get("metadata"))
+    if language and language.casefold() not in ("python", "ipython", "python3"):
+        return Notebook(text, foreign=f"a notebook in {language}, not in Python")
+    return Notebook(text, cells)
 
 
-class _Reader:
-    """One pass over the JSON by the standard library's scanner, which also tells where each value ends."""
+def _cells(text: str, at: int, cells: Any) -> Iterator[Cell]:
+    """The code cells in Python of a list that stands at `at`."""
+    if not isinstance(cells, list):
+        raise _wrong(text, at, "its cells are no list")
+    for number, ((_, start), cell) in enumerate(zip(_members(text, at), cells, strict=True), 1):
+        if not isinstance(cell, dict):
+            raise _wrong(text, start, "a cell is no object")
+        is_code = cell.get("cell_type") == "code"
+        if "source" not in cell:
+            if is_code:
+                raise _wrong(text, start, f"cell {number} has no source")
+            continue
+        place, source = dict(_members(text, start))["source"], cell["source"]
+        if isinstance(source, list) and all(isinstance(part, str) for part in source):
+            source = "".join(source)
+        if not isinstance(source, str):
+            raise _wrong(text, place, "a cell's source is neither text nor lines")
+        if is_code and _is_python_cell(cell.get("metadata")):
+            yield Cell(number, source, place, _DECODE(text, place)[1])
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._decode = json.JSONDecoder().raw_decode
-        self._members: dict[str, Any] = {}
-        self._cells: list[Cell] | None = None
 
-    def read(self) -> Notebook:
-        end = self._object(self._after_blank(0), self._top, "its JSON")
-        if self._after_blank(end) != len(self._text):
-            raise json.JSONDecodeError("Extra data", self._text, self._after_blank(end))
-        version = self._members.get("nbformat")
-        if "worksheets" in self._members or (isinstance(version, int) and version < 4):
-            return Notebook(
-                self._text, foreign="a notebook of format 3 or older; opening and saving it converts it"
-            )
-        if self._cells is None:
-            raise NotebookError("not a notebook: it has no cells")
-        language = _language(self._members.get("metadata"))
-        if language and language.casefold() not in ("python", "ipython", "python3"):
-            return Notebook(self._text, foreign=f"a notebook in {language}, not in Python")
-        return Notebook(self._text, tuple(self._cells))
+def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
+    """Key of each member of the object at `at`, and where its value begins; of a list without keys. The text is known to be JSON."""
+    closing = "}" if text[at] == "{" else "]"
+    at, key = _beyond(text, at + 1), ""
+    while text[at] != closing:
+        if closing == "}":
+            key, at = _DECODE(text, at)
+            at = _beyond(text, at)
+        yield key, at
+        at = _beyond(text, _DECODE(text, at)[1])
 
-    def _after_blank(self, at: int) -> int:
-        blank = _BLANK.match(self._text, at)
-        return blank.end() if blank else at
 
-    def _value(self, at: int) -> tuple[Any, int]:
-        return self._decode(self._text, at)
+def _beyond(text: str, at: int) -> int:
+    """Where the next value begins, or what is around it ends."""
+    between = _BETWEEN.match(text, at)
+    return between.end() if between else at
 
-    def _object(self, at: int, member: Callable[[str, int], int], what: str) -> int:
-        """Go through an object; `member(key, start)` reads a value and returns where it ends."""
-        if self._text[at : at + 1] != "{":
-            self._value(at)  # which raises where it is no JSON either
-            raise NotebookError(f"not a notebook: {what} is no object", *self._place(at))
-        return self._items(at, "}", partial(self._pair, member))
 
-    def _pair(self, member: Callable[[str, int], int], at: int) -> int:
-        if self._text[at : at + 1] != '"':
-            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", self._text, at)
-        key, at = self._value(at)
-        return member(key, self._expect(":", at))
-
-    def _items(self, at: int, closing: str, item: Callable[[int], int]) -> int:
-        """Go through an object or a list; `item(start)` reads what is between two commas and returns where it ends."""
-        at = self._after_blank(at + 1)
-        if self._text[at : at + 1] == closing:
-            return at + 1
-        while True:
-            at = self._after_blank(item(at))
-            if self._text[at : at + 1] == closing:
-                return at + 1
-            at = self._expect(",", at)
-
-    def _expect(self, sign: str, at: int) -> int:
-        at = self._after_blank(at)
-        if self._text[at : at + 1] != sign:
-            raise json.JSONDecodeError(f"Expecting {sign!r} delimiter", self._text, at)
-        return self._after_blank(at + 1)
-
-    def _place(self, at: int) -> tuple[int, int]:
-        place = LineIndex(self._text).position(at)
-        return place.row, place.column
-
-    def _top(self, key: str, at: int) -> int:
-        if key == "cells":
-            return self._all_cells(at)
-        self._members[key], end = self._value(at)
-        return end
-
-    def _all_cells(self, at: int) -> int:
-        if self._text[at : at + 1] != "[":
-            raise NotebookError("not a notebook: its cells are no list", *self._place(at))
-        self._cells = []
-        numbers = count(1)
-        return self._items(at, "]", lambda start: self._cell(next(numbers), start))
-
-    def _cell(self, number: int, at: int) -> int:
-        members: dict[str, tuple[Any, int, int]] = {}
-        end = self._object(at, partial(self._cell_member, members), "a cell")
-        kind, metadata = (members.get(key, (None,))[0] for key in ("cell_type", "metadata"))
-        if kind == "code" and "source" not in members:
-            raise NotebookError(f"not a notebook: cell {number} has no source", *self._place(at))
-        if kind == "code" and _is_python_cell(metadata):
-            assert self._cells is not None
-            self._cells.append(Cell(number, *members["source"]))
-        return end
-
-    def _cell_member(self, members: dict[str, tuple[Any, int, int]], key: str, at: int) -> int:
-        value, end = self._value(at)
-        if key == "source":
-            if isinstance(value, list) and all(isinstance(part, str) for part in value):
-                value = "".join(value)
-            if not isinstance(value, str):
-                raise NotebookError(
-                    "not a notebook: a cell's source is neither text nor lines", *self._place(at)
-                )
-        members[key] = value, at, end
-        return end
+def _wrong(text: str, at: int, what: str) -> NotebookError:
+    place = LineIndex(text).position(at)
+    return NotebookError(f"not a notebook: {what}", place.row, place.column)
 
 
 def _language(metadata: Any) -> str:

@@ -58,9 +58,7 @@ class TrialFix:
     @property
     def is_safe(self) -> bool:
         """Whether the linter has proven that it changes no result."""
-        return any(
-            finding.fix is not None and finding.fix.applicability == "safe" for finding in self.findings
-        )
+        return any(finding.is_mended(unsafe=False) for finding in self.findings)
 
     @property
     def is_about_time(self) -> bool:

@@ -101,11 +101,12 @@ def card(*listed: tuple[int, int | None]) -> list[dict[str, object]]:
     return [{"name": "Fake", "total": 8192 * MIB, "used": used, "temperature": 40, "processes": listed}]
 
 
-class TestAProgramUnderRun:
-    def test_it_answers_and_the_driver_s_figures_are_added(
-        self, home: Path, start: Callable[..., int]
-    ) -> None:
-        pid = start(TRAINING)  # it has no driver, as in an environment without nvidia-ml-py
+Start = Callable[..., int]
+
+
+def test_a_program_under_run_answers_and_the_driver_s_figures_are_added(home: Path, start: Start) -> None:
+    pid = start(TRAINING)  # it has no driver, as in an environment without nvidia-ml-py
+    for _ in range(2):  # it can be asked again
         said = account(home, pid, cards=card((pid, 620 * MIB), (4_000_000, 100 * MIB)))
         assert (said.returncode, said.stderr) == (0, "")
         lines = [" ".join(line.split()) for line in said.stdout.splitlines()]
@@ -113,142 +114,123 @@ class TestAProgramUnderRun:
         assert "= reserved by torch 20.00 MiB" in lines
         assert any(line.startswith("unexplained 600.00 MiB the CUDA context") for line in lines)
         assert "= the process 620.00 MiB the driver's list of processes" in lines
-
-    def test_its_own_driver_tells(self, home: Path, start: Callable[..., int]) -> None:
-        cards = json.dumps(card((1, 100 * MIB)))
-        pid = start(TRAINING, cards=cards)
-        told = json.loads(account(home, pid, "--json").stdout)
-        (only,) = told["accounts"]
-        assert (only["reserved"], only["uuid"]) == (20 * MIB, "GPU-Fake")
-        assert only["process"] == 100 * MIB  # the list's only process, by another number
-
-    def test_asked_twice(self, home: Path, start: Callable[..., int]) -> None:
-        pid = start(TRAINING)
-        assert [account(home, pid, "--json").returncode for _ in range(2)] == [0, 0]
-
-    def test_a_program_without_cuda_or_torch(self, home: Path, start: Callable[..., int]) -> None:
-        code = "import sys, time; print('up', flush=True)\nwhile time.sleep(0.1) is None: assert 'torch' not in sys.modules"
-        pid = start(code)
-        assert "CUDA has not been used in this process" in account(home, pid).stdout
-        time.sleep(0.3)
-        assert gpu.describe(pid) is not None  # to be asked imported nothing, and disturbed nothing
-
-    def test_one_that_cannot_answer_now(self, home: Path, start: Callable[..., int]) -> None:
-        pid = start(IDLE)
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            said = account(home, pid, "--timeout", "0.5", cards=card((pid, 620 * MIB)))
-        finally:
-            os.kill(pid, signal.SIGCONT)
-        assert said.returncode == 0
-        assert "it did not answer within 0.5 s" in said.stdout
-        assert "620.00 MiB of 8.00 GiB" in said.stdout
+    pid = start(TRAINING, cards=json.dumps(card((1, 100 * MIB))))  # its own driver tells
+    (only,) = json.loads(account(home, pid, "--json").stdout)["accounts"]
+    assert (only["reserved"], only["uuid"]) == (20 * MIB, "GPU-Fake")
+    assert only["process"] == 100 * MIB  # the list's only process, by another number
 
 
-class TestAnyOtherProcess:
-    def test_what_the_driver_says_and_how_to_learn_more(self, home: Path, start: Callable[..., int]) -> None:
-        pid = start(IDLE, under_run=False)
-        said = account(home, pid, cards=card((pid, 620 * MIB)))
-        assert said.returncode == 0
-        assert "GPU 0 (Fake): 620.00 MiB of 8.00 GiB, by the driver's list of processes" in said.stdout
-        assert "start it with `gpulint run -- ...`" in said.stdout
-
-    def test_one_that_is_on_no_card(self, home: Path, start: Callable[..., int]) -> None:
-        said = account(home, start(IDLE, under_run=False), cards=card((4_000_000, 620 * MIB)))
-        assert said.returncode == 2
-        assert "the driver lists it on no card" in said.stdout
-
-    def test_no_driver(self, home: Path, start: Callable[..., int]) -> None:
-        said = account(home, start(IDLE, under_run=False))
-        assert said.returncode == 2
-        assert "no NVIDIA driver answers" in said.stdout
-
-    def test_no_such_process(self, home: Path) -> None:
-        said = account(home, 2**22)
-        assert (said.returncode, said.stdout) == (2, "")
-        assert said.stderr == "gpulint: there is no process 4194304 here\n"
-
-    def test_somebody_else_s(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(accounting.os, "getuid", lambda: 12345)
-        told = accounting.told(os.getpid(), 0.5)
-        assert told.accounts == ()
-        assert "is not asked" in told.why[0]
+def test_a_program_without_cuda_or_torch_is_not_disturbed(home: Path, start: Start) -> None:
+    code = "import sys, time; print('up', flush=True)\nwhile time.sleep(0.1) is None: assert 'torch' not in sys.modules"
+    pid = start(code)
+    assert "CUDA has not been used in this process" in account(home, pid).stdout
+    time.sleep(0.3)
+    assert gpu.describe(pid) is not None  # to be asked imported nothing
 
 
-class TestASnapshotOfARunningProgram:
-    """`gpulint gpu snapshot PID FILE`."""
-
-    def ask(self, home: Path, pid: int, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "gpulint", "gpu", "snapshot", str(pid), str(home / "run.pickle")]
-        return subprocess.run([*command, *options], capture_output=True, text=True, timeout=60)
-
-    def test_it_records_for_a_while_and_writes(self, home: Path, start: Callable[..., int]) -> None:
-        said = self.ask(
-            home, start(TRAINING.replace('print("up"', f'{HISTORY}print("up"')), "--seconds", "0.3"
-        )
-        assert (said.returncode, said.stderr) == (0, "")
-        assert said.stdout.startswith(f"A memory snapshot was written to {home / 'run.pickle'}")
-        written = pickle.loads((home / "run.pickle").read_bytes())
-        assert written["device_traces"] == [[], ["recorded with all"]]
-        assert (home / "stopped").exists()
-
-    def test_one_that_records_already_goes_on_to(self, home: Path, start: Callable[..., int]) -> None:
-        begun = f'{HISTORY}torch.cuda.memory._record_memory_history("state")\nprint("up"'
-        said = self.ask(home, start(TRAINING.replace('print("up"', begun)), "--seconds", "30")
-        assert (said.returncode, said.stderr) == (0, "")
-        assert pickle.loads((home / "run.pickle").read_bytes())["device_traces"] == [
-            [],
-            ["recorded with state"],
-        ]
-        assert not (home / "stopped").exists()
-
-    def test_one_without_cuda(self, home: Path, start: Callable[..., int]) -> None:
-        said = self.ask(home, start(IDLE))
-        assert said.returncode == 2
-        assert said.stderr == "gpulint: it could not answer: CUDA has not been used in this process\n"
-        assert not (home / "run.pickle").exists()
-
-    def test_one_that_cannot_be_asked(self, home: Path, start: Callable[..., int]) -> None:
-        said = self.ask(home, start(IDLE, under_run=False))
-        assert (said.returncode, "start it with `gpulint run -- ...`" in said.stderr) == (2, True)
+def test_one_that_cannot_answer_now(home: Path, start: Start) -> None:
+    pid = start(IDLE)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        said = account(home, pid, "--timeout", "0.5", cards=card((pid, 620 * MIB)))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert said.returncode == 0
+    assert "it did not answer within 0.5 s" in said.stdout
+    assert "620.00 MiB of 8.00 GiB" in said.stdout
 
 
-class TestPython314:
-    """`sys.remote_exec`, played by a process that runs the file that it is handed."""
+def test_of_any_other_process_the_driver_tells(home: Path, start: Start) -> None:
+    pid = start(IDLE, under_run=False)
+    said = account(home, pid, cards=card((pid, 620 * MIB)))
+    assert said.returncode == 0
+    assert "GPU 0 (Fake): 620.00 MiB of 8.00 GiB, by the driver's list of processes" in said.stdout
+    assert "start it with `gpulint run -- ...`" in said.stdout
+    for cards, told in (
+        (card((4_000_000, 620 * MIB)), "the driver lists it on no card"),
+        (None, "no NVIDIA driver answers"),
+    ):
+        said = account(home, pid, cards=cards)
+        assert (said.returncode, told in said.stdout) == (2, True)
+    said = account(home, 2**22)
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == "gpulint: there is no process 4194304 here\n"
 
-    def test_the_process_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        asked = []
 
-        def remote_exec(pid: int, script: str) -> None:
-            asked.append(pid)
-            subprocess.run([sys.executable, "-I", script], check=True, cwd="/")
+def test_somebody_else_s_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounting.os, "getuid", lambda: 12345)
+    told = accounting.told(os.getpid(), 0.5)
+    assert told.accounts == ()
+    assert "is not asked" in told.why[0]
 
-        monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
+
+# -- gpulint gpu snapshot PID FILE -----------------------------------------------------------------------------
+
+
+def ask(home: Path, pid: int, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gpulint", "gpu", "snapshot", str(pid), str(home / "run.pickle")]
+    return subprocess.run([*command, *options], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("begun", "seconds", "recorded"),
+    [
+        (HISTORY, "0.3", "recorded with all"),
+        (f'{HISTORY}torch.cuda.memory._record_memory_history("state")\n', "30", "recorded with state"),
+    ],
+    ids=["for a while", "it records already, and goes on to"],
+)
+def test_a_snapshot_of_a_running_program(
+    home: Path, start: Start, begun: str, seconds: str, recorded: str
+) -> None:
+    said = ask(home, start(TRAINING.replace('print("up"', f'{begun}print("up"')), "--seconds", seconds)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.startswith(f"A memory snapshot was written to {home / 'run.pickle'}")
+    assert pickle.loads((home / "run.pickle").read_bytes())["device_traces"] == [[], [recorded]]
+    assert (home / "stopped").exists() == (begun == HISTORY)
+
+
+def test_programs_of_which_there_is_no_snapshot(home: Path, start: Start) -> None:
+    said = ask(home, start(IDLE))
+    assert said.returncode == 2
+    assert said.stderr == "gpulint: it could not answer: CUDA has not been used in this process\n"
+    assert not (home / "run.pickle").exists()
+    said = ask(home, start(IDLE, under_run=False))
+    assert (said.returncode, "start it with `gpulint run -- ...`" in said.stderr) == (2, True)
+
+
+# -- Python 3.14: `sys.remote_exec`, played by what is done with the file that it is handed -----------------------
+
+
+@pytest.fixture
+def remotely(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], object]], accounting.Told]:
+    def call(played: Callable[[str], object]) -> accounting.Told:
+        monkeypatch.setattr(sys, "remote_exec", lambda pid, script: played(script), raising=False)
         monkeypatch.setattr(accounting.gpu, "environment", lambda pid: {})
-        told = accounting.told(os.getpid(), 20)
-        assert asked == [os.getpid()]
-        assert [one.missing for one in told.accounts] == ["CUDA has not been used in this process"]
+        return accounting.told(os.getpid(), 20)
 
-    @pytest.mark.parametrize(
-        "said", ["{", "[]", '{"accounts": []}', '{"executable": "", "accounts": [{"new": 1}]}']
-    )
-    def test_one_with_another_version(self, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-        def remote_exec(pid: int, script: str) -> None:
-            Path(script).with_name(accounting.agent.ANSWER).write_text(said)
+    return call
 
-        monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting.gpu, "environment", lambda pid: {})
-        told = accounting.told(os.getpid(), 20)
-        assert told.accounts == ()
-        assert "of another version" in told.why[0]
 
-    @pytest.mark.parametrize("error", [PermissionError("not permitted"), RuntimeError("another version")])
-    def test_it_cannot_be_asked(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-        def remote_exec(pid: int, script: str) -> None:
-            raise error
+def test_a_process_that_runs_the_file_answers(remotely) -> None:
+    told = remotely(lambda script: subprocess.run([sys.executable, "-I", script], check=True, cwd="/"))
+    assert [one.missing for one in told.accounts] == ["CUDA has not been used in this process"]
 
-        monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
-        monkeypatch.setattr(accounting.gpu, "environment", lambda pid: {})
-        told = accounting.told(os.getpid(), 1)
-        assert told.why == (f"it cannot be asked: {error}",)
-        assert accounting.INSIDE in told.lines()
+
+@pytest.mark.parametrize(
+    "said", ["{", "[]", '{"accounts": []}', '{"executable": "", "accounts": [{"new": 1}]}']
+)
+def test_one_with_another_version(remotely, said: str) -> None:
+    told = remotely(lambda script: Path(script).with_name(accounting.agent.ANSWER).write_text(said))
+    assert told.accounts == ()
+    assert "of another version" in told.why[0]
+
+
+@pytest.mark.parametrize("error", [PermissionError("not permitted"), RuntimeError("another version")])
+def test_it_cannot_be_asked(remotely, error: Exception) -> None:
+    def refuse(script: str) -> None:
+        raise error
+
+    told = remotely(refuse)
+    assert told.why == (f"it cannot be asked: {error}",)
+    assert accounting.INSIDE in told.lines()

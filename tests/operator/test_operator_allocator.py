@@ -7,15 +7,7 @@ import random
 
 import pytest
 
-from gpulint.allocator import (
-    LARGE_SEGMENT,
-    MIB,
-    Allocator,
-    Event,
-    OutOfMemory,
-    parse_settings,
-    replay,
-)
+from gpulint.allocator import LARGE_SEGMENT, MIB, Allocator, Event, OutOfMemory, parse_settings, replay
 
 KIB = 1024
 

@@ -118,10 +118,7 @@ def test_with_the_recorded_addresses_the_allocator_reserves_what_the_gpu_did() -
         settings, text = settings_of(recording)
         found = _Player(recording, 0).play(text, settings, None, _AsRecorded(segments))
         real = runs[f"fragmentation {text or 'default'}"]
-        assert (found.peak_reserved, found.peak_allocated) == (
-            real["peak_reserved"],
-            real["peak_allocated"],
-        )
+        assert (found.peak_reserved, found.peak_allocated) == (real["peak_reserved"], real["peak_allocated"])
 
 
 @pytest.mark.parametrize("expandable", [False, True])

@@ -1,1 +1,1 @@
-"""One file a command: its options and their help. What it does, where that takes long to load, is in `gpulint/cli/_*.py`, loaded when it runs."""
+"""One file a command: its options, their help and what it does. Where that takes long to load, or is long, it is in `gpulint/cli/_*.py`, loaded when it runs."""

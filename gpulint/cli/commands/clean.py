@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import click
 
-from gpulint.cli._errors import say
-from gpulint.cli._options import cache_dir as cache_dir_option
+from gpulint.cli._errors import Failed, as_error, say
+from gpulint.cli._options import option
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, file_okay=False))
-@cache_dir_option("Options", "What check --cache-dir was given.")
-def command(paths: tuple[str, ...], cache_dir: str | None) -> int:
+@option.cache_dir("What check --cache-dir was given.")
+def command(paths: tuple[str, ...], cache_dir: str | None) -> None:
     """Take away the cache of projects in PATHS and the directories below (by default the current one).
 
     Exit status: 0 it is gone, 2 it could not be taken away.
@@ -22,15 +23,11 @@ def command(paths: tuple[str, ...], cache_dir: str | None) -> int:
     from gpulint.lint.cache import forget, users_folder
 
     folder = cache_dir or users_folder()
-    try:
+    projects: list[str] = []
+    cannot = f"{shown_path(folder)}: cannot be cleaned"
+    with as_error(Failed, OSError, of=cannot), contextlib.suppress(FileNotFoundError):
         projects = forget(folder, [os.path.realpath(path) for path in paths or (os.curdir,)])
-    except FileNotFoundError:
-        projects = []
-    except OSError as error:
-        say(f"{shown_path(folder)}: cannot be cleaned: {error.strerror or error}")
-        return 2
     for project in projects:
         click.echo(f"forgot {shown_path(project)}")
     if not projects:
         say("no cache found")
-    return 0

@@ -9,6 +9,7 @@ import click
 
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import say
+from gpulint.cli._options import option
 from gpulint.codemods import INSTALL, NAMES, change_files
 
 _LACKING = {
@@ -23,7 +24,7 @@ _LACKING = {
 @click.command()
 @click.argument("name", type=click.Choice(NAMES))
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
-@click.option("--diff", is_flag=True, help="Print what would change; change nothing.")
+@option.flag("--diff", "Print what would change; change nothing.")
 def command(name: str, paths: tuple[str, ...], diff: bool) -> int:
     """Put the memory kit into the training scripts behind PATHS.
 

@@ -11,9 +11,7 @@ _WHERE = {
 }
 
 
-@click.command(
-    epilog="\b\n" + "\n".join(f"{shell + ':':6}{line}" for shell, line in _WHERE.items()),
-)
+@click.command(epilog="\b\n" + "\n".join(f"{shell + ':':6}{line}" for shell, line in _WHERE.items()))
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 def command(shell: str) -> None:
     """Print the completion script for a shell."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gpulint.cli._errors import as_error
-from gpulint.cli._options import SIZE, as_json_option, option, print_json
+from gpulint.cli._options import SIZE, option, print_json
 
 
 @click.group()
@@ -17,33 +17,33 @@ def command() -> None:
 
 
 @command.command("fragmentation", short_help="Fragment memory under several allocator settings.")
-@option("--size", default="256MiB", show_default=True, type=SIZE, help="Size of the tensors.")
-@option("--count", type=click.IntRange(min=2), default=24, help="Number of tensors.")
-@option("--free-every", type=click.IntRange(min=2), default=3, help="Every Nth is freed.")
+@option("--size", "Size of the tensors.", default="256MiB", show_default=True, type=SIZE)
+@option.count("--count", "Number of tensors.", least=2, default=24)
+@option.count("--free-every", "Every Nth is freed.", least=2, default=3)
 @option(
     "--ask",
+    "Part of the freed bytes that is asked for in one piece.",
     metavar="PART",
     type=click.FloatRange(min=0, max=1, min_open=True),
     default=0.85,
-    help="Part of the freed bytes that is asked for in one piece.",
 )
-@option("--setting", "settings", multiple=True, metavar="SETTINGS", help="Allocator settings to try.")
+@option("--setting", "settings", "Allocator settings to try.", multiple=True, metavar="SETTINGS")
 @option(
     "--device",
+    "auto, cuda (the GPU) or model.",
     type=click.Choice(["auto", "cuda", "model"]),
     metavar="WHERE",
     default="auto",
     show_default=True,
-    help="auto, cuda (the GPU) or model.",
 )
 @option(
     "--python",
     "interpreter",
+    "Interpreter that has torch, for the GPU.",
     metavar="PATH",
     default=sys.executable,
-    help="Interpreter that has torch, for the GPU.",
 )
-@as_json_option("Outcomes as JSON.")
+@option.as_json("Outcomes as JSON.")
 def fragmentation(
     size: int,
     count: int,

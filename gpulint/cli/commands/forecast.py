@@ -10,8 +10,20 @@ from typing import Any
 import click
 
 from gpulint.allocator.settings import check_settings
-from gpulint.cli import _options as shared
 from gpulint.cli._errors import Failed, as_error, say
+from gpulint.cli._options import (
+    SIZE,
+    WRITTEN,
+    Given,
+    GroupedCommand,
+    Heading,
+    print_last_words,
+    say_what_went_to,
+    script,
+    taken,
+    tell,
+    write_report,
+)
 from gpulint.forecasting.api import calibrate, forecast_with
 from gpulint.forecasting.cards import Card, UnknownCard, card_for
 from gpulint.forecasting.recorder import ForecastError, Program
@@ -19,68 +31,57 @@ from gpulint.forecasting.result import Forecast
 from gpulint.reports.forecast import as_json, document
 from gpulint.units import format_bytes
 
-_what = shared.under("What to forecast")
-_more = shared.under("What else to try")
-_output = shared.under("Output")
+_what = Heading("What to forecast")
+_more = Heading("What else to try")
+_output = Heading("Output")
 
 
 @click.command(
-    cls=shared.GroupedCommand,
-    context_settings={"allow_interspersed_args": False},
-    options_metavar="[OPTIONS]",
+    cls=GroupedCommand, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS]"
 )
-@shared.script(required=False, default="")
+@script(required=False, default="")
 @_what(
     "--card",
+    "The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, a size like 24GiB, or a file of --calibrate.",
     metavar="CARD",
     default="h200",
     show_default=True,
-    help="The card: h200, h100, a100-80, a100-40, l4, t4, v100, rtx4090, rtx3090, a size like 24GiB, or a file of --calibrate.",
 )
-@shared.module("What to forecast")
-@_what(
+@_what.module
+@_what.count(
     "--steps",
-    type=click.IntRange(min=3),
+    "Train so many steps in one epoch at most; fewer where they are all alike.",
+    least=3,
     default=20,
-    help="Train so many steps in one epoch at most; fewer where they are all alike.",
 )
-@_what(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=600.0,
-    help="Forecast from what was seen after this time.",
-)
+@_what.amount("--timeout", "Forecast from what was seen after this time.", above=True, default=600.0)
 @_what(
     "--alloc-conf",
+    "Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
     metavar="SETTINGS",
-    help="Allocator settings, as in PYTORCH_ALLOC_CONF; by default SCRIPT's own or the environment's.",
 )
-@shared.python("What to forecast")
+@_what.python
 @_more(
     "--find-batch",
+    "Find the largest value of this option of SCRIPT's that fits: --batch-size, or batch_size= where they are joined.",
     metavar="OPTION",
-    help="Find the largest value of this option of SCRIPT's that fits: --batch-size, or batch_size= where they are joined.",
 )
-@_more(
-    "--changes",
-    is_flag=True,
-    help="Forecast SCRIPT with each of several changes, and rank them by what they save.",
-)
+@_more.flag("--changes", "Forecast SCRIPT with each of several changes, and rank them by what they save.")
 @_more(
     "--calibrate",
-    type=shared.WRITTEN,
-    help="Measure the card of this machine instead, and write its constants to FILE, for --card.",
+    "Measure the card of this machine instead, and write its constants to FILE, for --card.",
+    type=WRITTEN,
 )
 @_output(
     "--max-peak",
-    type=shared.SIZE,
-    help="Exit with 1 where the process may take more than this (80GiB); by default what the card has.",
+    "Exit with 1 where the process may take more than this (80GiB); by default what the card has.",
+    type=SIZE,
 )
-@shared.output_format("text", "json", heading="Output")
-@shared.report("Output")
-@_output("-s", "--show-output", is_flag=True, help="Let SCRIPT's own output through, to standard error.")
-@shared.colour("Output")
-@shared.quiet("Output")
+@_output.output_format("text", "json")
+@_output.report
+@_output.flag("-s", "--show-output", "Let SCRIPT's own output through, to standard error.")
+@_output.colour
+@_output.quiet
 def command(**given: Any) -> int:
     """Say what SCRIPT would take on a GPU, on a machine without one.
 
@@ -90,15 +91,15 @@ def command(**given: Any) -> int:
 
     Exit status: 0 it fits, 1 it does not or may not, takes more than --max-peak, or was not reached as a whole, 2 wrong use or SCRIPT failed.
     """
-    program = Program(**shared.taken(Program, given))
-    request = shared.Given(program=program, **given)
+    program = Program(**taken(Program, given))
+    request = Given(program=program, **given)
     if request.calibrate is not None:
         return _calibrate(request, request.calibrate)
     if not program.target:
         raise click.UsageError("name a script to forecast.")
     card = _card(request)
     if not request.quiet:
-        shared.say_what_went_to(program.target, program.arguments)
+        say_what_went_to(program.target, program.arguments)
     if not program.module and program.target.endswith(".ipynb"):
         from gpulint.cli._notebook import cell_script
 
@@ -108,7 +109,7 @@ def command(**given: Any) -> int:
     return _perform(request, card, lambda forecast: forecast)
 
 
-def _perform(request: shared.Given, card: Card, told: Callable[[Forecast], Forecast]) -> int:
+def _perform(request: Given, card: Card, told: Callable[[Forecast], Forecast]) -> int:
     try:
         forecast = told(
             forecast_with(
@@ -121,16 +122,16 @@ def _perform(request: shared.Given, card: Card, told: Callable[[Forecast], Forec
             )
         )
     except ForecastError as error:
-        shared.print_last_words(error.details)
+        print_last_words(error.details)
         raise Failed(str(error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    shared.tell(request, lambda: document(forecast), lambda: as_json(forecast))
-    shared.write_report(request.report, lambda: document(forecast))
+    tell(request, lambda: document(forecast), lambda: as_json(forecast))
+    write_report(request.report, lambda: document(forecast))
     return _status(request, forecast)
 
 
-def _calibrate(request: shared.Given, path: str) -> int:
+def _calibrate(request: Given, path: str) -> int:
     """Measure the card of this machine and write its file."""
     from gpulint.atomic import write_atomic
 
@@ -144,14 +145,14 @@ def _calibrate(request: shared.Given, path: str) -> int:
     return 0
 
 
-def _card(request: shared.Given) -> Card:
+def _card(request: Given) -> Card:
     with as_error(click.UsageError, ValueError, of="--alloc-conf"):
         check_settings(request.alloc_conf or "")
     with as_error(click.UsageError, UnknownCard, of="--card"):
         return card_for(request.card)
 
 
-def _status(request: shared.Given, forecast: Forecast) -> int:
+def _status(request: Given, forecast: Forecast) -> int:
     if request.max_peak is not None:
         return 1 if forecast.process.high > request.max_peak or forecast.fits == "unknown" else 0
     return 0 if forecast.fits == "yes" else 1

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from gpulint.cli._errors import Failed, as_error, say
-from gpulint.cli._options import Written, as_json_option, option, print_json
+from gpulint.cli._options import Written, option, print_json
 
 
 @click.group(invoke_without_command=True)
-@option("--watch", is_flag=True, help="Stay and refresh.")
-@option("--interval", type=click.FloatRange(min=0.1), default=1.0, help="Between refreshes.")
-@as_json_option("Cards and processes as JSON.")
+@option.flag("--watch", "Stay and refresh.")
+@option.amount("--interval", "Between refreshes.", least=0.1, default=1.0)
+@option.as_json("Cards and processes as JSON.")
 @click.pass_context
 def command(context: click.Context, watch: bool, interval: float, as_json: bool) -> int | None:
     """Show cards, their memory, temperature, and the processes on them with owner and command."""
@@ -52,8 +52,8 @@ def _watch(nvml: Any, interval: float) -> int:
 
 @command.command("kill", short_help="End processes of yours that use a GPU.")
 @click.argument("pids", metavar="PID...", type=click.IntRange(min=1), nargs=-1, required=True)
-@option("--grace", type=click.FloatRange(min=0), default=10.0, help="Time between TERM and KILL.")
-@option("-y", "--yes", is_flag=True, help="Do not ask.")
+@option.amount("--grace", "Time between TERM and KILL.", default=10.0)
+@option.flag("-y", "--yes", "Do not ask.")
 def kill(pids: tuple[int, ...], grace: float, yes: bool) -> int:
     """End the processes PID..., which must be yours and use a GPU. TERM first, KILL after --grace seconds.
 
@@ -91,13 +91,12 @@ _OUTCOMES = {
 
 @command.command("account", short_help="Where the bytes of a process are.")
 @click.argument("pid", metavar="PID", type=click.IntRange(min=1))
-@as_json_option("All figures as JSON.")
-@option(
+@option.as_json("All figures as JSON.")
+@option.flag(
     "--measure-context",
-    is_flag=True,
-    help="Start a process that makes a CUDA context on the card, to know its size: some seconds, and that much memory.",
+    "Start a process that makes a CUDA context on the card, to know its size: some seconds, and that much memory.",
 )
-@option("--timeout", type=click.FloatRange(min=0.1), default=10.0, help="How long to wait for the process.")
+@option.amount("--timeout", "How long to wait for the process.", least=0.1, default=10.0)
 def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> int:
     """Say where the GPU memory of the process PID is: tensors, cache, workspaces, context, and what nobody explains.
 
@@ -119,18 +118,10 @@ def account(pid: int, as_json: bool, measure_context: bool, timeout: float) -> i
 @command.command("snapshot", short_help="A memory snapshot of a running process.")
 @click.argument("pid", metavar="PID", type=click.IntRange(min=1))
 @click.argument("file", metavar="FILE", type=Written(readable=False))
-@option(
-    "--seconds",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    help="Record so long before it is written, unless the process records already.",
+@option.amount(
+    "--seconds", "Record so long before it is written, unless the process records already.", default=10.0
 )
-@option(
-    "--timeout",
-    type=click.FloatRange(min=0.1),
-    default=30.0,
-    help="How long to wait for the process after that.",
-)
+@option.amount("--timeout", "How long to wait for the process after that.", least=0.1, default=30.0)
 def snapshot(pid: int, file: str, seconds: float, timeout: float) -> int:
     """Have the process PID record its allocations for a while, and write torch's memory snapshot to FILE, for `gpulint
     snapshot`.

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from gpulint.atomic import target_of, write_atomic
 from gpulint.cli._errors import say
+from gpulint.cli._options import option
 from gpulint.config import load_config, parse_toml
 
 _REPOSITORY = "https://github.com/gpulint/gpulint"
@@ -34,18 +35,15 @@ fail-on = "warning"
 
 _CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
 
-
-def _hook(ref: str) -> str:
-    return f"""\
+_HOOK = f"""\
+repos:
   - repo: {_REPOSITORY}
-    rev: {ref}
+    rev: {{ref}}
     hooks:
       - id: gpulint  # or gpulint-fix, which applies the safe fixes
 """
 
-
-def _workflow(ref: str) -> str:
-    return f"""\
+_WORKFLOW = f"""\
 name: gpulint
 on:
   push:
@@ -60,7 +58,7 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: {_CHECKOUT}
-      - uses: gpulint/gpulint@{ref}
+      - uses: gpulint/gpulint@{{ref}}
 """
 
 
@@ -82,29 +80,18 @@ def _ref() -> str:
     return commit if commit and ours else "main  # better a commit: this follows whatever comes"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A file to be written, and what of it belongs into one that is there already."""
-
-    path: str
-    text: str
-    addition: str
-    mark: str  # in a file that has it, nothing is missing
-
-
-def _parts() -> tuple[_Part, ...]:
+def _files() -> Iterator[tuple[str, str, str]]:
+    """Where each file is written, its text, and the word without which one that is there already lacks the text, "" where it
+    lacks nothing."""
     ref = _ref()
-    hook = f"repos:\n{_hook(ref)}"
-    return (
-        _Part("gpulint.toml", _CONFIGURATION, "", ""),
-        _Part(".pre-commit-config.yaml", hook, hook, "gpulint"),
-        _Part(os.path.join(".github", "workflows", "gpulint.yml"), _workflow(ref), "", ""),
-    )
+    yield "gpulint.toml", _CONFIGURATION, ""
+    yield ".pre-commit-config.yaml", _HOOK.format(ref=ref), "gpulint"
+    yield os.path.join(".github", "workflows", "gpulint.yml"), _WORKFLOW.format(ref=ref), ""
 
 
 @click.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False), default=".")
-@click.option("--diff", is_flag=True, help="Print what would be written; write nothing.")
+@option.flag("--diff", "Print what would be written; write nothing.")
 def command(directory: str, diff: bool) -> int:
     """Write gpulint.toml, .pre-commit-config.yaml and .github/workflows/gpulint.yml into DIRECTORY.
 
@@ -113,15 +100,17 @@ def command(directory: str, diff: bool) -> int:
     could not be written.
     """
     failed = False
-    for part in _parts():
-        path = os.path.join(directory, part.path)
-        present = _present(directory, part)
+    for name, text, mark in _files():
+        path = os.path.normpath(os.path.join(directory, name))
+        present = _present(directory, name)
         if present is not None:
-            click.echo(f"{os.path.normpath(present)}: left as it is{_to_add(present, part)}")
+            lacks = mark and not _has(present, mark)
+            to_add = f"; add to it:\n{textwrap.indent(text, '    ')}".rstrip() if lacks else ""
+            click.echo(f"{os.path.normpath(present)}: left as it is{to_add}")
         elif diff:
-            click.echo(f"{os.path.normpath(path)}: would be written:\n{textwrap.indent(part.text, '    ')}")
+            click.echo(f"{path}: would be written:\n{textwrap.indent(text, '    ')}")
         else:
-            failed |= not _written(path, part.text)
+            failed |= not _written(path, text)
     failed |= not _for_ruff(directory, diff)
     if not diff and not failed:
         click.echo("Next: gpulint .")
@@ -181,26 +170,22 @@ def _with_line(text: str, header: str, line: str) -> str | None:
     return made
 
 
-def _present(directory: str, part: _Part) -> str | None:
-    """The file that stands for a part already: itself, or a pyproject.toml with a table of ours."""
-    path = os.path.join(directory, part.path)
+def _present(directory: str, name: str) -> str | None:
+    """The file that stands for one already: itself, or a pyproject.toml with a table of ours."""
+    path, pyproject = os.path.join(directory, name), os.path.join(directory, "pyproject.toml")
     if os.path.lexists(path):
         return path
-    pyproject = os.path.join(directory, "pyproject.toml")
-    if part.path == "gpulint.toml" and os.path.isfile(pyproject) and load_config(pyproject) is not None:
-        return pyproject
-    return None
+    ours = name == "gpulint.toml" and os.path.isfile(pyproject) and load_config(pyproject) is not None
+    return pyproject if ours else None
 
 
-def _to_add(path: str, part: _Part) -> str:
-    if not part.addition:
-        return ""
+def _has(path: str, word: str) -> bool:
+    """Whether a file has it, or cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
-            has_it = part.mark in file.read()
+            return word in file.read()
     except (OSError, ValueError):
-        return ""
-    return "" if has_it else f"; add to it:\n{textwrap.indent(part.addition, '    ')}".rstrip()
+        return True
 
 
 def _written(path: str, text: str) -> bool:

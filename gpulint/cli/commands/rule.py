@@ -2,45 +2,73 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
+
 import click
 from click.shell_completion import CompletionItem
+from gpulint.rules import all_rules
 
-from gpulint.cli._options import output_format
+from gpulint.cli._options import Configured, option, print_json
+from gpulint.cli._rules import described, find, selection_here
+from gpulint.lint.documentation import example_problems, page
+from gpulint.lint.selection import load_rule_file
+from gpulint.rule import Rule, RuleSet
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from gpulint.rules import all_rules
-
-    return [
-        CompletionItem(rule.code, help=rule.name)
-        for rule in all_rules()
-        if rule.code.startswith(incomplete.upper())
-    ]
+    given = incomplete.upper()
+    return [CompletionItem(rule.code, help=rule.name) for rule in all_rules() if rule.code.startswith(given)]
 
 
 @click.command()
 @click.argument("code", required=False, shell_complete=_complete)
-@click.option("--all", "everything", is_flag=True, help="Every rule.")
-@click.option(
+@option.flag("--all", "everything", "Every rule.")
+@option(
     "--test",
     "file",
+    "Put the rules in FILE to the test by their own examples.",
     metavar="FILE",
     type=click.Path(exists=True),
-    help="Put the rules in FILE to the test by their own examples.",
 )
-@output_format(
-    "text",
-    "markdown",
-    "json",
-    help="text (Markdown where this is no terminal), markdown or json.",
+@option.output_format(
+    *("text", "markdown", "json"), said="text (Markdown where this is no terminal), markdown or json."
 )
 def command(code: str | None, everything: bool, file: str | None, output_format: str) -> int:
     """Print the documentation of the rule CODE (a code such as GPU101, or a name such as held-graph)."""
-    from gpulint.cli._rules import print_pages, test_file
-
-    given = sum((code is not None, everything, file is not None))
-    if given != 1:
+    if sum((code is not None, everything, file is not None)) != 1:
         raise click.UsageError("Give a rule's code, --all, or --test FILE.")
+    selection = selection_here(Configured(), False)
     if file is not None:
-        return test_file(file)
-    return print_pages(code, output_format)
+        return _tested(file, selection.known)
+    rules = selection.known if code is None else (find(selection.known, code, "CODE"),)
+    pages = [page(rule) for rule in rules]
+    if output_format == "json":
+        listed = [described(item, selection) for item in pages]
+        print_json(listed if code is None else listed[0])
+    elif output_format == "text" and sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown("\n\n---\n\n".join(item.markdown() for item in pages)))
+    else:
+        click.echo("\n".join(item.markdown() for item in pages), nl=False)
+    return 0
+
+
+def _tested(path: str, known: tuple[type[Rule], ...]) -> int:
+    """Run the examples of the rules in a file, say what is wrong; 1 where something is. Raises `ConfigError`."""
+    tested = load_rule_file(path, "--test")
+    codes = {rule.code for rule in tested}
+    others = tuple(rule for rule in known if rule.default and rule.code not in codes)
+    rules = RuleSet(
+        (*others, *tested), {rule.code: {o.name: o.default for o in rule.options} for rule in known}
+    )
+    failed = False
+    for rule in tested:
+        problems = example_problems(rule, rules)
+        failed |= bool(problems)
+        click.echo(f"{rule.code} {rule.name}: {'ok' if not problems else 'wrong'}")
+        for problem in problems:
+            click.echo(textwrap.indent(problem, "  "))
+    return int(failed)

@@ -9,30 +9,22 @@ from pathlib import Path
 
 import click
 
-from gpulint.cli._errors import as_error, say
+from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Written, option
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
-@option(
-    "--alloc-conf", metavar="auto|SETTINGS", help="Allocator settings; auto: what measurements recommend."
-)
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@option("--alloc-conf", "Allocator settings; auto: what measurements recommend.", metavar="auto|SETTINGS")
 @option(
     "--report",
+    "Write a report to FILE: a page (.html), or JSON.",
     type=Written(dir_okay=False, path_type=Path),
-    help="Write a report to FILE: a page (.html), or JSON.",
 )
-@option("--interval", type=click.FloatRange(min=0.01), default=0.2, help="Between samples.")
-@option("-q", "--quiet", is_flag=True, help="Say nothing after the program.")
+@option.amount("--interval", "Between samples.", least=0.01, default=0.2)
+@option.flag("-q", "--quiet", "Say nothing after the program.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
-    alloc_conf: str | None,
-    report: Path | None,
-    interval: float,
-    quiet: bool,
-    program: tuple[str, ...],
+    alloc_conf: str | None, report: Path | None, interval: float, quiet: bool, program: tuple[str, ...]
 ) -> int:
     """Run PROGRAM, for example `gpulint run --alloc-conf auto -- python train.py --lr 3e-4`.
 
@@ -40,8 +32,7 @@ def command(
     diagnosis of an uncaught out-of-memory error and the peaks.
     """
     if os.name != "posix":
-        say("`gpulint run` needs a POSIX system (Linux, macOS, WSL)")
-        return 2
+        raise Failed("`gpulint run` needs a POSIX system (Linux, macOS, WSL)")
     from gpulint.operator import launcher, timeline
 
     allocator = None

@@ -6,12 +6,13 @@ import sys
 
 import click
 
-from gpulint.cli._errors import say
+from gpulint.cli._errors import Failed, say
+from gpulint.cli._options import option
 
 
 @click.command()
-@click.option("-v", "--verbose", is_flag=True, help="Log every message on standard error.")
-@click.option("--stdio", is_flag=True, help="What the server does anyway; many clients say it.")
+@option.flag("-v", "--verbose", "Log every message on standard error.")
+@option.flag("--stdio", "What the server does anyway; many clients say it.")
 def command(verbose: bool, stdio: bool) -> int:
     """Run the language server over standard input and output. Editors start it; docs/editors.md says how.
 
@@ -22,8 +23,8 @@ def command(verbose: bool, stdio: bool) -> int:
     except ImportError as missing:
         if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
-        say("the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'")
-        return 2
+        need = "the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'"
+        raise Failed(need) from missing
     if sys.stdin.isatty():
         say("waiting for an editor's messages on standard input; Ctrl-C ends")
     return serve(verbose)

@@ -13,17 +13,7 @@ import click
 from gpulint.allocator.cards import MEMORY, memory_of
 from gpulint.allocator.settings import check_settings
 from gpulint.cli._errors import Failed, Line, as_error
-from gpulint.cli._options import (
-    Given,
-    GroupedCommand,
-    colour,
-    output_format,
-    quiet,
-    report,
-    tell,
-    under,
-    write_report,
-)
+from gpulint.cli._options import Given, GroupedCommand, Heading, tell, write_report
 from gpulint.reports.snapshot import as_json, document
 from gpulint.snapshot import Asked, Summary, difference_between, summary_of
 from gpulint.snapshot.reading import NotASnapshot, read
@@ -33,8 +23,9 @@ from gpulint.units import format_bytes, parse_bytes
 CONTEXT = 2**29  # bytes of a card for the CUDA context, which is not torch's to reserve
 SOME = "sensible settings"  # what --what-if stands for without a value
 
-_what = under("What to show")
-_tried = under("What if")
+_what = Heading("What to show")
+_tried = Heading("What if")
+_output = Heading("Output")
 
 
 @click.command(cls=GroupedCommand)
@@ -45,31 +36,29 @@ _tried = under("What if")
     required=True,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
 )
-@_what("--device", type=click.IntRange(min=0), help="Only this GPU.")
-@_what(
-    "--depth", type=click.IntRange(min=1), default=1, help="So many of the program's own lines of each stack."
-)
-@_what("--full", is_flag=True, help="Whole stacks, torch's lines too.")
-@_what("--top", type=click.IntRange(min=1), default=10, help="Rows of each table.")
+@_what.count("--device", "Only this GPU.", least=0)
+@_what.count("--depth", "So many of the program's own lines of each stack.", default=1)
+@_what.flag("--full", "Whole stacks, torch's lines too.")
+@_what.count("--top", "Rows of each table.", default=10)
 @_tried(
     "--what-if",
     "what_if",
+    "Play the trace under these allocator settings, the best first; may be given again. Without a value: some that are sensible.",
     is_flag=False,
     flag_value=SOME,
     multiple=True,
     metavar="[SETTINGS]",
-    help="Play the trace under these allocator settings, the best first; may be given again. Without a value: some that are sensible.",
 )
 @_tried(
     "--capacity",
+    "What torch may reserve on the card (79GiB); by default what an out-of-memory error in the trace tells.",
     metavar="SIZE",
-    help="What torch may reserve on the card (79GiB); by default what an out-of-memory error in the trace tells.",
 )
-@_tried("--card", metavar="NAME", help="The capacity of a card by its name: H100, A100-40GB, RTX4090.")
-@output_format("text", "json", heading="Output")
-@report("Output")
-@colour("Output")
-@quiet("Output")
+@_tried("--card", "The capacity of a card by its name: H100, A100-40GB, RTX4090.", metavar="NAME")
+@_output.output_format("text", "json")
+@_output.report
+@_output.colour
+@_output.quiet
 def command(**given: Any) -> int:
     """Read memory snapshots (FILE is what torch.cuda.memory._dump_snapshot wrote, gzip or not; - is standard input): what makes the peak, line by line,
     what stays, where reserved memory lies idle, and between several snapshots what grew.

@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from gpulint.cli import _options as shared
+from gpulint.cli._options import CONFIDENCE, FILE, SIZE, WRITTEN, Command, GroupedCommand, Heading, script
 from gpulint.runtime.record.options import REACH
 from gpulint.testing.baselines import TOLERANCE
 from gpulint.trial.plan import MAX_RUNS
 
-_what = shared.under("What to measure")
-_findings = shared.under("Findings")
-_fixes = shared.under("Fixes")
-_limits = shared.under("Limits, for CI")
-_output = shared.under("Output")
-
+_what = Heading("What to measure")
+_findings = Heading("Findings")
+_fixes = Heading("Fixes")
+_limits = Heading("Limits, for CI")
+_output = Heading("Output")
+_processes = Heading("Several processes (torchrun)")
 
 _LAUNCH = (
     ("--nproc-per-node", "N", "Processes on this machine: a number, auto, gpu or cpu."),
@@ -30,12 +30,11 @@ _LAUNCH = (
 )
 
 
-def _torchrun(command: shared.Decorated) -> shared.Decorated:
+def _torchrun(command: Command) -> Any:
     """A command with the options, of which `_flags` reads the values."""
-    option = shared.under("Several processes (torchrun)")
-    command = option("--standalone", is_flag=True, help="One machine, on a free port.")(command)
-    for name, metavar, text in reversed(_LAUNCH):
-        command = option(name, metavar=metavar, help=text)(command)
+    command = _processes.flag("--standalone", "One machine, on a free port.")(command)
+    for name, metavar, said in reversed(_LAUNCH):
+        command = _processes(name, said, metavar=metavar)(command)
     return command
 
 
@@ -51,141 +50,109 @@ def _flags(given: dict[str, Any]) -> tuple[str, ...]:
 
 
 @click.command(
-    cls=shared.GroupedCommand,
-    context_settings={"allow_interspersed_args": False},
-    options_metavar="[OPTIONS]",
+    cls=GroupedCommand, context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS]"
 )
-@shared.script()
-@shared.module("What to measure")
-@_what("--steps", type=click.IntRange(min=1), default=20, help="Steps to sample after warm-up.")
-@_what(
-    "--warmup",
-    type=click.IntRange(min=0),
-    help="Steps before sampling; by default at least 3, until optimizer state is constant.",
+@script()
+@_what.module
+@_what.count("--steps", "Steps to sample after warm-up.", default=20)
+@_what.count(
+    "--warmup", "Steps before sampling; by default at least 3, until optimizer state is constant.", least=0
 )
 @_what(
     "--step",
+    "A call of this function is a step: `train_batch`, `Server.answer`. By default an optimizer's step is one.",
     metavar="FUNCTION",
-    help="A call of this function is a step: `train_batch`, `Server.answer`. By default an optimizer's step is one.",
 )
 @_what(
     "--unit",
+    "What outlives a call of this function is growth as well: a trial, a request, an epoch. May be given again.",
     metavar="FUNCTION",
     multiple=True,
-    help="What outlives a call of this function is growth as well: a trial, a request, an epoch. May be given again.",
 )
-@_what(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    help="End the script at the latest after this time.",
-)
-@_what(
-    "--reach",
-    type=click.FloatRange(min=0),
-    default=REACH,
-    help="Go on so long after the last step for findings not reached yet.",
-)
-@_what(
+@_what.amount("--timeout", "End the script at the latest after this time.", above=True)
+@_what.amount("--reach", "Go on so long after the last step for findings not reached yet.", default=REACH)
+@_what.flag(
     "--cut-epochs",
-    is_flag=True,
-    help="Let epochs that have trained end early, to reach those findings sooner; changes what the script prints then.",
+    "Let epochs that have trained end early, to reach those findings sooner; changes what the script prints then.",
 )
 @_what(
     "--device",
+    "Which memory to watch: auto (CUDA where there is one), cuda, cpu.",
     metavar="WHERE",
     type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
-    help="Which memory to watch: auto (CUDA where there is one), cuda, cpu.",
 )
-@shared.python("What to measure")
+@_what.python
 @_findings(
-    "--findings",
-    type=shared.FILE,
-    help="Judge these, the JSON of gpulint --output-format json (- reads standard input).",
+    "--findings", "Judge these, the JSON of gpulint --output-format json (- reads standard input).", type=FILE
 )
-@shared.rules("Findings")("--select", help="Only these rules: codes or prefixes.")
-@shared.rules("Findings")("--ignore", help="Not these rules.")
+@_findings.rules("--select", "Only these rules: codes or prefixes.")
+@_findings.rules("--ignore", "Not these rules.")
 @_findings(
     "--confidence",
+    "low: findings with doubts as well, also where the run does not confirm them.",
     metavar="LEVEL",
-    type=shared.CONFIDENCE,
-    help="low: findings with doubts as well, also where the run does not confirm them.",
+    type=CONFIDENCE,
 )
-@_fixes(
+@_fixes.flag(
     "--fix",
-    is_flag=True,
-    help="Run SCRIPT without and with the fixes of all findings, and write those that pay and change no result.",
+    "Run SCRIPT without and with the fixes of all findings, and write those that pay and change no result.",
 )
-@_fixes("--dry-run", is_flag=True, help="With --fix: show the diff and the figures, write nothing.")
-@_fixes(
-    "--max-runs",
-    type=click.IntRange(min=3),
-    default=MAX_RUNS,
-    help="With --fix: run SCRIPT so many times at most.",
-)
+@_fixes.flag("--dry-run", "With --fix: show the diff and the figures, write nothing.")
+@_fixes.count("--max-runs", "With --fix: run SCRIPT so many times at most.", least=3, default=MAX_RUNS)
 @_limits(
     "--max-drift",
+    "Bytes a step that may stay on the GPU (512B, 1.5MiB).",
     default="0B",
     show_default=True,
-    type=shared.SIZE,
-    help="Bytes a step that may stay on the GPU (512B, 1.5MiB).",
+    type=SIZE,
 )
 @_limits(
     "--max-peak",
-    type=shared.SIZE,
-    help="Bytes that may be allocated at the highest point of the run (8GiB). Without a GPU an error, or say --device cpu.",
+    "Bytes that may be allocated at the highest point of the run (8GiB). Without a GPU an error, or say --device cpu.",
+    type=SIZE,
 )
 @_limits(
     "--baseline",
-    type=shared.FILE,
+    "Committed peaks: SCRIPT's entry for this card and torch may be exceeded by --tolerance. No entry is an error.",
+    type=FILE,
     default="",
-    help="Committed peaks: SCRIPT's entry for this card and torch may be exceeded by --tolerance. No entry is an error.",
 )
-@_limits(
+@_limits.flag(
     "--write-baseline",
     "write",
-    is_flag=True,
-    help="Write the peaks of this run into the file of --baseline; its other entries stay.",
+    "Write the peaks of this run into the file of --baseline; its other entries stay.",
 )
-@_limits(
-    "--tolerance",
-    metavar="PERCENT",
-    type=click.FloatRange(min=0),
-    default=TOLERANCE,
-    help="How much more than the baseline is no failure.",
+@_limits.amount(
+    "--tolerance", "How much more than the baseline is no failure.", metavar="PERCENT", default=TOLERANCE
 )
 @_limits(
     "--untouched",
-    type=shared.SIZE,
-    help="Bytes that may be alive on the GPU although no forward, backward or optimizer of the watched steps touches them.",
+    "Bytes that may be alive on the GPU although no forward, backward or optimizer of the watched steps touches them.",
+    type=SIZE,
 )
 @_limits(
     "--max-host-drift",
     "host_drift",
-    type=shared.SIZE,
-    help="Bytes a step that host memory may grow, in no tensor or in workers; without it that is told and fails nothing.",
+    "Bytes a step that host memory may grow, in no tensor or in workers; without it that is told and fails nothing.",
+    type=SIZE,
 )
-@_limits(
-    "--exclusive",
-    is_flag=True,
-    help="Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES).",
+@_limits.flag(
+    "--exclusive", "Do not run where another process uses a card that SCRIPT can see (CUDA_VISIBLE_DEVICES)."
 )
-@shared.output_format(
-    "text",
-    "json",
-    "markdown",
-    help="text, json, or markdown for a pull request: of limits, or of what --fix has tried.",
-    heading="Output",
+@_output.output_format(
+    *("text", "json", "markdown"),
+    said="text, json, or markdown for a pull request: of limits, or of what --fix has tried.",
 )
-@shared.report("Output")
+@_output.report
 @_output(
     "--snapshot",
-    type=shared.WRITTEN,
-    help="Record allocations on the GPU, and write torch's memory snapshot to FILE at the end (of each rank: FILE-rank0).",
+    "Record allocations on the GPU, and write torch's memory snapshot to FILE at the end (of each rank: FILE-rank0).",
+    type=WRITTEN,
 )
-@_output("-s", "--show-output", is_flag=True, help="Let the script's own output through.")
-@shared.colour("Output")
-@shared.quiet("Output")
+@_output.flag("-s", "--show-output", "Let the script's own output through.")
+@_output.colour
+@_output.quiet
 @_torchrun
 def command(**given: Any) -> int:
     """Run some steps of SCRIPT, measure its memory, and judge every finding.

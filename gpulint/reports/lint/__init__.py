@@ -184,7 +184,7 @@ def write_grouped(report: Report, out: TextIO) -> None:
 def _told(finding: Finding, report: Report) -> Line:
     """The rule, `[*]` where --fix mends it, and the message."""
     style = finding.severity.value
-    mark = "[*] " if is_mended(finding, report.unsafe) else ""
+    mark = "[*] " if finding.is_mended(report.unsafe) else ""
     code = (finding.code, f"{style} link {finding.url}" if report.links else style)
     return [code, (" ", ""), (mark, "fix"), (printable(finding.message), "")]
 
@@ -237,8 +237,8 @@ def _fixes(report: Report) -> Iterator[Line]:
 
 def _fixable(report: Report) -> Line:
     """How many of the findings --fix mends, and how many more with --unsafe-fixes."""
-    fixable = sum(is_mended(finding, unsafe=True) for finding in report.findings)
-    mended = sum(is_mended(finding, report.unsafe) for finding in report.findings)
+    fixable = sum(finding.is_mended(unsafe=True) for finding in report.findings)
+    mended = sum(finding.is_mended(report.unsafe) for finding in report.findings)
     both, line = "--fix --unsafe-fixes", []
     if mended:
         line += [(f" {mended} fixable with ", ""), (both if report.unsafe else "--fix", "fix"), (".", "")]
@@ -265,7 +265,7 @@ class Counted:
 def statistics(report: Report) -> list[Counted]:
     """Counts by rule, the most frequent first."""
     counts = Counter((finding.code, finding.name) for finding in report.findings)
-    fixable = Counter(finding.code for finding in report.findings if is_mended(finding, report.unsafe))
+    fixable = Counter(finding.code for finding in report.findings if finding.is_mended(report.unsafe))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [Counted(code, name, number, fixable[code]) for (code, name), number in ordered]
 
@@ -277,8 +277,3 @@ def table(counted: list[Counted]) -> Iterator[Line]:
         mended = "*" if one.fixable_count == one.count else "-" if one.fixable_count else " "
         count = (f"{one.count:>{width}}  ", "strong")
         yield [count, (one.code, "code"), (f"  [{mended}] ", "fix"), (one.name, "")]
-
-
-def is_mended(finding: Finding, unsafe: bool) -> bool:
-    """Whether --fix, with --unsafe-fixes where these are asked for, mends a finding: what ``[*]`` stands for."""
-    return finding.fix is not None and (unsafe or finding.fix.applicability == "safe")

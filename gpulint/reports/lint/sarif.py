@@ -93,8 +93,7 @@ def _sentence(text: str) -> str:
 
 def _place(finding: Finding, sources: Sources) -> dict[str, Any]:
     if finding.cell is None:
-        start, end = Position(finding.line, finding.column), Position(finding.end_line, finding.end_column)
-        return _location(finding.filename, _region(start, end))
+        return _location(finding.filename, _region(finding.start, finding.end))
     first, last = sources.file_rows(finding)
     location = _location(finding.filename, {"startLine": first, "endLine": last})
     location["logicalLocations"] = [{"name": f"cell {finding.cell}", "kind": "module"}]

@@ -17,7 +17,6 @@ from gpulint.findings import Finding, Severity
 from gpulint.reports import Report, details, full, in_cell, in_checkout, place, plural, shown_path
 from gpulint.reports.document import Cell, Table, Value
 from gpulint.reports.layout import printable
-from gpulint.reports.lint import is_mended
 from gpulint.reports.markdown import table
 from gpulint.source.sources import Sources
 
@@ -107,7 +106,7 @@ def job_summary(report: Report) -> str:
     found = report.findings
     if not found:
         return ""
-    fixable = sum(is_mended(finding, report.unsafe) for finding in found)
+    fixable = sum(finding.is_mended(report.unsafe) for finding in found)
     title = f"### gpulint: {plural(len(found), 'finding')}{f', {fixable} fixable with `--fix`' if fixable else ''}"
     rows: list[tuple[Value, ...]] = []
     for code in sorted({finding.code for finding in found}):

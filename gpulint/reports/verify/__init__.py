@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from gpulint.config import shown_path
@@ -29,6 +29,7 @@ from gpulint.runtime.parent.verdict import Unpredicted, Verdict, Verification, W
 from gpulint.runtime.record.result import RankResult, Site
 from gpulint.source.sources import Sources
 from gpulint.units import format_bytes
+from gpulint.version import __version__
 
 SCHEMA: Final = 1
 _STYLES: Final = {
@@ -58,8 +59,6 @@ _MOST_ROWS: Final = 200
 
 def as_json(verification: Verification) -> dict[str, Any]:
     """Verdicts, what was not predicted, and the whole run as it was measured. `schema` changes when a field changes its meaning."""
-    from gpulint.version import __version__
-
     data = verification.to_json()
     run = data.pop("run")
     return {
@@ -84,9 +83,10 @@ def document(verification: Verification) -> doc.Document:
     told = _telling(ranks)
     style, headline = _conclusion(verification)
     watched, several = _only_watched(verification), len(ranks) > 1
-    judged: list[doc.Block] = [_verdict(one, sources) for one in verification.verdicts]
-    if not judged and not watched:
+    judged: Iterable[doc.Block] = (_verdict(one, sources) for one in verification.verdicts)
+    if not verification.verdicts and not watched:
         judged = [doc.Say("The linter found nothing in the script and its own modules.", "soft")]
+    unpredicted, wasted = _unpredicted(verification, sources), _wasted(verification, sources)
     return doc.Document(
         f"gpulint {'run' if watched else 'verify'}: {verification.target}",
         verification.target,
@@ -96,19 +96,15 @@ def document(verification: Verification) -> doc.Document:
         (
             *([_memory(told, several, False)] if told is not None else []),
             *(_memory(rank, True, True) for rank in ranks[:_MOST_RANKS] if rank is not told),
-            doc.Section("Findings, judged", tuple(judged)),
-            doc.Section(
-                "Growth that no finding predicted", (*_unpredicted(verification, sources),), most=_MOST
-            ),
-            doc.Section(
-                "Forwards that no backward goes through", (*_wasted(verification, sources),), most=_MOST
-            ),
-            doc.Section("Growth that is not counted as drift", (*_accounted(verification),), most=_MOST),
-            doc.Section("Held, and not used", tuple(_standing(verification, sources))),
-            doc.Section("Remarks", tuple(_remarks(verification))),
-            doc.Section(TITLE, tuple(gate_blocks(verification, sources))),
-            doc.Section("Who holds memory of earlier steps", (_holders(verification),), folded=True),
-            doc.Section("Environment", tuple(_environment(verification)), folded=True),
+            doc.section("Findings, judged", judged),
+            doc.section("Growth that no finding predicted", unpredicted, most=_MOST),
+            doc.section("Forwards that no backward goes through", wasted, most=_MOST),
+            doc.section("Growth that is not counted as drift", _accounted(verification), most=_MOST),
+            doc.section("Held, and not used", _standing(verification, sources)),
+            doc.section("Remarks", _remarks(verification)),
+            doc.section(TITLE, gate_blocks(verification, sources)),
+            doc.section("Who holds memory of earlier steps", _holders(verification), folded=True),
+            doc.section("Environment", _environment(verification), folded=True),
             *(_samples(rank, watched, several) for rank in ranks[:_MOST_RANKS]),
         ),
         tuple(_figures(verification, told)) if told is not None else (),
@@ -218,9 +214,8 @@ def _figures(verification: Verification, rank: RankResult) -> Iterator[tuple[str
 def _memory(rank: RankResult, several: bool, folded: bool) -> doc.Section:
     """For each kind of step and window how many there were and how memory moved; and the chart."""
     title = f"Memory by step, rank {rank.rank}" if several else "Memory by step"
-    drawn = chart(rank, title)
-    blocks: list[doc.Block] = [doc.Facts(tuple(_moved(rank)))] if rank.boundary != "none" else []
-    return doc.Section(title, (*blocks, *([drawn] if drawn is not None else [])), folded)
+    moved = doc.Facts(tuple(_moved(rank))) if rank.boundary != "none" else None
+    return doc.section(title, moved, chart(rank, title), folded=folded)
 
 
 def _moved(rank: RankResult) -> Iterator[tuple[str, ...]]:
@@ -380,4 +375,4 @@ def _samples(rank: RankResult, watched: bool, several: bool) -> doc.Section:
         sizes = ("" if size is None else size for size in (one.allocated, one.peak, one.reserved, one.rss))
         took = f"{one.seconds:.1f} s" if watched else f"{one.duration * 1000:.1f} ms"
         rows.append((str(one.step), kind, *sizes, took))
-    return doc.Section(name, (doc.Table(head, rows),), folded=True)
+    return doc.section(name, doc.Table(head, rows), folded=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpulint.config import shown_path
 from gpulint.reports import plural
-from gpulint.reports.document import Block, Card, Cell, Document, Say, Section, Table, Value, whole_line
+from gpulint.reports.document import Block, Card, Cell, Document, Say, Table, Value, section, whole_line
 from gpulint.runtime.parent.verdict import Verification
 from gpulint.runtime.record.peaks import Check, Gate, LineAtPeak, Neighbour, PeakOfRank
 from gpulint.source.sources import Sources
@@ -28,7 +28,7 @@ def of_gate(verification: Verification) -> Document:
         f"It drifts by {verification.said_drift}." if verification.drifting else "",
         "",
         verification.trouble if verification.failed else headline or "No limit",
-        (Section(TITLE, tuple(gate_blocks(verification, Sources()))),),
+        (section(TITLE, gate_blocks(verification, Sources())),),
     )
 
 
@@ -71,10 +71,9 @@ def _rows(peak: PeakOfRank, gate: Gate) -> Iterator[tuple[Value, ...]]:
     for name, size in ((peak.main, peak.allocated), *peak.others.items()):
         check = known.get(name)
         before: Value = ""
-        change = Cell("")
+        change: Value = ""
         if check is not None and check.before is not None:
-            before = check.before
-            style = "bad" if check.status == "exceeded" else ""
+            before, style = check.before, "bad" if check.status == "exceeded" else ""
             change = Cell(format_bytes(check.now - check.before, signed=True), style)
         shown = Cell(format_bytes(size), "bad" if limit is not None and size > limit else "")
         yield rank, _STRETCHES.get(name, name), shown, before, change, "" if limit is None else limit
@@ -88,18 +87,19 @@ def _limit_name(check: Check) -> str:
 
 
 def _exceeded(check: Check, sources: Sources) -> Card:
-    badge = f"exceeded {_limit_name(check)}"
-    if not check.lines:
-        return Card(badge, "bad", "", check.text)
-    first, facts = check.lines[0], tuple(_line_facts(check))
-    if not first.file:
-        return Card(badge, "bad", "", check.text, facts)
+    badge, first = f"exceeded {_limit_name(check)}", check.lines[0] if check.lines else None
+    if first is None or not first.file:
+        return Card(badge, "bad", "", check.text, tuple(_line_facts(check)))
     source = whole_line(sources, first.path, first.line)
-    return Card(badge, "bad", f"{first.file}:{first.line}", check.text, facts, excerpt=source)
+    return Card(
+        badge, "bad", f"{first.file}:{first.line}", check.text, tuple(_line_facts(check)), excerpt=source
+    )
 
 
 def _line_facts(check: Check) -> Iterator[tuple[str, str]]:
     """What is to be said of the lines of a check: the first with its holder, then the others."""
+    if not check.lines:
+        return
     first, *others = check.lines
     yield "grew" if first.grew is not None else "most", _amount(first)
     yield "holder", _holder_text(first)
