@@ -24,6 +24,7 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Ru
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.queries.hooks import Hook, Stored
     from gpulint.analysis.queries.multiplicity import Repeats
@@ -172,7 +173,7 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     several = forwards(asked.evaluator, function) if function.name != "__init__" else ()
     runs = any(one.network.origins & hook.origins and not flow.loops(one.call) for one in several)
     at, ways = _ways(asked, hook)
-    way = next((one for one in ways if one.rate == "step"), None)
+    way = next((one for rate in ("step", "phase") for one in ways if one.rate == rate), None)
     if way is None and not (runs and any(one.rate == "?" and one.loop is None for one in ways)):
         yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
     between = set(flow.conditions(hook.call)).difference(flow.conditions(at))
@@ -182,8 +183,10 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
         yield refuted(Question.OUTLIVES, "it is removed", hook.removed[0].node)
     for node, where in hook.origins:
         made = asked.multiplicity.of(node, where) if isinstance(node, ast.Call) and where is not None else ()
-        if any(one.rate == "step" for one in made):
+        if any(one.rate in ("step", way.rate if way is not None else "") for one in made):
             yield refuted(Question.OUTLIVES, "what it is registered on is made in each step as well", node)
+    if way is not None and way.rate == "phase":
+        yield left_open(Question.REPEATS, "it is registered once a phase, and not in each step", way.loop)
     if way is None:
         clause = f"how often `{function.name}` is called, which runs the network itself, is not shown"
         yield left_open(Question.REPEATS, clause)
@@ -302,15 +305,16 @@ def _of_held(
         yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
     alone = [each for each in running if not outcome(evaluator, each.call, each.frame).wanted]
     if one.grows:
-        by = next((by for each in one.containers if (by := emptied(evaluator, each, frame, True))), None)
-        taken = any(by in each.flow.parents for each in takers) and not frame.flow.conditions(one.use.node)
-        if by is not None and not taken:
-            yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
-        elif by is not None and not alone:
-            yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
+        by = None
+        for by, where, bounds in _emptied(asked, one):
+            taken = where.function in takers
+            if frame.flow.conditions(one.use.node) if taken else bounds or _is_in_time(asked, by, where, running):
+                yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
+            if taken and not alone:
+                yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
         if by is None and not graph and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
-        if by is None and not graph and any(use.role == "returned" for use in outside):
+        if by is None and not graph and any(map(partial(_is_given_back, asked), outside)):
             yield left_open(Question.READS, "who gets it may want it on the device")
         if not graph and any(
             moved_anywhere(evaluator, x.expression, x.frame).device == "host" for x in running
@@ -334,13 +338,32 @@ def _of_held(
     yield from reached(evaluator, one.hook.frame.function, one.hook.call)
 
 
+def _emptied(asked: Asked, one: Stored) -> Iterator[tuple[Any, Frame, bool]]:
+    """What empties what a hook fills, or bounds it; `d.setdefault(k, [])` makes nothing anew."""
+    for each in one.containers:
+        if not isinstance(each, ast.Call):
+            yield from emptied(asked.evaluator, each, one.use.frame, True)
+
+
+def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> bool:
+    """Whether something happens as often as a forward: beside one, or in each step. What nobody calls does not, where forwards are seen."""
+    flow, events = frame.flow, asked.steps.of(frame.function)
+    if any(not one.within and set(one.loops) <= set(flow.loops(by)) for one in events):
+        return True
+    rates = {one.rate for one in asked.multiplicity.of(by, frame)}
+    return not running or not rates.isdisjoint(("step", "every nth"))
+
+
+def _is_given_back(asked: Asked, use: Use) -> bool:
+    """Whether somebody gets it on the device that it is on."""
+    given = asked.evaluator.value_of(use.node, use.frame)
+    return use.role == "returned" and "host" not in (given.device, asked.evaluator.element(given).device)
+
+
 def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
     """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
-    cls, several = one.hook.frame.function.cls, one.containers
-    by = [emptied(asked.evaluator, each, one.use.frame, True) for each in several]
-    methods = [
-        each for each in (cls.methods.values() if cls else ()) if any(at in each.flow.parents for at in by)
-    ]
+    cls = one.hook.frame.function.cls
+    methods = {where.function for _, where, _ in _emptied(asked, one) if where.function.cls is cls is not None}
     return any(any(forwards(asked.evaluator, each)) for each in methods)
 
 

@@ -40,7 +40,7 @@ def _statements(evaluator: Evaluator, owner: Owner) -> Iterator[tuple[Any, Frame
         for function, key in _methods(evaluator, cls, name):
             frame = evaluator.root(function)
             yield from ((one, frame) for one in emptying(key, key, frame))
-        yield from _from_outside(evaluator, cls, name)
+        yield from from_outside(evaluator, cls, name)
     if owner.kind == "outer":
         for function in owner.frame.function.file.functions:
             if owner.key in function.words:
@@ -64,14 +64,8 @@ def _begins_object(evaluator: Evaluator, method: Function) -> bool:
     return method.name == "__init__" or (bool(callers) and all(one.name == "__init__" for one in callers))
 
 
-def _from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
-    for file in evaluator.program.searched(name, cls.file):
-        for function in (file.body, *file.functions):
-            if function.cls is cls or name not in function.words:
-                continue
-            frame = evaluator.root(function)
-            keys = {
-                key for key in (*function.flow.uses, *function.flow.definitions) if key.endswith(f".{name}")
-            }
-            for key in keys:
-                yield from ((one, frame) for one in emptying(key, key, frame))
+def from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
+    """The statements outside of a class that empty such an attribute, of whatever object, or set it anew."""
+    for function, key in evaluator.names.named_by_others(cls, name):
+        frame = evaluator.root(function)
+        yield from ((one, frame) for one in emptying(key, key, frame))
