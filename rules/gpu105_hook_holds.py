@@ -140,7 +140,8 @@ class HookHolds(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         functions = (asked.file.body, *asked.file.functions)
         found = [one for function in functions for one in hooks(asked.evaluator, function)]
-        takers = {one.inner.function for one in found if one.inner is not None and "backward" in one.name}
+        back = (one for one in found if one.inner is not None and "backward" in one.name)
+        takers = {one.inner.function for one in back if one.inner.function is not one.frame.function}
         calls = [(call, asked.root(one)) for one in takers for call in one.flow.every_call]
         takers |= {made for each in calls if (made := called(asked.evaluator, *each)[0]) is not None}
         told: set[Any] = set()  # one cause, however many layers have a hook
@@ -305,16 +306,17 @@ def _of_held(
         yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
     alone = [each for each in running if not outcome(evaluator, each.call, each.frame).wanted]
     if one.grows:
-        by = None
-        for by, where, bounds in _emptied(asked, one):
-            taken = where.function in takers
-            if frame.flow.conditions(one.use.node) if taken else bounds or _is_in_time(asked, by, where, running):
+        several = list(_emptied(asked, one))
+        taken = [by for by, where, _ in several if where.function in takers]
+        for by, where, bounds in several:
+            beside = bounds or _is_in_time(asked, by, where, running)
+            if frame.flow.conditions(one.use.node) if by in taken else beside:
                 yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
-            if taken and not alone:
-                yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
-        if by is None and not graph and _is_wanted_there(asked, outside):
+        if taken and not alone:
+            yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
+        if not (taken or graph) and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
-        if by is None and not graph and any(map(partial(_is_given_back, asked), outside)):
+        if not (taken or graph) and any(map(partial(_is_given_back, asked), outside)):
             yield left_open(Question.READS, "who gets it may want it on the device")
         if not graph and any(
             moved_anywhere(evaluator, x.expression, x.frame).device == "host" for x in running

@@ -187,7 +187,8 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[Forward]:
     """The forwards that run again and again while a hook, and what it fills, is there."""
     evaluator, own = multiplicity.evaluator, stored.hook.frame.function
     made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
-    here = any(use.frame.function is own for use in stored.hook.removed)
+    managed = own.name == "__enter__" or _is_manager(own)
+    here = not managed and any(use.frame.function is own for use in stored.hook.removed)
     files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
     for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
         is_layer = is_of_module(evaluator, function) and not goes_backward_by(evaluator, function)
@@ -195,8 +196,27 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[Forward]:
             continue
         inside = [node for node, where in made if where is not None and where.function is function]
         for one in forwards(evaluator, function):
+            opened = _opened_around(evaluator, own, one) if managed else None
+            if managed and opened is None:
+                continue
+            inside = [opened] if managed else inside
             loops = set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside))
             same = one.network.origins & stored.hook.origins or one.network.ref is (own.cls or own)
-            if (same or function is own) and (loops or not (inside or here)):
+            if (same or managed or function is own) and (loops or not (inside or here)):
                 if {each.rate for each in multiplicity.of(one.call, one.frame)} & {"step", "every nth"}:
                     yield one
+
+
+def _is_manager(function: Function) -> bool:
+    return any(one.rpartition(".")[2] == "contextmanager" for one in function.decorators)
+
+
+def _opened_around(evaluator: Evaluator, manager: Function, one: Forward) -> Any:
+    """The `with` around a forward that runs a function as a context is entered."""
+    for block in one.frame.flow.around(one.call):
+        for item in block.owner.items if isinstance(block.owner, (ast.With, ast.AsyncWith)) else ():
+            entered: Any = item.context_expr
+            made = entered.func if _is_manager(manager) and isinstance(entered, ast.Call) else entered
+            if evaluator.value_of(made, one.frame).ref in (manager, manager.cls or manager):
+                return block.owner
+    return None

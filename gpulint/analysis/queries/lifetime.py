@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.steps import Event, Steps
-from gpulint.analysis.queries.stores.emptied import from_outside
+from gpulint.analysis.queries.stores.emptied import begins_object, from_outside
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument
 
@@ -95,10 +95,9 @@ def emptied(
     for node, where in made:
         if where is None or not isinstance(node, ast.AST):
             continue
-        begins = isinstance(where.function.node, (ast.Module, ast.ClassDef))
-        begins = begins or where.function.name == "__init__"
-        own = where.function is frame.function
-        anew = own or len(made) > 1 if not lasts else len(made) > 1 and not own
+        begins = isinstance(node, ast.arg) or isinstance(where.function.node, (ast.Module, ast.ClassDef))
+        begins = begins or begins_object(evaluator, where.function)
+        anew = lasts or where.function is frame.function or len(made) > 1
         if where.flow.loops(node) or (anew and not begins):
             yield node, where, False
         most = argument(node, 1, "maxlen") if isinstance(node, ast.Call) else None

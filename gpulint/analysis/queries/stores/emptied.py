@@ -52,11 +52,11 @@ def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Func
     classes = [one for one in evaluator.program.lineage(cls) if isinstance(one, Class)]
     for one in (*classes, *evaluator.program.subclasses(cls)):
         for method in one.methods.values():
-            if name in method.words and method.takes_self and not _begins_object(evaluator, method):
+            if name in method.words and method.takes_self and not begins_object(evaluator, method):
                 yield method, f"{method.self_name}.{name}"
 
 
-def _begins_object(evaluator: Evaluator, method: Function) -> bool:
+def begins_object(evaluator: Evaluator, method: Function) -> bool:
     """Whether a method only runs as an object is made: the constructor, or what nothing but a constructor calls."""
     callers = (
         {site.frame.function for site in evaluator.callers(method)} if method.name != "__init__" else set()
