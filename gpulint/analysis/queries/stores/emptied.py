@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -65,7 +66,10 @@ def begins_object(evaluator: Evaluator, method: Function) -> bool:
 
 
 def from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
-    """The statements outside of a class that empty such an attribute, of whatever object, or set it anew."""
+    """The statements outside of a class that empty such an attribute of what may be its object, or set it anew."""
     for function, key in evaluator.names.named_by_others(cls, name):
-        frame = evaluator.root(function)
-        yield from ((one, frame) for one in emptying(key, key, frame))
+        frame, flow = evaluator.root(function), function.flow
+        named = (*flow.uses.get(key, ()), *(one.node for one in flow.definitions.get(key, ())))
+        of = evaluator.value_of(named[0].value, frame).ref if isinstance(named[0], ast.Attribute) else None
+        if not isinstance(of, Class) or cls in evaluator.program.lineage(of):
+            yield from ((one, frame) for one in emptying(key, key, frame))
