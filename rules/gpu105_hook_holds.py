@@ -257,6 +257,8 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     forward = cls.methods.get("forward") if cls is not None else None
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
+    if any(use.role == "backward" for one in stored for use in one.uses):
+        yield refuted(Question.MEANT, "a training goes through what the hook keeps")
     init = cls.methods.get("__init__", function) if cls is not None else function
     sites = [one.frame.function.file for one in asked.evaluator.callers(init)]
     elsewhere = any(one is not function.file for one in sites)  # others may import it as well
@@ -283,9 +285,10 @@ def _of_left(asked: Asked, hook: Hook, one: Stored) -> Iterator[Answer]:
 
 
 def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
-    running = list(runs_under(asked.multiplicity, one))
-    on = [each for each in running if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
-    graph = one.graph and bool(on or not running)
+    under = list(runs_under(asked.multiplicity, one))
+    on = [each for each, _ in under if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
+    running = [each for each, again in under if again]
+    graph = one.graph and bool(on or not under)
     if graph and one.grows and one.value.device == "host" and _is_emptied_by_run(asked, one):
         one = replace(one, grows=False)  # the next forward's takes the place of the last one's
     answers = until_refuted(_of_held(asked, one, running, takers, graph))

@@ -183,8 +183,8 @@ def _stored(evaluator: Evaluator, hook: Hook, use: Use, graph: bool, uses: tuple
     return Stored(hook, use, node, value, tuple(containers), graph, grows, uses)
 
 
-def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[Forward]:
-    """The forwards that run again and again while a hook, and what it fills, is there."""
+def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[Forward, bool]]:
+    """The forwards that run while a hook, and what it fills, is there; and whether they do again and again."""
     evaluator, own = multiplicity.evaluator, stored.hook.frame.function
     made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
     managed = own.name == "__enter__" or _is_manager(own)
@@ -202,9 +202,10 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[Forward]:
             inside = [opened] if managed else inside
             loops = set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside))
             same = one.network.origins & stored.hook.origins or one.network.ref is (own.cls or own)
-            if (same or managed or function is own) and (loops or not (inside or here)):
-                if {each.rate for each in multiplicity.of(one.call, one.frame)} & {"step", "every nth"}:
-                    yield one
+            rates = {each.rate for each in multiplicity.of(one.call, one.frame)}
+            again = bool(loops or not (inside or here)) and not rates.isdisjoint(("step", "every nth"))
+            if same or managed or function is own:
+                yield one, again
 
 
 def _is_manager(function: Function) -> bool:
