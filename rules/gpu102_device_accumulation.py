@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
+from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.behind import behind, made_of
 from gpulint.analysis.queries.networks.placed import placed
@@ -24,6 +25,7 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
@@ -139,10 +141,16 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
     if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
         return False
-    if value.graph and store.way == "put":  # what becomes an array as it is has none
+    if _has_graph(asked, value) and store.way == "put":  # what becomes an array as it is has none
         owner = owner_of(evaluator, store.container, frame, store.at)
         return graph_state(evaluator, store, owner, set(value.origins)).state == "none"
-    return not value.graph
+    return not _has_graph(asked, value)
+
+
+def _has_graph(asked: Asked, value: Value) -> bool:
+    """Whether a value has a graph where those who call its forwards, or a framework, do not switch grad off."""
+    modes = [grad_mode(asked.evaluator, node, frame).mode for node, frame in value.origins if frame is not None]
+    return bool(value.graph) and not (modes and all(one == "off" for one in modes))
 
 
 def _is_unseen(asked: Asked, store: Store, leaf: Any) -> bool:
@@ -150,8 +158,10 @@ def _is_unseen(asked: Asked, store: Store, leaf: Any) -> bool:
     evaluator, frame = asked.evaluator, store.frame
     if not on_device.is_joined(evaluator, store, leaf):
         return False
-    made = behind(evaluator, leaf, frame) or evaluator.grad_is_off(store.at, frame)
-    return bool(made) and all(one.device != "host" for one in evaluator.ways(leaf, frame))
+    made = on_device.operations(evaluator, leaf, frame)
+    calls = ((store.at, frame), *(one for one in made if isinstance(one[0], ast.Call)))
+    network = behind(evaluator, leaf, frame) or any(evaluator.grad_is_off(*one) for one in calls)
+    return bool(network) and all(one.device != "host" for one in evaluator.ways(leaf, frame))
 
 
 def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
@@ -163,7 +173,7 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield left_open(Question.TENSOR, "what makes it is not seen")
     elif not runs:
         yield refuted(Question.TENSOR, "no network is seen to make it")
-    if value.graph:
+    if _has_graph(asked, value):
         yield left_open(Question.GRAPH, "it has no graph only as it becomes an array")
     if store.elements and leaf is store.value and given:
         yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
@@ -292,7 +302,8 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     if "host" in found:
         yield proven(Question.READS, "all of it goes to the host", found["host"].node)
     elif "numbers" in found and "unseen" not in found:
-        yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
+        told = left_open if not owner.rounds else refuted
+        yield told(Question.READS, "it is reduced on the device, and only numbers of it are read")
     elif owner.rounds and not _over_batches(asked, owner):
         joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
         yield (left_open if joined else refuted)(

@@ -735,6 +735,16 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     return [], None
 
 
+def _says_empty(key: str, test: Any, wanted: bool) -> bool:
+    """Whether a condition says that nothing is there yet: `if scores is None: scores = out`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return key_of(test.operand) == key if wanted else _says_empty(key, test.operand, True)
+    if not isinstance(test, ast.Compare) or key_of(test.left) != key:
+        return not wanted and key_of(test) == key
+    nothing = getattr(test.comparators[0], "value", ...) is None
+    return nothing and isinstance(test.ops[0], (ast.Is, ast.Eq)) is wanted
+
+
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     """The statements of a function that empty a container or give its key another one."""
     flow = frame.flow
@@ -745,7 +755,8 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
                 if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
-                    yield definition.statement
+                    if not any(_says_empty(one, test, wanted) for test, wanted in flow.conditions(definition.statement)):
+                        yield definition.statement
     for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
             if isinstance(call.func, ast.Attribute) and (key_of(call.func.value) in keys):
