@@ -304,6 +304,8 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     elif "numbers" in found and "unseen" not in found:
         told = left_open if not owner.rounds else refuted
         yield told(Question.READS, "it is reduced on the device, and only numbers of it are read")
+    elif owner.kind == "local" and not found and on_device.is_never_read(asked.evaluator, store, leaf):
+        yield left_open(Question.READS, f"nothing reads `{owner.key}`")
     elif owner.rounds and not _over_batches(asked, owner):
         joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
         yield (left_open if joined else refuted)(
