@@ -18,7 +18,7 @@ from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -172,7 +172,8 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     if value.kind == "unknown" and not given and _is_unseen(asked, store, leaf):
         yield left_open(Question.TENSOR, "what makes it is not seen")
     elif not runs:
-        yield refuted(Question.TENSOR, "no network is seen to make it")
+        yield from _of_moved(asked, store, leaf, owner)
+        return
     if _has_graph(asked, value):
         yield left_open(Question.GRAPH, "it has no graph only as it becomes an array")
     if store.elements and leaf is store.value and given:
@@ -187,6 +188,27 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)
     yield from _of_ends(asked, store, leaf, owner)
+    yield from reached(evaluator, frame.function)
+
+
+def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
+    """On what it stands that a place takes in what no network makes: what a loop reads, moved in advance and used one by one."""
+    evaluator, frame = asked.evaluator, store.frame
+    steps = on_device.operations(evaluator, leaf, frame)
+    if not any(on_device.is_move(evaluator, *one) for one in steps) or evaluator.value_of(leaf, frame).graph:
+        yield refuted(Question.TENSOR, "no network is seen to make it")
+    read = {one.iter for loop in owner.rounds if isinstance(one := loop.loop, ast.For)}
+    if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)):
+        yield refuted(Question.REPEATS, "it is not what a loop reads")
+    yield from _of_owner(asked, store, owner)
+    yield from _of_rounds(asked, owner)
+    if on_device.is_joined(evaluator, store, leaf):
+        yield refuted(Question.READS, "it is made one tensor of")
+    if evaluator.value_of(leaf, frame).device != "cuda":
+        yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
+    if "wanted" in on_device.ends(evaluator, store, leaf):
+        yield left_open(Question.MEANT, "a network may go through all of it again and again")
+    yield unweighed(Question.SIZE, "how large it is, and how much of it there is, is not shown")
     yield from reached(evaluator, frame.function)
 
 
