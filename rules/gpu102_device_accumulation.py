@@ -197,9 +197,12 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
     steps = on_device.operations(evaluator, leaf, frame)
     if not any(on_device.is_move(evaluator, *one) for one in steps) or evaluator.value_of(leaf, frame).graph:
         yield refuted(Question.TENSOR, "no network is seen to make it")
+    rows = (evaluator.row_of(*one) for one in made_of(evaluator, leaf, frame) if isinstance(one[0], ast.Call))
     read = {one.iter for loop in owner.rounds if isinstance(one := loop.loop, ast.For)}
-    if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)):
+    if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)) or any(one and one.fills for one in rows):
         yield refuted(Question.REPEATS, "it is not what a loop reads")
+    if frame.function.name == "__init__":
+        yield refuted(Question.MEANT, "what an object has from its beginning is to stay")
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)
     if on_device.is_joined(evaluator, store, leaf):

@@ -13,6 +13,7 @@ from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_devic
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
 from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
@@ -329,7 +330,9 @@ def _wants_input(evaluator: Evaluator, run: Run) -> bool:
 def _is_told_above(asked: Asked, run: Run) -> bool:
     """Whether it runs in the network that it is part of, and nothing beside what it is given there has a graph: what is told is that network."""
     function = run.frame.function
-    own = (dotted(run.named) or "").partition(".")[0] == run.where.function.self_name
+    name = run.where.function.self_name  # also by another one: `for layer in self.layers`
+    named = (one for one, where in made_of(asked.evaluator, run.named, run.where) if where is run.where)
+    own = name and any(isinstance(one, ast.Name) and one.id == name for one in named)
     if not own or not is_of_module(asked.evaluator, function):
         return False
     values = (asked.evaluator.thing(one, asked.root(function)) for one in function.parameters)
