@@ -195,8 +195,10 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
     """On what it stands that a place takes in what no network makes: what a loop reads, moved in advance and used one by one."""
     evaluator, frame = asked.evaluator, store.frame
     steps = on_device.operations(evaluator, leaf, frame)
-    if not any(on_device.is_move(evaluator, *one) for one in steps) or evaluator.value_of(leaf, frame).graph:
-        yield refuted(Question.TENSOR, "no network is seen to make it")
+    calls = [one for one in steps if isinstance(one[0], ast.Call)]
+    moves = [one for one in calls if on_device.is_move(evaluator, *one)]
+    if not moves or moves == calls or evaluator.value_of(leaf, frame).graph:
+        yield refuted(Question.TENSOR, "neither a network is seen to make it, nor that it is read and moved")
     rows = (evaluator.row_of(*one) for one in made_of(evaluator, leaf, frame) if isinstance(one[0], ast.Call))
     read = {one.iter for loop in owner.rounds if isinstance(one := loop.loop, ast.For)}
     if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)) or any(one and one.fills for one in rows):

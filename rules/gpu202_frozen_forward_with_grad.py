@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
 
-from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_device
 from gpulint.analysis.queries.cover import cover
@@ -16,7 +17,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
+from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, steps_part, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
@@ -223,8 +224,13 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
+    cls = run.where.function.cls
+    whole = Value("module", ref=cls)
+    partly = cls is not None and any(steps_part(evaluator, whole, one) for one in backwards)
     if _is_told_above(asked, run):
-        yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
+        yield (left_open if partly else refuted)(
+            Question.REACHED, "it is part of a network, of which this backward may train another part alone"
+        )
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
@@ -248,7 +254,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if not made and not run.frame.flow.loops(run.call):
         yield unweighed(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     for clause in _handed(evaluator, run):
-        yield (left_open if reads else refuted)(Question.TRAINED, clause)
+        yield left_open(Question.TRAINED, clause)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
@@ -333,7 +339,8 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
     name = run.where.function.self_name  # also by another one: `for layer in self.layers`
     named = (one for one, where in made_of(asked.evaluator, run.named, run.where) if where is run.where)
     own = name and any(isinstance(one, ast.Name) and one.id == name for one in named)
-    if not own or not is_of_module(asked.evaluator, function):
+    framework = goes_backward_by(asked.evaluator, function)
+    if not own or framework or not is_of_module(asked.evaluator, function):
         return False
     values = (asked.evaluator.thing(one, asked.root(function)) for one in function.parameters)
     return _wants_input(asked.evaluator, run) or all(one.graph is not Graph.LIVE for one in values)
