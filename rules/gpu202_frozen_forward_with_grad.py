@@ -145,15 +145,18 @@ class FrozenForwardWithGrad(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
-        for function in (asked.file.body, *asked.file.functions):
-            for run in runs(asked.evaluator, asked.root(function), parts=True):
-                answers = until_refuted(_answers(asked, run))
-                holds = confidence_of(answers) is not None
-                through = holds and bool(outcome(asked.evaluator, run.inner, run.where).wanted)
-                made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
-                report = None if made & told else partial(_report, asked, run)
-                told |= made
-                yield Claimed(run.call, _named(run), answers, report)
+        frames = [asked.root(one) for one in (asked.file.body, *asked.file.functions)]
+        several = [run for frame in frames for run in runs(asked.evaluator, frame, parts=True)]
+        found = [(run, until_refuted(_answers(asked, run))) for run in several]
+        held = [run for run, answers in found if confidence_of(answers) is not None]
+        wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
+        above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
+        for run, answers in found:
+            through = run in wanted
+            made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
+            once = made & told or (run.is_direct and run.call in above)
+            told |= made
+            yield Claimed(run.call, _named(run), answers, None if once else partial(_report, asked, run))
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:

@@ -20,7 +20,8 @@ from gpulint.analysis.queries.networks.trained import (
     updates_after,
 )
 from gpulint.analysis.queries.steps import Event, Steps
-from gpulint.analysis.syntax.nodes import argument
+from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.nodes import argument, key_of
 
 _DEEPEST: Final = 3
 
@@ -45,11 +46,22 @@ def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any
 def steps_beside(steps: Steps, function: Function, call: Any) -> list[Event]:
     """The work of training in the innermost loop around a call, or in its function where none is; none where the call stands under a
     condition that none of it does: it is made now and then."""
-    flow, loops = function.flow, function.flow.loops(call)
+    flow, frame = function.flow, steps.root(function)
+    loops = [one for one in flow.loops(call) if not steps.is_over_parts(one, frame)]
     events = [one for one in steps.of(function) if one.work == "train" and one.node is not call]
     beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
-    asked = {test for test, _ in flow.conditions(call) if not loops or loops[0] in flow.loops(test)}
+    tests = (test for test, _ in flow.conditions(call) if not loops or loops[0] in flow.loops(test))
+    asked = {test for test in tests if not _stays(flow, test, loops)}
     return beside if any(asked <= {test for test, _ in flow.conditions(one.node)} for one in beside) else []
+
+
+def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
+    """Whether a condition says the same in all rounds of a loop: whether there is a teacher."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        test = test.left
+    key = key_of(test)
+    given = flow.definitions.get(key, ()) if key is not None else None
+    return given is not None and not any(loop in flow.loops(one.statement) for one in given for loop in loops[:1])
 
 
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
