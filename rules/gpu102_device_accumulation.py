@@ -149,7 +149,9 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
 
 def _has_graph(asked: Asked, value: Value) -> bool:
     """Whether a value has a graph where those who call its forwards, or a framework, do not switch grad off."""
-    modes = [grad_mode(asked.evaluator, node, frame).mode for node, frame in value.origins if frame is not None]
+    modes = [
+        grad_mode(asked.evaluator, node, frame).mode for node, frame in value.origins if frame is not None
+    ]
     return bool(value.graph) and not (modes and all(one == "off" for one in modes))
 
 
@@ -201,7 +203,9 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
         yield refuted(Question.TENSOR, "neither a network is seen to make it, nor that it is read and moved")
     rows = (evaluator.row_of(*one) for one in made_of(evaluator, leaf, frame) if isinstance(one[0], ast.Call))
     read = {one.iter for loop in owner.rounds if isinstance(one := loop.loop, ast.For)}
-    if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)) or any(one and one.fills for one in rows):
+    if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)) or any(
+        one and one.fills for one in rows
+    ):
         yield refuted(Question.REPEATS, "it is not what a loop reads")
     if frame.function.name == "__init__":
         yield refuted(Question.MEANT, "what an object has from its beginning is to stay")

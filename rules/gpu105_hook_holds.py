@@ -368,7 +368,9 @@ def _is_given_back(asked: Asked, use: Use) -> bool:
 def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
     """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
     cls = one.hook.frame.function.cls
-    methods = {where.function for _, where, _ in _emptied(asked, one) if where.function.cls is cls is not None}
+    methods = {
+        where.function for _, where, _ in _emptied(asked, one) if where.function.cls is cls is not None
+    }
     return any(any(forwards(asked.evaluator, each)) for each in methods)
 
 

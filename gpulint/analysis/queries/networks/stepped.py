@@ -61,7 +61,9 @@ def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
         test = test.left
     key = key_of(test)
     given = flow.definitions.get(key, ()) if key is not None else None
-    return given is not None and not any(loop in flow.loops(one.statement) for one in given for loop in loops[:1])
+    return given is not None and not any(
+        loop in flow.loops(one.statement) for one in given for loop in loops[:1]
+    )
 
 
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:

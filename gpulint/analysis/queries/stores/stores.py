@@ -755,7 +755,10 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
                 if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
-                    if not any(_says_empty(one, test, wanted) for test, wanted in flow.conditions(definition.statement)):
+                    if not any(
+                        _says_empty(one, test, wanted)
+                        for test, wanted in flow.conditions(definition.statement)
+                    ):
                         yield definition.statement
     for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
