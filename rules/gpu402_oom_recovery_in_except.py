@@ -10,7 +10,6 @@ from gpulint.analysis.evaluate.consumers import consumers_of_definition
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.doing import done_within
 from gpulint.analysis.queries.graphs.carried import arguments
-from gpulint.analysis.queries.multiplicity import tries_again
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, until_refuted
@@ -200,8 +199,7 @@ class _Handler:
             func = getattr(use.node, "func", None)
             if use.role == "given" and isinstance(func, ast.Name) and not self.is_known(use.node):
                 yield left_open(Question.OUTLIVES, f"`{func.id}` may let go of the frames of the exception")
-        again = any(map(tries_again, self.frame.flow.loops(self.node)))  # the next round tries again
-        if set(found) <= {*_CLEANS.values()} and not again:
+        if set(found) <= {*_CLEANS.values()}:
             yield left_open(Question.SIZE, "nothing is tried again before the block ends")
         yield from reached(self.asked.evaluator, self.frame.function, self.frame.flow.parents[self.node])
 

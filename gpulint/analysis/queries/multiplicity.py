@@ -169,7 +169,7 @@ class Multiplicity:
         if not isinstance(loop, LOOPS) and not inside:
             return "none"
         trains = any(one.work == "train" for one in direct)
-        if any(one.work == "train" or not trains or one.over_data for one in heavy) or tries_again(loop):
+        if any(one.work == "train" or not trains or one.over_data for one in heavy) or _tries_again(loop):
             return "phase"
         if any(one.work == "train" for one in direct):
             if self._is_tried(node, loop, frame) or not any(
@@ -338,7 +338,7 @@ def _is_of_a_phase(function: Function) -> bool:
     return function.cls is not None and function.name.endswith(("_epoch_start", "_epoch_end"))
 
 
-def tries_again(loop: Any) -> bool:
+def _tries_again(loop: Any) -> bool:
     """Whether a loop ends with the first round that does not fail: `while True: try: return run() except …: size //= 2`."""
     asked = (
         {one.id for one in ast.walk(loop.test) if isinstance(one, ast.Name)}
