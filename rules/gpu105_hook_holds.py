@@ -174,14 +174,15 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     several = forwards(asked.evaluator, function) if function.name != "__init__" else ()
     runs = any(one.network.origins & hook.origins and not flow.loops(one.call) for one in several)
     at, ways = _ways(asked, hook)
-    way = next((one for rate in ("step", "phase") for one in ways if one.rate == rate), None)
+    way = next((one for rate in ("step", "every nth", "phase") for one in ways if one.rate == rate), None)
     if way is None and not (runs and any(one.rate == "?" and one.loop is None for one in ways)):
         yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
     between = set(flow.conditions(hook.call)).difference(flow.conditions(at))
     if (way is not None and way.flags) or not all(map(_selects, between)):
         yield refuted(Question.REPEATS, "a condition may see to it that it is registered once")
-    if hook.removed:
-        yield refuted(Question.OUTLIVES, "it is removed", hook.removed[0].node)
+    by = _removed(asked, hook)
+    if by is not None:
+        yield refuted(Question.OUTLIVES, "it is removed", by)
     for node, where in hook.origins:
         made = asked.multiplicity.of(node, where) if isinstance(node, ast.Call) and where is not None else ()
         if any(one.rate in ("step", way.rate if way is not None else "") for one in made):
@@ -195,6 +196,16 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
         yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
     yield proven(Question.OUTLIVES, "each run of it leaves one more hook")
     yield from reached(asked.evaluator, hook.frame.function, hook.call)
+
+
+def _removed(asked: Asked, hook: Hook) -> Any:
+    """What removes a hook: not a method that nobody calls."""
+    for use in hook.removed:
+        function, inside = use.frame.function, use.frame.caller is not None
+        called = inside or any(one.certain for one in asked.evaluator.callers(function))
+        if called or function.name.startswith("__") or function in (hook.frame.function, function.file.body):
+            return use.node
+    return None
 
 
 def _ways(asked: Asked, hook: Hook) -> tuple[Any, list[Repeats]]:
