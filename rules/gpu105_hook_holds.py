@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.consumers import ANY, consumers
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
 from gpulint.analysis.queries.lifetime import emptied
@@ -372,8 +372,11 @@ def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> 
 
 def _is_given_back(asked: Asked, use: Use) -> bool:
     """Whether somebody gets it on the device that it is on."""
-    given = asked.evaluator.value_of(use.node, use.frame)
-    return use.role == "returned" and "host" not in (given.device, asked.evaluator.element(given).device)
+    given, devices = asked.evaluator.value_of(use.node, use.frame), set()
+    for index in (*use.path, ANY):
+        devices.add(given.device)
+        given = asked.evaluator.element(given, None if index == ANY else index)
+    return use.role == "returned" and "host" not in devices | {given.device}
 
 
 def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
