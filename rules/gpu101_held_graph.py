@@ -107,17 +107,7 @@ class HeldGraph(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
     triggers = (
-        (
-            b"torch",
-            b"lightning",
-            b"accelerate",
-            b"deepspeed",
-            b"backward",
-            b"criterion",
-            b".learn(",
-            b".train(",
-            b"train_step(",
-        ),
+        tuple(b"torch lightning accelerate deepspeed backward criterion .learn( .train( train_step(".split()),
         (
             b"backward",
             b".eval()",

@@ -463,6 +463,10 @@ def _grown_from(flow: Any, use: Any) -> set[Definition]:
     return found
 
 
+_SUMS = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Attribute, ast.Call)
+_TERMS = (*_SUMS, ast.List, ast.Tuple, ast.Dict, ast.Starred, ast.keyword)
+
+
 def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
     node, joined = use, False
     while node is not value:
@@ -472,21 +476,7 @@ def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
             return False
         if isinstance(node, ast.Call) and last_name(node.func) not in _JOINING:
             return False
-        if not isinstance(
-            node,
-            (
-                ast.BinOp,
-                ast.UnaryOp,
-                ast.Call,
-                ast.List,
-                ast.Tuple,
-                ast.IfExp,
-                ast.Attribute,
-                ast.keyword,
-                ast.Starred,
-                ast.Dict,
-            ),
-        ):
+        if not isinstance(node, _TERMS):
             return False
         if isinstance(node, ast.IfExp) and use is node.test:
             return False
