@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_device
@@ -17,7 +17,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, steps_part, trained_by
+from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
@@ -227,13 +227,8 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
-    cls = run.where.function.cls
-    whole = Value("module", ref=cls)
-    partly = cls is not None and any(steps_part(evaluator, whole, one) for one in backwards)
     if _is_told_above(asked, run):
-        yield (left_open if partly else refuted)(
-            Question.REACHED, "it is part of a network, of which this backward may train another part alone"
-        )
+        yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")

@@ -107,21 +107,9 @@ class Multiplicity:
         if (function.name in BATCH_HOOKS and function.cls is not None) or goes_backward_by(
             self.evaluator, function
         ):
-            counter = every
-            work = (
-                "train"
-                if "train" in function.name or function.name.startswith(("on_", "optimizer"))
-                else "forward"
-            )
-            yield Repeats(
-                "every nth" if counter else "step",
-                function.node,
-                frame,
-                work,
-                self.period(counter, frame),
-                flags,
-                calls,
-            )
+            trains = "train" in function.name or function.name.startswith(("on_", "optimizer"))
+            work, kind = "train" if trains else "forward", "every nth" if every else "step"
+            yield Repeats(kind, function.node, frame, work, self.period(every, frame), flags, calls)
             return
         if _is_of_a_phase(function):
             yield Repeats("phase", function.node, frame, flags=flags, calls=calls)

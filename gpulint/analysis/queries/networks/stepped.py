@@ -9,16 +9,9 @@ from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.effects import origins_of, uses_since_made
+from gpulint.analysis.queries.effects import origins_of
 from gpulint.analysis.queries.networks.runs import Run
-from gpulint.analysis.queries.networks.trained import (
-    Update,
-    optimizers_of,
-    parts,
-    stepped_in,
-    switches_weights,
-    updates_after,
-)
+from gpulint.analysis.queries.networks.trained import Update, optimizers_of, parts, stepped_in, updates_after
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import argument, key_of
@@ -69,28 +62,13 @@ def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
     """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen; None where an optimizer has
     the network, a part of it or what it is a part of."""
-    made = stepped_after(evaluator, backward)
+    several = stepped_in(updates_after(evaluator, backward.node, backward.frame))
+    made = set().union(*(_had(evaluator, one) for one in several))
     own = all_made(evaluator, network)
     wholes = [all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None]
     if optimizers_of(evaluator, network):
         return None
     return None if any(_are_same(part, one) for whole in wholes for one in whole for part in own) else made
-
-
-def stepped_after(evaluator: Evaluator, backward: Use) -> set[Any]:
-    """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen."""
-    several = stepped_in(updates_after(evaluator, backward.node, backward.frame))
-    return set().union(*(_had(evaluator, one) for one in several))
-
-
-def steps_part(evaluator: Evaluator, network: Value, backward: Use) -> bool:
-    """Whether some parts of a network are stepped after a backward, and not the whole, whose weights nobody switches."""
-    whole, made = origins_of(evaluator, network), stepped_after(evaluator, backward) - {None}
-    uses = (use for one in whole for use in uses_since_made(evaluator, one))
-    if any(use.name == "requires_grad" or switches_weights(evaluator, use) is not None for use in uses):
-        return False
-    below = all_made(evaluator, network) - whole
-    return any(_are_same(one, part) for one in made for part in below)
 
 
 def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
