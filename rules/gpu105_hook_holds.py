@@ -34,7 +34,7 @@ _GRAPH: Final = Cost("the activation and the graph behind it, at every step", "1
 _BYTES: Final = Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11")  # fmt: skip
 _SLOT: Final = Cost("the activations of the layers before it, until the place is filled anew")
 _AGAIN: Final = (
-    "`{}` adds one more hook in every step, and none is ever removed",
+    "`{}` adds one more hook each time, and none is ever removed",
     "what it is registered on lives on, and runs all of them from then on",
     Cost("one more call at every forward, and whatever the hooks' closures hold (2.00 MiB for a batch of 512 × 1,024)"),
 )  # fmt: skip
@@ -140,8 +140,8 @@ class HookHolds(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         functions = (asked.file.body, *asked.file.functions)
         found = [one for function in functions for one in hooks(asked.evaluator, function)]
-        back = (one for one in found if one.inner is not None and "backward" in one.name)
-        takers = {one.inner.function for one in back if one.inner.function is not one.frame.function}
+        seen = [(one.frame, one.inner) for one in found if one.inner is not None and "backward" in one.name]
+        takers = {inner.function for frame, inner in seen if inner.function is not frame.function}
         calls = [(call, asked.root(one)) for one in takers for call in one.flow.every_call]
         takers |= {made for each in calls if (made := called(asked.evaluator, *each)[0]) is not None}
         told: set[Any] = set()  # one cause, however many layers have a hook

@@ -610,8 +610,8 @@ class _Worklist:
                 if field is not None:
                     self.push(call, frame, (field, *path))
             if self.track == "object" and path[:1] == (PARAMETERS,):
-                made = self.evaluator.value_of(call, frame).kind == "optimizer"
-                self.use("optimized" if made else "given", call, frame, path, name)
+                steps = self.evaluator.value_of(call, frame).kind == "optimizer"
+                self.use("optimized" if steps else "given", call, frame, path, name)
         elif target.kind == "module":
             self.into_network(target, node, call, frame, path)
         elif (
