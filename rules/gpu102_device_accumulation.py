@@ -274,11 +274,8 @@ def _renews(asked: Asked, store: Store, owner: Owner) -> bool:
             for name in names
             for one in flow.reaching(name)
         )
-        if (
-            new
-            and not any(isinstance(one, ast.Mod) for one in parts)
-            and not behind(asked.evaluator, target.slice, store.frame)
-        ):
+        ring = any(isinstance(one, ast.Mod) for one in parts)
+        if new and not ring and not behind(asked.evaluator, target.slice, store.frame):
             return True
         target = target.value
     return False
