@@ -156,12 +156,14 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     if ranks is None:
         yield from _placed(asked, load, what, matters, saved)
     saves = what.entries and any(one.kind == "optimizer" for one in as_they_are)
-    does, certain = (
+    yield from checkpoint_matters(
+        asked.evaluator,
+        [one.value for one in what.networks],
         "restored" if what.optimizers else "saved" if saves else "",
+        ranks is not None,
+        what.piled is not None,
         held.verdict is Verdict.PROVEN,
     )
-    networks, several = [one.value for one in what.networks], ranks is not None
-    yield from checkpoint_matters(asked.evaluator, networks, does, several, what.piled is not None, certain)
     yield from reached(asked.evaluator, load.frame.function, load.call)
 
 
