@@ -43,7 +43,7 @@ class DeviceAccumulation(Rule):
 
     It is sure only where an output has values for each token or pixel: logits of a language model, hidden states, masks. Of other networks
     nothing shows how large it is, and features and scores of a few classes rarely come to much: that is told with a doubt. Nothing is told of what is a number
-    for each sample.
+    for each sample. Told with a doubt as well is what a loop reads and moves to the device in advance, to be used one by one.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
