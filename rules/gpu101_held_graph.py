@@ -107,44 +107,12 @@ class HeldGraph(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("drift")
     triggers = (
+        tuple(b"torch lightning accelerate deepspeed backward criterion .learn( .train( train_step(".split()),
         (
-            b"torch",
-            b"lightning",
-            b"accelerate",
-            b"deepspeed",
-            b"backward",
-            b"criterion",
-            b".learn(",
-            b".train(",
-            b"train_step(",
-        ),
-        (
-            b"backward",
-            b".eval()",
-            b"training_step",
-            b"nn.",
-            b"_step(",
-            b"criterion",
-            b"compute_loss",
+            *b"backward .eval() training_step nn. _step( criterion compute_loss detach Tensor .learn( .train(".split(),
             b"def update",
-            b"detach",
-            b"Tensor",
-            b".learn(",
-            b".train(",
         ),
-        (
-            b"+=",
-            b"append",
-            b"extend",
-            b"insert",
-            b"] =",
-            b"= [",
-            b"+ ",
-            b".update(",
-            b".add",
-            b".log",
-            b"cat(",
-        ),
+        (*b"+= append extend insert .update( .add .log cat(".split(), b"] =", b"= [", b"+ "),
         (b"for ", b"while ", b"self."),
     )
     doubts = True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import quoted
 from gpulint.analysis.queries.amounts import is_over_batches
+from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.behind import behind, made_of
 from gpulint.analysis.queries.networks.placed import placed
@@ -17,13 +18,14 @@ from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.queries.networks.forwards import Forward
     from gpulint.analysis.queries.stores.stores import Owner, Round, Store
 
@@ -41,7 +43,7 @@ class DeviceAccumulation(Rule):
 
     It is sure only where an output has values for each token or pixel: logits of a language model, hidden states, masks. Of other networks
     nothing shows how large it is, and features and scores of a few classes rarely come to much: that is told with a doubt. Nothing is told of what is a number
-    for each sample.
+    for each sample. Told with a doubt as well is what a loop reads and moves to the device in advance, to be used one by one.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
@@ -139,10 +141,18 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
     joined = {last_name(one.func) for one in ast.walk(leaf) if isinstance(one, ast.Call)} & on_device.JOINING
     if store.way not in ("put", "slot", "added") or (store.way == "added" and not joined):
         return False
-    if value.graph and store.way == "put":  # what becomes an array as it is has none
+    if _has_graph(asked, value) and store.way == "put":  # what becomes an array as it is has none
         owner = owner_of(evaluator, store.container, frame, store.at)
         return graph_state(evaluator, store, owner, set(value.origins)).state == "none"
-    return not value.graph
+    return not _has_graph(asked, value)
+
+
+def _has_graph(asked: Asked, value: Value) -> bool:
+    """Whether a value has a graph where those who call its forwards, or a framework, do not switch grad off."""
+    modes = [
+        grad_mode(asked.evaluator, node, frame).mode for node, frame in value.origins if frame is not None
+    ]
+    return bool(value.graph) and not (modes and all(one == "off" for one in modes))
 
 
 def _is_unseen(asked: Asked, store: Store, leaf: Any) -> bool:
@@ -150,8 +160,10 @@ def _is_unseen(asked: Asked, store: Store, leaf: Any) -> bool:
     evaluator, frame = asked.evaluator, store.frame
     if not on_device.is_joined(evaluator, store, leaf):
         return False
-    made = behind(evaluator, leaf, frame) or evaluator.grad_is_off(store.at, frame)
-    return bool(made) and all(one.device != "host" for one in evaluator.ways(leaf, frame))
+    made = on_device.operations(evaluator, leaf, frame)
+    calls = ((store.at, frame), *(one for one in made if isinstance(one[0], ast.Call)))
+    network = behind(evaluator, leaf, frame) or any(evaluator.grad_is_off(*one) for one in calls)
+    return bool(network) and all(one.device != "host" for one in evaluator.ways(leaf, frame))
 
 
 def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
@@ -162,8 +174,9 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     if value.kind == "unknown" and not given and _is_unseen(asked, store, leaf):
         yield left_open(Question.TENSOR, "what makes it is not seen")
     elif not runs:
-        yield refuted(Question.TENSOR, "no network is seen to make it")
-    if value.graph:
+        yield from _of_moved(asked, store, leaf, owner)
+        return
+    if _has_graph(asked, value):
         yield left_open(Question.GRAPH, "it has no graph only as it becomes an array")
     if store.elements and leaf is store.value and given:
         yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
@@ -177,6 +190,34 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     yield from _of_owner(asked, store, owner)
     yield from _of_rounds(asked, owner)
     yield from _of_ends(asked, store, leaf, owner)
+    yield from reached(evaluator, frame.function)
+
+
+def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
+    """On what it stands that a place takes in what no network makes: what a loop reads, moved in advance and used one by one."""
+    evaluator, frame = asked.evaluator, store.frame
+    steps = on_device.operations(evaluator, leaf, frame)
+    calls = [one for one in steps if isinstance(one[0], ast.Call)]
+    moves = [one for one in calls if on_device.is_move(evaluator, *one)]
+    if not moves or moves == calls or evaluator.value_of(leaf, frame).graph:
+        yield refuted(Question.TENSOR, "neither a network is seen to make it, nor that it is read and moved")
+    rows = (evaluator.row_of(*one) for one in made_of(evaluator, leaf, frame) if isinstance(one[0], ast.Call))
+    read = {one.iter for loop in owner.rounds if isinstance(one := loop.loop, ast.For)}
+    if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)) or any(
+        one and one.fills for one in rows
+    ):
+        yield refuted(Question.REPEATS, "it is not what a loop reads")
+    if frame.function.name == "__init__":
+        yield refuted(Question.MEANT, "what an object has from its beginning is to stay")
+    yield from _of_owner(asked, store, owner)
+    yield from _of_rounds(asked, owner)
+    if on_device.is_joined(evaluator, store, leaf):
+        yield refuted(Question.READS, "it is made one tensor of")
+    if evaluator.value_of(leaf, frame).device != "cuda":
+        yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
+    if "wanted" in on_device.ends(evaluator, store, leaf):
+        yield left_open(Question.MEANT, "a network may go through all of it again and again")
+    yield minor(Question.SIZE, "how large it is, and how much of it there is, is not shown")
     yield from reached(evaluator, frame.function)
 
 
@@ -233,11 +274,8 @@ def _renews(asked: Asked, store: Store, owner: Owner) -> bool:
             for name in names
             for one in flow.reaching(name)
         )
-        if (
-            new
-            and not any(isinstance(one, ast.Mod) for one in parts)
-            and not behind(asked.evaluator, target.slice, store.frame)
-        ):
+        ring = any(isinstance(one, ast.Mod) for one in parts)
+        if new and not ring and not behind(asked.evaluator, target.slice, store.frame):
             return True
         target = target.value
     return False
@@ -292,7 +330,10 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
     if "host" in found:
         yield proven(Question.READS, "all of it goes to the host", found["host"].node)
     elif "numbers" in found and "unseen" not in found:
-        yield refuted(Question.READS, "it is reduced on the device, and only numbers of it are read")
+        told = left_open if not owner.rounds else refuted
+        yield told(Question.READS, "it is reduced on the device, and only numbers of it are read")
+    elif owner.kind == "local" and not found and on_device.is_never_read(asked.evaluator, store, leaf):
+        yield left_open(Question.READS, f"nothing reads `{owner.key}`")
     elif owner.rounds and not _over_batches(asked, owner):
         joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
         yield (left_open if joined else refuted)(

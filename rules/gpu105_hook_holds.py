@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.consumers import ANY, consumers
 from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
@@ -24,6 +24,7 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Ru
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.consumers import Use
+    from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.queries.hooks import Hook, Stored
     from gpulint.analysis.queries.multiplicity import Repeats
@@ -33,7 +34,7 @@ _GRAPH: Final = Cost("the activation and the graph behind it, at every step", "1
 _BYTES: Final = Cost("the activations' own bytes, at every step", "16 MiB for the 8 of an MLP; H200, torch 2.11")  # fmt: skip
 _SLOT: Final = Cost("the activations of the layers before it, until the place is filled anew")
 _AGAIN: Final = (
-    "`{}` adds one more hook in every step, and none is ever removed",
+    "`{}` adds one more hook each time, and none is ever removed",
     "what it is registered on lives on, and runs all of them from then on",
     Cost("one more call at every forward, and whatever the hooks' closures hold (2.00 MiB for a batch of 512 × 1,024)"),
 )  # fmt: skip
@@ -65,7 +66,8 @@ class HookHolds(Rule):
 
     With a doubt it also tells of hooks that an object registers on a module which it was given, and drops the handle of:
     they stay, and the object with them, as long as the module lives; of hooks that a function registers which runs the module
-    itself, and does not remove; of slots that get an activation moved but not cut from its graph; of inputs kept for a
+    itself, and does not remove; of hooks that are registered once a phase;
+    of slots that get an activation moved but not cut from its graph; of inputs kept for a
     backward hook also where no backward comes; and of hooks on a node of the graph that hold an object.
 
     ## Why is this bad
@@ -139,7 +141,8 @@ class HookHolds(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         functions = (asked.file.body, *asked.file.functions)
         found = [one for function in functions for one in hooks(asked.evaluator, function)]
-        takers = {one.inner.function for one in found if one.inner is not None and "backward" in one.name}
+        seen = [(one.frame, one.inner) for one in found if one.inner is not None and "backward" in one.name]
+        takers = {inner.function for frame, inner in seen if inner.function is not frame.function}
         calls = [(call, asked.root(one)) for one in takers for call in one.flow.every_call]
         takers |= {made for each in calls if (made := called(asked.evaluator, *each)[0]) is not None}
         told: set[Any] = set()  # one cause, however many layers have a hook
@@ -172,18 +175,21 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     several = forwards(asked.evaluator, function) if function.name != "__init__" else ()
     runs = any(one.network.origins & hook.origins and not flow.loops(one.call) for one in several)
     at, ways = _ways(asked, hook)
-    way = next((one for one in ways if one.rate == "step"), None)
+    way = next((one for rate in ("step", "every nth", "phase") for one in ways if one.rate == rate), None)
     if way is None and not (runs and any(one.rate == "?" and one.loop is None for one in ways)):
         yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
     between = set(flow.conditions(hook.call)).difference(flow.conditions(at))
     if (way is not None and way.flags) or not all(map(_selects, between)):
         yield refuted(Question.REPEATS, "a condition may see to it that it is registered once")
-    if hook.removed:
-        yield refuted(Question.OUTLIVES, "it is removed", hook.removed[0].node)
+    by = _removed(asked, hook)
+    if by is not None:
+        yield refuted(Question.OUTLIVES, "it is removed", by)
     for node, where in hook.origins:
         made = asked.multiplicity.of(node, where) if isinstance(node, ast.Call) and where is not None else ()
-        if any(one.rate == "step" for one in made):
+        if any(one.rate in ("step", way.rate if way is not None else "") for one in made):
             yield refuted(Question.OUTLIVES, "what it is registered on is made in each step as well", node)
+    if way is not None and way.rate == "phase":
+        yield left_open(Question.REPEATS, "it is registered once a phase, and not in each step", way.loop)
     if way is None:
         clause = f"how often `{function.name}` is called, which runs the network itself, is not shown"
         yield left_open(Question.REPEATS, clause)
@@ -191,6 +197,16 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
         yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
     yield proven(Question.OUTLIVES, "each run of it leaves one more hook")
     yield from reached(asked.evaluator, hook.frame.function, hook.call)
+
+
+def _removed(asked: Asked, hook: Hook) -> Any:
+    """What removes a hook: not a method that nobody calls."""
+    for use in hook.removed:
+        function, inside = use.frame.function, use.frame.caller is not None
+        called = inside or any(one.certain for one in asked.evaluator.callers(function))
+        if called or function.name.startswith("__") or function in (hook.frame.function, function.file.body):
+            return use.node
+    return None
 
 
 def _ways(asked: Asked, hook: Hook) -> tuple[Any, list[Repeats]]:
@@ -253,6 +269,8 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     forward = cls.methods.get("forward") if cls is not None else None
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
+    if any(use.role == "backward" for one in stored for use in one.uses):
+        yield refuted(Question.MEANT, "a training goes through what the hook keeps")
     init = cls.methods.get("__init__", function) if cls is not None else function
     sites = [one.frame.function.file for one in asked.evaluator.callers(init)]
     elsewhere = any(one is not function.file for one in sites)  # others may import it as well
@@ -279,9 +297,10 @@ def _of_left(asked: Asked, hook: Hook, one: Stored) -> Iterator[Answer]:
 
 
 def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
-    running = list(runs_under(asked.multiplicity, one))
-    on = [each for each in running if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
-    graph = one.graph and bool(on or not running)
+    under = list(runs_under(asked.multiplicity, one))
+    on = [each for each, _ in under if grad_mode(asked.evaluator, each.call, each.frame).mode != "off"]
+    running = [each for each, again in under if again]
+    graph = one.graph and bool(on or not under)
     if graph and one.grows and one.value.device == "host" and _is_emptied_by_run(asked, one):
         one = replace(one, grows=False)  # the next forward's takes the place of the last one's
     answers = until_refuted(_of_held(asked, one, running, takers, graph))
@@ -302,15 +321,17 @@ def _of_held(
         yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
     alone = [each for each in running if not outcome(evaluator, each.call, each.frame).wanted]
     if one.grows:
-        by = next((by for each in one.containers if (by := emptied(evaluator, each, frame, True))), None)
-        taken = any(by in each.flow.parents for each in takers) and not frame.flow.conditions(one.use.node)
-        if by is not None and not taken:
-            yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
-        elif by is not None and not alone:
+        several = list(_emptied(asked, one))
+        taken = [by for by, where, _ in several if where.function in takers]
+        for by, where, bounds in several:
+            beside = bounds or _is_in_time(asked, by, where, running)
+            if frame.flow.conditions(one.use.node) if by in taken else beside:
+                yield refuted(Question.OUTLIVES, "it is emptied, or bounded", by)
+        if taken and not alone:
             yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
-        if by is None and not graph and _is_wanted_there(asked, outside):
+        if not (taken or graph) and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
-        if by is None and not graph and any(use.role == "returned" for use in outside):
+        if not (taken or graph) and any(map(partial(_is_given_back, asked), outside)):
             yield left_open(Question.READS, "who gets it may want it on the device")
         if not graph and any(
             moved_anywhere(evaluator, x.expression, x.frame).device == "host" for x in running
@@ -334,13 +355,37 @@ def _of_held(
     yield from reached(evaluator, one.hook.frame.function, one.hook.call)
 
 
+def _emptied(asked: Asked, one: Stored) -> Iterator[tuple[Any, Frame, bool]]:
+    """What empties what a hook fills, or bounds it; `d.setdefault(k, [])` makes nothing anew."""
+    for each in one.containers:
+        if not isinstance(each, ast.Call):
+            yield from emptied(asked.evaluator, each, one.use.frame, True)
+
+
+def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> bool:
+    """Whether something happens as often as a forward: beside one, or in each step. What nobody calls does not, where forwards are seen."""
+    flow, events = frame.flow, asked.steps.of(frame.function)
+    if any(not one.within and set(one.loops) <= set(flow.loops(by)) for one in events):
+        return True
+    rates = {one.rate for one in asked.multiplicity.of(by, frame)}
+    return not running or not rates.isdisjoint(("step", "every nth"))
+
+
+def _is_given_back(asked: Asked, use: Use) -> bool:
+    """Whether somebody gets it on the device that it is on."""
+    given, devices = asked.evaluator.value_of(use.node, use.frame), set()
+    for index in (*use.path, ANY):
+        devices.add(given.device)
+        given = asked.evaluator.element(given, None if index == ANY else index)
+    return use.role == "returned" and "host" not in devices | {given.device}
+
+
 def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
     """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
-    cls, several = one.hook.frame.function.cls, one.containers
-    by = [emptied(asked.evaluator, each, one.use.frame, True) for each in several]
-    methods = [
-        each for each in (cls.methods.values() if cls else ()) if any(at in each.flow.parents for at in by)
-    ]
+    cls = one.hook.frame.function.cls
+    methods = {
+        where.function for _, where, _ in _emptied(asked, one) if where.function.cls is cls is not None
+    }
     return any(any(forwards(asked.evaluator, each)) for each in methods)
 
 

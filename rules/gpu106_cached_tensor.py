@@ -238,8 +238,7 @@ def _of_dict(asked: Asked, store: Store, made: Value, kept: _Kept) -> Iterator[A
     shared = all(isinstance(frame.function.node, (ast.Module, ast.ClassDef)) for _, frame in made.origins)
     if not shared and not name.startswith(f"{kept.frame.function.self_name}."):
         yield refuted(Question.OUTLIVES, "it lives no longer than what calls")
-    by = emptied(asked.evaluator, store.target.value, kept.frame)
-    if by is not None:
+    for by, _, _ in emptied(asked.evaluator, store.target.value, kept.frame):
         yield refuted(Question.OUTLIVES, f"entries of `{name}` are taken out, or counted", by)
     above = [kept.frame.flow.parents.get(use) for use in kept.frame.flow.uses.get(name, ())]
     looked_up = any(

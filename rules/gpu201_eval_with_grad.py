@@ -111,19 +111,8 @@ class EvalWithGrad(Rule):
     doubts = True
     triggers = (
         (b"torch", b"lightning", b"transformers", b"backward", b"cuda", b".eval()"),
-        (
-            b".eval()",
-            b".train(False)",
-            b"argmax",
-            b"detach",
-            b"item()",
-            b"tolist()",
-            b"float(",
-            b"numpy()",
-            b"backward",
-            b".data",
-            b"torch.load(",
-            b"register_forward_hook",
+        tuple(
+            b".eval() .train(False) argmax detach item() tolist() float( numpy() backward .data torch.load( register_forward_hook".split()
         ),
     )
 

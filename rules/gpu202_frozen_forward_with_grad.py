@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
 
 from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_device
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
 from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
@@ -143,15 +145,18 @@ class FrozenForwardWithGrad(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
-        for function in (asked.file.body, *asked.file.functions):
-            for run in runs(asked.evaluator, asked.root(function), parts=True):
-                answers = until_refuted(_answers(asked, run))
-                holds = confidence_of(answers) is not None
-                through = holds and bool(outcome(asked.evaluator, run.inner, run.where).wanted)
-                made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
-                report = None if made & told else partial(_report, asked, run)
-                told |= made
-                yield Claimed(run.call, _named(run), answers, report)
+        frames = [asked.root(one) for one in (asked.file.body, *asked.file.functions)]
+        several = [run for frame in frames for run in runs(asked.evaluator, frame, parts=True)]
+        found = [(run, until_refuted(_answers(asked, run))) for run in several]
+        held = [run for run, answers in found if confidence_of(answers) is not None]
+        wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
+        above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
+        for run, answers in found:
+            through = run in wanted
+            made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
+            once = made & told or (run.is_direct and run.call in above)
+            told |= made
+            yield Claimed(run.call, _named(run), answers, None if once else partial(_report, asked, run))
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -247,7 +252,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if not made and not run.frame.flow.loops(run.call):
         yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     for clause in _handed(evaluator, run):
-        yield (left_open if reads else refuted)(Question.TRAINED, clause)
+        yield left_open(Question.TRAINED, clause)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
@@ -329,8 +334,11 @@ def _wants_input(evaluator: Evaluator, run: Run) -> bool:
 def _is_told_above(asked: Asked, run: Run) -> bool:
     """Whether it runs in the network that it is part of, and nothing beside what it is given there has a graph: what is told is that network."""
     function = run.frame.function
-    own = (dotted(run.named) or "").partition(".")[0] == run.where.function.self_name
-    if not own or not is_of_module(asked.evaluator, function):
+    name = run.where.function.self_name  # also by another one: `for layer in self.layers`
+    named = (one for one, where in made_of(asked.evaluator, run.named, run.where) if where is run.where)
+    own = name and any(isinstance(one, ast.Name) and one.id == name for one in named)
+    framework = goes_backward_by(asked.evaluator, function)
+    if not own or framework or not is_of_module(asked.evaluator, function):
         return False
     values = (asked.evaluator.thing(one, asked.root(function)) for one in function.parameters)
     return _wants_input(asked.evaluator, run) or all(one.graph is not Graph.LIVE for one in values)

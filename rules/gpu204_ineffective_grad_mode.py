@@ -152,14 +152,8 @@ def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
     frame, flow = asked.root(function), function.flow
     for statement, block in list(flow.blocks.items()):
         if isinstance(statement, ast.Expr) and _is_bare(asked, statement.value, frame):
-            yield _claim(
-                asked,
-                "bare",
-                statement.value,
-                function,
-                _at_entry(asked, function),
-                _rest(block, statement, function),
-            )
+            rest, entry = _rest(block, statement, function), _at_entry(asked, function)
+            yield _claim(asked, "bare", statement.value, function, entry, rest)
         for item in getattr(statement, "items", ()):
             expr = item.context_expr
             if not isinstance(expr, ast.Call) and _mode(asked, expr, frame):
@@ -179,16 +173,15 @@ def _is_bare(asked: Asked, node: ast.expr, frame: Frame) -> bool:
     return _mode(asked, node, frame) == "off"
 
 
+_SOME = "some who call it switch grad off, and whose the others call is not shown"
+
+
 def _at_entry(asked: Asked, function: Function) -> Iterator[Answer]:
     found = grad_at_entry(asked.evaluator, function)
     if found.mode == "off":
         yield refuted(Question.GRAD, "every caller switches grad off", found.by)
     elif found.mode == "mixed" and not found.certain:
-        yield left_open(
-            Question.GRAD,
-            "some who call it switch grad off, and whose the others call is not shown",
-            found.by,
-        )
+        yield left_open(Question.GRAD, _SOME, found.by)
     else:
         yield proven(Question.GRAD, "grad is on here")
 
@@ -275,9 +268,7 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
         yield refuted(Question.GRAPH, "a target or a constant: no network keeps activations for it")
     yield proven(Question.GRAD, "grad is on here")
     if mode.mode == "mixed" and not mode.certain:
-        yield left_open(
-            Question.GRAD, "some who call it switch grad off, and whose the others call is not shown", mode.by
-        )
+        yield left_open(Question.GRAD, _SOME, mode.by)
     old = old_torch(asked.evaluator, asked.file)
     if old is not None:
         yield old

@@ -195,11 +195,8 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     yield proven(Question.BACKWARD, "one backward goes through the losses of all rounds", one.backward.call)
     yield from (left_open(Question.TENSOR, each.clause) for each in value.assumptions)
     what = [outcome(evaluator, *each) for each in runs]
-    if any(
-        use.node is not one.backward.call and one.loop in flow.loops(use.node)
-        for each in what
-        for use in each.wanted
-    ):
+    others = [use for each in what for use in each.wanted if use.node is not one.backward.call]
+    if any(one.loop in flow.loops(use.node) for use in others):
         yield refuted(Question.BACKWARD, "each round goes backward by itself")
     kept = [use for each in what for use in (*each.unseen, *each.stored) if use.name != one.name]
     if kept:

@@ -205,12 +205,8 @@ def _works_between(asked: Asked, copy: Copy, last: int) -> bool:
     """Whether anything is called between a copy and its last use that may be a step."""
     flow = copy.frame.flow
     first = flow.order[flow.statement_of(copy.node)]
-    return any(
-        _may_train(asked, call, copy)
-        for calls in flow.calls.values()
-        for call in calls
-        if first < flow.order.get(flow.statement_of(call), 0) < last
-    )
+    between = (one for one in flow.every_call if first < flow.order.get(flow.statement_of(one), 0) < last)
+    return any(_may_train(asked, call, copy) for call in between)
 
 
 def _may_train(asked: Asked, call: ast.Call, copy: Copy) -> bool:
@@ -235,13 +231,8 @@ def _after_training(flow: Flow, statement: Any) -> bool:
     """Whether a statement in no loop comes after the last of the loops that train."""
     at = flow.order[statement]
     loops = [one for one in flow.blocks if isinstance(one, LOOPS)]
-    trains = [
-        loop
-        for loop in loops
-        for name in ("backward", "step")
-        for call in flow.calls.get(name, ())
-        if loop in flow.loops(call)
-    ]
+    calls = [call for name in ("backward", "step") for call in flow.calls.get(name, ())]
+    trains = [loop for loop in loops if any(loop in flow.loops(call) for call in calls)]
     return bool(trains) and all(flow.order[loop] < at for loop in loops)
 
 
@@ -253,11 +244,8 @@ def _on_device(asked: Asked, copy: Copy) -> Answer:
     if where.device == "cuda":
         return proven(Question.DEVICE, f"`{name}` is on the GPU", _here(asked, where.at))
     if where.how == "moved":
-        return minor(
-            Question.DEVICE,
-            f"`{name}` is moved to a device, which the code does not name",
-            _here(asked, where.at),
-        )
+        clause = f"`{name}` is moved to a device, which the code does not name"
+        return minor(Question.DEVICE, clause, _here(asked, where.at))
     if copy.frame.function.cls is not None or copy.frame.function.parent is not None:
         return left_open(
             Question.DEVICE,

@@ -276,13 +276,8 @@ def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> 
 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that a step gives back what a backward went through, with its graph."""
-    freed = [
-        use
-        for one in held
-        for node, frame in one.origins
-        if isinstance(node, ast.Call)
-        for use in backwards(asked.evaluator, node, frame)
-    ]
+    calls = [origin for one in held for origin in one.origins if isinstance(origin[0], ast.Call)]
+    freed = [use for call in calls for use in backwards(asked.evaluator, *call)]
     own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
     if goes_backward_by(asked.evaluator, function):
         yield refuted(Question.BACKWARD, "the framework goes backward through it")

@@ -28,6 +28,7 @@ from gpulint.analysis.syntax.nodes import argument, key_of, keyword
 
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 _EXTENDING = frozenset({"extend", "update", "extendleft"})
+_MADE = frozenset("module optimizer scheduler scaler loader accelerator handle logger clock loaded".split())
 # Kinds whose methods the table knows as they are.
 _TABLED = frozenset(
     "optimizer scheduler scaler accelerator logger clock list dict set state array text".split()
@@ -388,18 +389,7 @@ class Calling:
         method = _GIVES.get(row.gives)
         if method is not None:
             return method(self, row, base, node, frame)  # type: ignore[no-any-return]
-        if row.gives in (
-            "module",
-            "optimizer",
-            "scheduler",
-            "scaler",
-            "loader",
-            "accelerator",
-            "handle",
-            "logger",
-            "clock",
-            "loaded",
-        ):
+        if row.gives in _MADE:
             device = (
                 self._mapped(node, frame)
                 if row.device == "map_location"

@@ -21,6 +21,10 @@ from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 MOST_STEPS: Final = 600  # places that one value is followed to
 MOST_FOLLOWED: Final = 60_000  # the same of all values of one file
 ANY: Final = "*"
+_LOOKS: Final = frozenset("keys append add extend insert update index count remove sort reverse".split())
+_REARRANGES: Final = frozenset(
+    "container chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
+)
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
@@ -438,19 +442,7 @@ class _Worklist:
                 self.push(call, frame, path[1:])
         elif name in ("clear",):
             self.use("deleted", call, frame, path, name)
-        elif name in (
-            "keys",
-            "append",
-            "add",
-            "extend",
-            "insert",
-            "update",
-            "index",
-            "count",
-            "remove",
-            "sort",
-            "reverse",
-        ):
+        elif name in _LOOKS:
             self.use("attribute", call, frame, path, name)
         else:
             self.into_method(node, above, call, frame, path)
@@ -616,13 +608,8 @@ class _Worklist:
                 if field is not None:
                     self.push(call, frame, (field, *path))
             if self.track == "object" and path[:1] == (PARAMETERS,):
-                self.use(
-                    "optimized" if self.evaluator.value_of(call, frame).kind == "optimizer" else "given",
-                    call,
-                    frame,
-                    path,
-                    name,
-                )
+                steps = self.evaluator.value_of(call, frame).kind == "optimizer"
+                self.use("optimized" if steps else "given", call, frame, path, name)
         elif target.kind == "module":
             self.into_network(target, node, call, frame, path)
         elif (
@@ -708,20 +695,7 @@ class _Worklist:
             self.use("copied", call, frame, path, name, row=row)
         elif does in ("loads weights", "loads into optimizer"):
             self.use("given", call, frame, path, "load_state_dict", row=row)
-        elif row.gives in (
-            "container",
-            "chained",
-            "filtered",
-            "enumerate",
-            "zip",
-            "elements",
-            "pairs",
-            "mapped",
-            "argument",
-            "arguments",
-            "sum",
-            "element",
-        ):
+        elif row.gives in _REARRANGES:
             self.rearranged(row, node, call, frame, path)
         elif row.reads or (row.does == "takes form" and node in call.args):
             self.use("reads", call, frame, path, name, row=row)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from operator import add, eq, floordiv, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import (
@@ -42,6 +43,14 @@ MOST_TRIES: Final = 2  # of values that rest on each other, while some of them a
 
 MOST_DEEP: Final = 1_000  # of values that rest on each other, for Python's own stack
 MOST_BELOW: Final = 40  # times that a value is left for what it rests on more deeply
+
+_COMPARES: dict[type, Any] = {ast.Eq: eq, ast.Is: eq, ast.NotEq: ne, ast.IsNot: ne} | {
+    ast.Gt: gt,
+    ast.Lt: lt,
+    ast.GtE: ge,
+    ast.LtE: le,
+}
+_COMPUTES: dict[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv}
 
 ONE_OF_SEVERAL: Final = "which of the network's outputs has a graph is not seen"
 TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
@@ -486,17 +495,8 @@ class Evaluator:
         if left.const is UNSET or right.const is UNSET:
             return None
         try:
-            if isinstance(op, (ast.Eq, ast.Is)):
-                return bool(left.const == right.const)
-            if isinstance(op, (ast.NotEq, ast.IsNot)):
-                return bool(left.const != right.const)
-            if isinstance(op, ast.Gt):
-                return bool(left.const > right.const)
-            if isinstance(op, ast.Lt):
-                return bool(left.const < right.const)
-            if isinstance(op, ast.GtE):
-                return bool(left.const >= right.const)
-            return bool(left.const <= right.const) if isinstance(op, ast.LtE) else None
+            compare = _COMPARES.get(op.__class__)
+            return bool(compare(left.const, right.const)) if compare is not None else None
         except TypeError:
             return None
 
@@ -922,13 +922,8 @@ def _computed(op: Any, left: Any, right: Any) -> Any:
     if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
         return UNSET
     try:
-        if isinstance(op, ast.Add):
-            return left + right
-        if isinstance(op, ast.Sub):
-            return left - right
-        if isinstance(op, ast.Mult):
-            return left * right
-        return left // right if isinstance(op, ast.FloorDiv) else UNSET
+        compute = _COMPUTES.get(op.__class__)
+        return compute(left, right) if compute is not None else UNSET
     except (ArithmeticError, ValueError):
         return UNSET
 

@@ -494,15 +494,19 @@ class Names:
         return remembered(self._set_by_others, (cls, name), False, lambda: self._sets_another(cls, name))  # type: ignore[no-any-return]
 
     def _sets_another(self, cls: Class, name: str) -> bool:
+        return any(key in function.flow.definitions for function, key in self.named_by_others(cls, name))
+
+    def named_by_others(self, cls: Class, name: str) -> Iterator[tuple[Function, str]]:
+        """The functions outside of a class that name such an attribute, of whatever object, each with its keys for it."""
         own = [one for one in self._evaluator.program.lineage(cls) if isinstance(one, Class)]
         for file in self._evaluator.program.searched(name, cls.file):
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
                     continue
                 of_another = f"{function.self_name}.{name}" if self._is_apart(function, cls) else ""
-                if any(key.endswith(f".{name}") and key != of_another for key in function.flow.definitions):
-                    return True
-        return False
+                for key in function.flow.uses.keys() | function.flow.definitions.keys():
+                    if key.endswith(f".{name}") and key != of_another:
+                        yield function, key
 
     def _is_apart(self, function: Function, cls: Class) -> bool:
         """Whether a method is of a class that has nothing to do with another one."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
+from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import CallSite, Frame
 from gpulint.analysis.evaluate.weights import trips, weight
@@ -224,8 +225,8 @@ def _gives_single(evaluator: Evaluator, loader: Value) -> bool:
 def of_device(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     """What leaves it open whether a forward runs on a GPU."""
     given = [evaluator.value_of(one, run.where) for one in run.inner.args if not isinstance(one, ast.Starred)]
-    if any(one.device == "cuda" for one in given):
-        return  # what is on a GPU goes through no network that is not
+    if any(one.device == "cuda" for one in given) or goes_backward_by(evaluator, run.frame.function):
+        return  # a framework sees to it, or what is on a GPU goes through no network that is not
     where = moved_anywhere(evaluator, run.named, run.where)
     if where.device == "host":
         yield left_open(Question.DEVICE, "nothing moves the network to a GPU")

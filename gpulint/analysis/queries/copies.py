@@ -127,22 +127,12 @@ def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
     return whole, value.func.value
 
 
+_GIVING = (ast.Call, ast.keyword, ast.Attribute, ast.Starred)
+
+
 def _is_argument(flow: Any, node: Any) -> bool:
     """Whether a state dict goes right into a call, or is looked at in its statement."""
-    above = flow.parents.get(node)
-    return isinstance(
-        above,
-        (
-            ast.Call,
-            ast.keyword,
-            ast.Attribute,
-            ast.comprehension,
-            ast.For,
-            ast.Subscript,
-            ast.Starred,
-            ast.Expr,
-        ),
-    )
+    return isinstance(flow.parents.get(node), (*_GIVING, ast.comprehension, ast.For, ast.Subscript, ast.Expr))
 
 
 @dataclass(frozen=True, slots=True)

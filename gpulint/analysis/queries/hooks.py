@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Graph, Value
-from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
+from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
@@ -16,7 +16,7 @@ from gpulint.analysis.queries.graphs.carried import arguments
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import is_of_module
-from gpulint.analysis.queries.stores.stores import owner_of
+from gpulint.analysis.queries.stores.stores import owner_of, takes_itself_in
 from gpulint.analysis.syntax.nodes import argument, last_name
 
 _MOST: Final = 30  # expressions that may lead to a network
@@ -165,6 +165,8 @@ def _stored(evaluator: Evaluator, hook: Hook, use: Use, graph: bool, uses: tuple
     put = isinstance(use.owner, tuple) and getattr(func, "value", None) is use.owner[0]
     node = arguments(use.node)[-1] if put else use.node if func else getattr(statement, "value", use.node)
     more = isinstance(statement, ast.AugAssign) and (graph or isinstance(node, (ast.List, ast.Tuple)))
+    given = use.frame.flow.given.get(node, ())
+    more = more or any(takes_itself_in(one, one.key, use.frame) for one in given if graph)
     grows = (put and use.owner[1].kind != "dict") or more
     container = (
         use.owner[0] if isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST) else use.node
@@ -181,19 +183,41 @@ def _stored(evaluator: Evaluator, hook: Hook, use: Use, graph: bool, uses: tuple
     return Stored(hook, use, node, value, tuple(containers), graph, grows, uses)
 
 
-def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[Forward]:
-    """The forwards that run again and again while a hook, and what it fills, is there."""
+def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[Forward, bool]]:
+    """The forwards that run while a hook, and what it fills, is there; and whether they do again and again."""
     evaluator, own = multiplicity.evaluator, stored.hook.frame.function
     made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
-    here = any(use.frame.function is own for use in stored.hook.removed)
+    managed = own.name == "__enter__" or _is_manager(own)
+    here = not managed and any(use.frame.function is own for use in stored.hook.removed)
     files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
     for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
-        if function is not own and is_of_module(evaluator, function):
+        is_layer = is_of_module(evaluator, function) and not goes_backward_by(evaluator, function)
+        if function is not own and is_layer:
             continue
         inside = [node for node, where in made if where is not None and where.function is function]
         for one in forwards(evaluator, function):
+            opened = _opened_around(evaluator, own, one) if managed else None
+            if managed and opened is None:
+                continue
+            inside = [opened] if managed else inside
             loops = set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside))
             same = one.network.origins & stored.hook.origins or one.network.ref is (own.cls or own)
-            if (same or function is own) and (loops or not (inside or here)):
-                if {each.rate for each in multiplicity.of(one.call, one.frame)} & {"step", "every nth"}:
-                    yield one
+            rates = {each.rate for each in multiplicity.of(one.call, one.frame)}
+            again = bool(loops or not (inside or here)) and not rates.isdisjoint(("step", "every nth"))
+            if same or managed or function is own:
+                yield one, again
+
+
+def _is_manager(function: Function) -> bool:
+    return any(one.rpartition(".")[2] == "contextmanager" for one in function.decorators)
+
+
+def _opened_around(evaluator: Evaluator, manager: Function, one: Forward) -> Any:
+    """The `with` around a forward that runs a function as a context is entered."""
+    for block in one.frame.flow.around(one.call):
+        for item in block.owner.items if isinstance(block.owner, (ast.With, ast.AsyncWith)) else ():
+            entered: Any = item.context_expr
+            made = entered.func if _is_manager(manager) and isinstance(entered, ast.Call) else entered
+            if evaluator.value_of(made, one.frame).ref in (manager, manager.cls or manager):
+                return block.owner
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import Value
@@ -11,6 +12,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.steps import Event, Steps
+from gpulint.analysis.queries.stores.emptied import begins_object, from_outside
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument
 
@@ -81,25 +83,26 @@ def lets_go(evaluator: Evaluator, cls: Class, name: str, definition: Definition)
     return None
 
 
-def emptied(evaluator: Evaluator, container: Any, frame: Frame, lasts: bool = False) -> Any:
-    """The node that empties what an expression stands for, bounds it, or makes it anew; None where nothing is seen to. What `lasts` is not
-    made anew by the function itself."""
+def emptied(
+    evaluator: Evaluator, container: Any, frame: Frame, lasts: bool = False
+) -> Iterator[tuple[Any, Frame, bool]]:
+    """The places that empty what an expression stands for, make it anew, or bound it, and whether that is what they do. What `lasts` is
+    not made anew by the function itself."""
     cls = evaluator.value_of(container.value, frame).ref if isinstance(container, ast.Attribute) else None
-    if isinstance(cls, Class) and evaluator.names.is_set_by_others(cls, container.attr):
-        return container
+    if isinstance(cls, Class):
+        yield from ((*one, False) for one in from_outside(evaluator, cls, container.attr))
     made = evaluator.value_of(container, frame).origins
     for node, where in made:
         if where is None or not isinstance(node, ast.AST):
             continue
-        begins = isinstance(where.function.node, (ast.Module, ast.ClassDef))
-        begins = begins or where.function.name == "__init__"
-        own = where.function is frame.function
-        anew = own or len(made) > 1 if not lasts else len(made) > 1 and not own
+        begins = isinstance(node, ast.arg) or isinstance(where.function.node, (ast.Module, ast.ClassDef))
+        begins = begins or begins_object(evaluator, where.function)
+        anew = lasts or where.function is frame.function or len(made) > 1
         if where.flow.loops(node) or (anew and not begins):
-            return node
+            yield node, where, False
         most = argument(node, 1, "maxlen") if isinstance(node, ast.Call) else None
         if most is not None and not (isinstance(most, ast.Constant) and most.value is None):
-            return node
+            yield node, where, True
         for use in uses_since_made(evaluator, (node, where)):
             counts = use.name == "len" and isinstance(use.frame.flow.parents.get(use.node), ast.Compare)
             above = use.frame.flow.parents.get(use.node) if use.name == "item" else None  # `d[k].pop()`
@@ -107,5 +110,4 @@ def emptied(evaluator: Evaluator, container: Any, frame: Frame, lasts: bool = Fa
             whole = use.role == "set" and isinstance(getattr(use.node, "slice", None), ast.Slice)
             takes = row is not None and row.does in ("clears", "takes out")
             if counts or whole or takes or use.role == "deleted":
-                return use.node
-    return None
+                yield use.node, use.frame, counts

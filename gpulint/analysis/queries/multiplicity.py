@@ -107,21 +107,9 @@ class Multiplicity:
         if (function.name in BATCH_HOOKS and function.cls is not None) or goes_backward_by(
             self.evaluator, function
         ):
-            counter = every
-            work = (
-                "train"
-                if "train" in function.name or function.name.startswith(("on_", "optimizer"))
-                else "forward"
-            )
-            yield Repeats(
-                "every nth" if counter else "step",
-                function.node,
-                frame,
-                work,
-                self.period(counter, frame),
-                flags,
-                calls,
-            )
+            trains = "train" in function.name or function.name.startswith(("on_", "optimizer"))
+            work, kind = "train" if trains else "forward", "every nth" if every else "step"
+            yield Repeats(kind, function.node, frame, work, self.period(every, frame), flags, calls)
             return
         if _is_of_a_phase(function):
             yield Repeats("phase", function.node, frame, flags=flags, calls=calls)
@@ -137,13 +125,18 @@ class Multiplicity:
                 outwards = (*calls, (site.call, site.frame))
                 yield from self._ways(site.call, site.frame, flags, (*seen, function), every, outwards, gone)
         if not sites:
-            yield Repeats("once" if function.is_module else "?", None, frame, flags=flags, calls=calls)
+            once = function.is_module or self._runs_phases(function)
+            yield Repeats("once" if once else "?", None, frame, flags=flags, calls=calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
         if function.is_module or function.name == "__init__" or self._steps.makes_its_own(function):
             return False
         return (function.name == "forward" and function.cls is not None) or self._trains(function)
+
+    def _runs_phases(self, function: Function) -> bool:
+        """Whether a function that nobody is seen to call is a whole training."""
+        return any(one.work == "train" and one.loops for one in self._steps.of(function))
 
     def _trains(self, function: Function) -> bool:
         """Whether each call of a function takes a step of training, outside of any loop."""

@@ -40,6 +40,10 @@ class Steps:
         """The events of a function, those of the functions that it calls among them."""
         return remembered(self._events, function, (), lambda: tuple(self._find(function)))  # type: ignore[no-any-return]
 
+    def root(self, function: Function) -> Frame:
+        """The frame of a function that stands for all calls."""
+        return self._evaluator.root(function)
+
     def _find(self, function: Function) -> list[Event]:
         frame = self._evaluator.root(function)
         found: list[Event] = []

@@ -13,7 +13,8 @@ from gpulint.analysis.queries.effects import origins_of
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.queries.networks.trained import Update, optimizers_of, parts, stepped_in, updates_after
 from gpulint.analysis.queries.steps import Event, Steps
-from gpulint.analysis.syntax.nodes import argument
+from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.nodes import argument, key_of
 
 _DEEPEST: Final = 3
 
@@ -38,19 +39,31 @@ def _is_beside(steps: Steps, evaluator: Evaluator, function: Function, call: Any
 def steps_beside(steps: Steps, function: Function, call: Any) -> list[Event]:
     """The work of training in the innermost loop around a call, or in its function where none is; none where the call stands under a
     condition that none of it does: it is made now and then."""
-    flow, loops = function.flow, function.flow.loops(call)
+    flow, frame = function.flow, steps.root(function)
+    loops = [one for one in flow.loops(call) if not steps.is_over_parts(one, frame)]
     events = [one for one in steps.of(function) if one.work == "train" and one.node is not call]
     beside = [one for one in events if (loops[0] in one.loops if loops else not one.loops)]
-    asked = {test for test, _ in flow.conditions(call) if not loops or loops[0] in flow.loops(test)}
+    tests = (test for test, _ in flow.conditions(call) if not loops or loops[0] in flow.loops(test))
+    asked = {test for test in tests if not _stays(flow, test, loops)}
     return beside if any(asked <= {test for test, _ in flow.conditions(one.node)} for one in beside) else []
+
+
+def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
+    """Whether a condition says the same in all rounds of a loop: whether there is a teacher."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        test = test.left
+    key = key_of(test)
+    given = flow.definitions.get(key, ()) if key is not None else None
+    return given is not None and not any(
+        loop in flow.loops(one.statement) for one in given for loop in loops[:1]
+    )
 
 
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
     """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen; None where an optimizer has
     the network, a part of it or what it is a part of."""
-    made: set[Any] = set()
-    for one in stepped_in(updates_after(evaluator, backward.node, backward.frame)):
-        made |= _had(evaluator, one)
+    several = stepped_in(updates_after(evaluator, backward.node, backward.frame))
+    made = set().union(*(_had(evaluator, one) for one in several))
     own = all_made(evaluator, network)
     wholes = [all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None]
     if optimizers_of(evaluator, network):

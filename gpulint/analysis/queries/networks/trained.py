@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Value
-from gpulint.analysis.evaluate.consumers import PARAMETERS, Use
+from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
@@ -234,6 +234,7 @@ def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]
     found: list[Update] = []
     for _ in range(_MOST_CALLERS):
         flow = frame.flow
+        found += _of_framework(evaluator, frame)
         updates = list(_updates(evaluator, frame, _DEEPEST))
         at, loops = _position(flow, call), flow.loops(call)
         found += [one for other, one in updates if _position(flow, other) > at]
@@ -251,6 +252,26 @@ def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]
             return found + _steps_with(evaluator, frame.function)
         call, frame = sites[0].call, sites[0].frame
     return found
+
+
+def _of_framework(evaluator: Evaluator, frame: Frame) -> list[Update]:
+    """The step that a framework takes after a method, by the optimizers that another one gives it."""
+    cls = frame.function.cls
+    method = evaluator.method(cls, "configure_optimizers") if cls is not None else None
+    if method is None or not goes_backward_by(evaluator, frame.function):
+        return []
+    root = evaluator.root(method)
+    given = [evaluator.value_of(one.value, root) for one in method.flow.returns if one.value is not None]
+    return [Update("step", one.origins) for value in given for one in _optimizers_in(evaluator, value)]
+
+
+def _optimizers_in(evaluator: Evaluator, value: Value, depth: int = 3) -> Iterator[Value]:
+    if value.kind == "optimizer":
+        yield value
+    parts = value.parts if value.kind == "tuple" else [one for _, one in value.parts or ()]
+    inner = [*(parts or ()), *([evaluator.element(value)] if value.kind == "list" else [])]
+    for one in inner if depth else ():
+        yield from _optimizers_in(evaluator, one, depth - 1)
 
 
 def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:

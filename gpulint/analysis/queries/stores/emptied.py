@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,7 +41,7 @@ def _statements(evaluator: Evaluator, owner: Owner) -> Iterator[tuple[Any, Frame
         for function, key in _methods(evaluator, cls, name):
             frame = evaluator.root(function)
             yield from ((one, frame) for one in emptying(key, key, frame))
-        yield from _from_outside(evaluator, cls, name)
+        yield from from_outside(evaluator, cls, name)
     if owner.kind == "outer":
         for function in owner.frame.function.file.functions:
             if owner.key in function.words:
@@ -52,11 +53,11 @@ def _methods(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Func
     classes = [one for one in evaluator.program.lineage(cls) if isinstance(one, Class)]
     for one in (*classes, *evaluator.program.subclasses(cls)):
         for method in one.methods.values():
-            if name in method.words and method.takes_self and not _begins_object(evaluator, method):
+            if name in method.words and method.takes_self and not begins_object(evaluator, method):
                 yield method, f"{method.self_name}.{name}"
 
 
-def _begins_object(evaluator: Evaluator, method: Function) -> bool:
+def begins_object(evaluator: Evaluator, method: Function) -> bool:
     """Whether a method only runs as an object is made: the constructor, or what nothing but a constructor calls."""
     callers = (
         {site.frame.function for site in evaluator.callers(method)} if method.name != "__init__" else set()
@@ -64,14 +65,11 @@ def _begins_object(evaluator: Evaluator, method: Function) -> bool:
     return method.name == "__init__" or (bool(callers) and all(one.name == "__init__" for one in callers))
 
 
-def _from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
-    for file in evaluator.program.searched(name, cls.file):
-        for function in (file.body, *file.functions):
-            if function.cls is cls or name not in function.words:
-                continue
-            frame = evaluator.root(function)
-            keys = {
-                key for key in (*function.flow.uses, *function.flow.definitions) if key.endswith(f".{name}")
-            }
-            for key in keys:
-                yield from ((one, frame) for one in emptying(key, key, frame))
+def from_outside(evaluator: Evaluator, cls: Class, name: str) -> Iterator[tuple[Any, Frame]]:
+    """The statements outside of a class that empty such an attribute of what may be its object, or set it anew."""
+    for function, key in evaluator.names.named_by_others(cls, name):
+        frame, flow = evaluator.root(function), function.flow
+        named = (*flow.uses.get(key, ()), *(one.node for one in flow.definitions.get(key, ())))
+        of = evaluator.value_of(named[0].value, frame).ref if isinstance(named[0], ast.Attribute) else None
+        if not isinstance(of, Class) or cls in evaluator.program.lineage(of):
+            yield from ((one, frame) for one in emptying(key, key, frame))

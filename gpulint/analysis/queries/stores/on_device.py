@@ -175,6 +175,11 @@ def is_joined(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
     return any(_joins(one) for one in around)
 
 
+def is_never_read(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
+    """Whether nothing is done with what is stored but to store it."""
+    return all(one.role == "stored" for one in consumers(evaluator, leaf, store.frame, "storage"))
+
+
 def _joins(node: Any) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) in JOINING
 

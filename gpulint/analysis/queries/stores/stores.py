@@ -446,6 +446,10 @@ def _grown_from(flow: Any, use: Any) -> set[Definition]:
     return found
 
 
+_SUMS = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Attribute, ast.Call)
+_TERMS = (*_SUMS, ast.List, ast.Tuple, ast.Dict, ast.Starred, ast.keyword)
+
+
 def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
     node, joined = use, False
     while node is not value:
@@ -455,21 +459,7 @@ def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
             return False
         if isinstance(node, ast.Call) and last_name(node.func) not in _JOINING:
             return False
-        if not isinstance(
-            node,
-            (
-                ast.BinOp,
-                ast.UnaryOp,
-                ast.Call,
-                ast.List,
-                ast.Tuple,
-                ast.IfExp,
-                ast.Attribute,
-                ast.keyword,
-                ast.Starred,
-                ast.Dict,
-            ),
-        ):
+        if not isinstance(node, _TERMS):
             return False
         if isinstance(node, ast.IfExp) and use is node.test:
             return False
@@ -717,6 +707,16 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     return [], None
 
 
+def _says_empty(key: str, test: Any, wanted: bool) -> bool:
+    """Whether a condition says that nothing is there yet: `if scores is None: scores = out`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return key_of(test.operand) == key if wanted else _says_empty(key, test.operand, True)
+    if not isinstance(test, ast.Compare) or key_of(test.left) != key:
+        return not wanted and key_of(test) == key
+    nothing = getattr(test.comparators[0], "value", ...) is None
+    return nothing and isinstance(test.ops[0], (ast.Is, ast.Eq)) is wanted
+
+
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     """The statements of a function that empty a container or give its key another one."""
     flow = frame.flow
@@ -727,7 +727,11 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
                 if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
-                    yield definition.statement
+                    if not any(
+                        _says_empty(one, test, wanted)
+                        for test, wanted in flow.conditions(definition.statement)
+                    ):
+                        yield definition.statement
     for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
             if isinstance(call.func, ast.Attribute) and (key_of(call.func.value) in keys):
