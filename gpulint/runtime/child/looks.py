@@ -200,7 +200,8 @@ class Looks:
                     ended |= {
                         (d.site, d.place): d.reason for d in series.window.drifts if d.status == "bounded"
                     }
-        for other in (session.series["eval"], *session.spans.values()):
+        others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
+        for other in others:
             if other.window is not None and ended:
                 drifts = [
                     replace(d, status="bounded", reason=ended[d.site, d.place])
