@@ -100,9 +100,7 @@ class Calling:
         if not found.graph and found.kind in ("tensor", "unknown"):
             # what a tensor in sight is given to may have a graph of its own
             known = found.kind == "tensor" and not found.assumptions
-            if goes_backward(
-                frame.flow, node, parts=False, given=not known
-            ):  # then what it is made of has one
+            if self._goes_backward(node, frame, parts=False, given=not known):  # what it is made of has one
                 return found.but(kind="tensor", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         return found
 
@@ -217,7 +215,8 @@ class Calling:
             return base if name in ("get", "items", "values", "pop") else None
         if row is not None and kind in ("unknown", "bottom"):
             return self._as_tensor(base, name, row, node, frame)
-        return None
+        row = self._evaluator.table.own("text", name) if kind == "unknown" and not base.graph else None
+        return self._by_row(row, base, node, frame) if row is not None else None
 
     def _is_operation(self, cls: Any) -> bool:
         """Whether a class is an operation that says itself how it is differentiated: `autograd.Function`."""
@@ -615,10 +614,10 @@ class Calling:
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""
         given = self._given(node, frame)
-        if goes_backward(frame.flow, node, parts=False):
+        if self._goes_backward(node, frame, parts=False):
             origins = given.origins if given.graph else frozenset()
             return Value("tensor", graph=Graph.LIVE, origins=origins | {(node, frame)})
-        if goes_backward(frame.flow, node):  # through a part of it
+        if self._goes_backward(node, frame):  # through a part of it
             return Value("unknown", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         if given.graph is Graph.NONE:
             return Value("unknown", origins=frozenset({(node, frame)}))
@@ -626,6 +625,16 @@ class Calling:
         return Value(
             "unknown", graph=Graph.MAY, origins=given.origins, assumptions=given.assumptions
         ).assuming(guess)
+
+    def _goes_backward(self, node: ast.Call, frame: Frame, parts: bool = True, given: bool = True) -> bool:
+        """Whether a backward shows that what a call gives has a graph: one through a network that it is given to does not."""
+
+        def trains(call: ast.Call) -> bool:
+            network = self._evaluator.value_of(call.func, frame)
+            row = self.made_by(network)
+            return network.kind == "module" and (row is None or row.weights != "none")
+
+        return goes_backward(frame.flow, node, parts=parts, given=given, trains=trains)
 
     def _given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""

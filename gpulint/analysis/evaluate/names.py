@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import (
@@ -570,9 +570,16 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
     return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
 
 
-def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True, given: bool = True) -> bool:
+def goes_backward(
+    flow: Flow,
+    call: Any,
+    depth: int = 5,
+    parts: bool = True,
+    given: bool = True,
+    trains: Callable[[ast.Call], bool] | None = None,
+) -> bool:
     """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows; `given`: also where it
-    goes through what another call makes of it."""
+    goes through what another call makes of it, but for one that `trains`: that is differentiated by weights of its own."""
     node = call
     while True:
         above = flow.parents.get(node)
@@ -582,7 +589,11 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True, giv
             return True
         if isinstance(above, ast.Call) and node in above.args and _goes_through(above, node):
             return True
-        if isinstance(above, ast.Call) and node in above.args and not given:
+        if (
+            isinstance(above, ast.Call)
+            and node in above.args
+            and not (given and (trains is None or not trains(above)))
+        ):
             return False
         if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub)) and not given:
             return False  # what it is added to may be what has a graph
@@ -605,7 +616,7 @@ def goes_backward(flow: Flow, call: Any, depth: int = 5, parts: bool = True, giv
     if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
         return False
     return any(
-        goes_backward(flow, use, depth - 1, parts, given)
+        goes_backward(flow, use, depth - 1, parts, given, trains)
         for definition in flow.given.get(above.value, ())
         if parts or not definition.path
         for use in flow.uses_of(definition)
