@@ -347,10 +347,12 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     is_forward = function.cls is not None and function.name == "forward"
     if function not in made_in and not is_forward and made_in & callers:
         return None  # told where it comes from
-    if store.frame.caller is not None and not any(
-        _is_of_caller(frame, store.frame) for one in found for _, frame in one.origins
+    if store.frame.caller is not None and any(
+        isinstance(node, ast.Call) and not _is_of_caller(frame, store.frame)
+        for one in found
+        for node, frame in one.origins
     ):
-        return None  # told of the function that is called
+        return None  # told of the function that is called, which makes of it what it keeps
     return found
 
 
