@@ -567,6 +567,9 @@ def _of_state(
         yield (left_open if _is_made_to_evaluate(asked, owner, origins) else refuted)(
             Question.BACKWARD, clause, by
         )
+    if state.beside and not state.unseen and not _evaluates(asked, origins):
+        clause = "what is made of the same forward is returned, and who gets that may go backward"
+        yield left_open(Question.BACKWARD, clause, state.beside[0].node)
     handed = [use for one in origins for use in outcome(asked.evaluator, *one).unseen]
     if handed:
         clause = "what it is made of goes to code that is not seen, which may go backward"
