@@ -54,7 +54,7 @@ class Assumption:
 class Value:
     """`origins` are the places where a thing was made, each a node and its frame: of a tensor with a graph the forwards; of a
     network, a container or an instance the call or the parameter. `parts` are those of a tuple, or of a dict by key; `ref` is a
-    class, a function, or a library's name."""
+    class, a function, or a library's name, and `others` are those that it is on other ways."""
 
     kind: Kind = "unknown"
     graph: Graph = Graph.NONE
@@ -66,6 +66,7 @@ class Value:
     ref: Any = None
     receiver: Any = None
     assumptions: tuple[Assumption, ...] = ()
+    others: tuple[Any, ...] = ()
 
     def but(self, **changes: Any) -> Value:
         return replace(self, **changes)
@@ -74,6 +75,11 @@ class Value:
         """The same, resting on more."""
         new = tuple(one for one in more if one not in self.assumptions)
         return replace(self, assumptions=(*self.assumptions, *new)[:MOST_ASSUMPTIONS]) if new else self
+
+    @property
+    def refs(self) -> tuple[Any, ...]:
+        """The classes or functions that it may be of, or be."""
+        return (self.ref, *self.others)
 
     @property
     def is_known(self) -> bool:
@@ -86,6 +92,7 @@ NONE: Final = Value("none", const=None)
 NUMBER: Final = Value("number", device="host", size="scalar")
 TEXT: Final = Value("text")
 
+_OBJECTS: Final = ("module", "object")
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
 _SAYS_LEAST: Final = ("bottom", "none", "unknown", "number", "text", "context", "library")
 
@@ -127,7 +134,14 @@ def _joined(a: Value, b: Value) -> Value:
         tuple(dict.fromkeys((*first.assumptions, *second.assumptions)))[:MOST_ASSUMPTIONS]
         if same or second.graph
         else first.assumptions,
+        _others(first, second) if same or first.kind in _OBJECTS else first.others,
     )
+
+
+def _others(first: Value, second: Value) -> tuple[Any, ...]:
+    """What either of them may be of beside the first one's own: of what a library has, nothing tells more."""
+    known = [one for one in (*first.refs, *second.refs) if one is not None and not isinstance(one, str)]
+    return tuple(dict.fromkeys(known))[1:]
 
 
 def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:

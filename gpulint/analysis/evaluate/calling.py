@@ -82,7 +82,7 @@ class Calling:
         if not bases:
             return UNKNOWN
         receiver = frame.receiver
-        found = Value("object", ref=bases[0]) if receiver is None else receiver.but(ref=bases[0])
+        found = Value("object", ref=bases[0]) if receiver is None else receiver.but(ref=bases[0], others=())
         return found
 
     # -- the project's
@@ -183,9 +183,9 @@ class Calling:
     def _method(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value | None:
         kind = base.kind
         if kind in ("module", "object") and isinstance(base.ref, Class):
-            method = self._evaluator.method(base.ref, name)
-            if method is not None:
-                return self.project(method, node, frame, base)
+            methods = self._evaluator.methods(base, name)
+            if methods:
+                return join(self.project(method, node, frame, of_class) for method, of_class in methods)
             if kind == "object":
                 return None
         if kind in ("tensor", "parameter"):
@@ -350,7 +350,7 @@ class Calling:
             made = self.made_by(base)
             if made is not None and made.does == "encodes":
                 return self._encoded(node, frame)
-            return self.forward(base.but(ref=None), node, frame)
+            return self.forward(base.but(ref=None, others=()), node, frame)
         if row.gives == "forward":
             return self.forward(base, node, frame)
         if row.gives == "receiver":

@@ -461,15 +461,15 @@ class _Worklist:
         self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
     ) -> None:
         """The object itself goes into one of its methods."""
-        base = self.evaluator.value_of(node, frame)
-        method = self.evaluator.method(base.ref, above.attr) if isinstance(base.ref, Class) else None
-        if method is None or not method.takes_self:
+        methods = self.evaluator.methods(self.evaluator.value_of(node, frame), above.attr)
+        methods = [(method, base) for method, base in methods if method.takes_self]
+        if not methods:
             self.use("method", call, frame, path, above.attr)
-            return
-        inner = self.evaluator.enter(method, call, frame, base) or self.evaluator.root(method)
-        for one in method.flow.definitions.get(method.self_name, ()):
-            if one.kind == "parameter":
-                self.definition(one, inner, path)
+        for method, base in methods:
+            inner = self.evaluator.enter(method, call, frame, base) or self.evaluator.root(method)
+            for one in method.flow.definitions.get(method.self_name, ()):
+                if one.kind == "parameter":
+                    self.definition(one, inner, path)
 
     def of_tensor(self, above: ast.Attribute, call: Any, frame: Frame) -> None:
         table = self.evaluator.table
@@ -557,7 +557,7 @@ class _Worklist:
         if isinstance(func, ast.Attribute):
             base = self.evaluator.value_of(func.value, frame)
             if func.attr in ("backward", "manual_backward") and base.kind in ("unknown", "module"):
-                if self._method_of(base, func.attr) is None:
+                if not self.evaluator.methods(base, func.attr):
                     self.use("backward", call, frame, path, func.attr)
                     return
             if self.into_container(node, call, func, base, frame, path):
@@ -565,9 +565,10 @@ class _Worklist:
             if path[:1] == (PARAMETERS,) and base.kind == "optimizer":
                 self.use("optimized", call, frame, path, func.attr)
                 return
-            target = self._method_of(base, func.attr)
-            if target is not None:
-                self.into_function(target, node, call, frame, path, base)
+            methods = self.evaluator.methods(base, func.attr)
+            for method, of_class in methods:
+                self.into_function(method, node, call, frame, path, of_class)
+            if methods:
                 return
             if base.kind in ("tensor", "parameter") and self.track != "object":
                 if func.attr[-1:] == "_" and self.track == "graph":
@@ -593,11 +594,6 @@ class _Worklist:
                 return
         target_value = self.evaluator.value_of(func, frame)
         self.given_to_value(target_value, node, call, frame, path)
-
-    def _method_of(self, base: Value, name: str) -> Function | None:
-        if base.kind in ("module", "object") and isinstance(base.ref, Class):
-            return self.evaluator.method(base.ref, name)
-        return None
 
     def given_to_value(
         self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]

@@ -336,24 +336,22 @@ class Evaluator:
         if isinstance(func, ast.Name):
             target = self.value_of(func, frame)
             if target.kind == "class":
-                return True if self.method(target.ref, "__init__") is function else None
-            if target.kind == "function":
-                return True if target.ref is function else None
-            return None
+                return function in [self.method(one, "__init__") for one in target.refs] or None
+            return (target.kind == "function" and function in target.refs) or None
         if not isinstance(func, ast.Attribute):
             return None
         base = self.value_of(func.value, frame)
         if base.kind in ("module", "object") and isinstance(base.ref, Class):
-            own = self.method(base.ref, func.attr)
-            if own is function:
+            if function in [method for method, _ in self.methods(base, func.attr)]:
                 return True
             # a method that a class derived from this one overrides
-            derived = any(one.methods.get(func.attr) is function for one in self.program.subclasses(base.ref))
-            return False if derived else None
+            derived = (one for cls in base.refs for one in self.program.subclasses(cls))
+            return False if any(one.methods.get(func.attr) is function for one in derived) else None
         target = self.value_of(func, frame)
         if target.kind in ("class", "function"):
-            found = self.method(target.ref, "__init__") if target.kind == "class" else target.ref
-            return True if found is function else None
+            is_class = target.kind == "class"
+            found = [self.method(one, "__init__") if is_class else one for one in target.refs]
+            return function in found or None
         is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
         if base.kind == "library" or function.cls is None or is_super:
             return None
@@ -366,6 +364,15 @@ class Evaluator:
     def method(self, cls: Class, name: str) -> Function | None:
         """The method of an object of a class."""
         return self.program.method(cls, name)
+
+    def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
+        """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class."""
+        found = []
+        for cls in value.refs if value.kind in ("module", "object") else ():
+            method = self.method(cls, name) if isinstance(cls, Class) else None
+            if method is not None:
+                found.append((method, value.but(ref=cls, others=()) if value.others else value))
+        return found
 
     # -- definitions
 
