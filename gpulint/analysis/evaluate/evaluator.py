@@ -7,6 +7,7 @@ beyond it is unknown, as what is out of sight is.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -281,7 +282,7 @@ class Evaluator:
     def _calls_of(self, function: Function) -> list[CallSite]:
         if function.is_module:
             return []
-        found = self._calls_of_objects(function)
+        found = [*self._calls_of_objects(function), *self._calls_where_given(function)]
         for caller, call in self._calls_by_name(function):
             if len(found) >= MOST_CALLERS:
                 break
@@ -319,6 +320,20 @@ class Evaluator:
                 for use in self._called_since_made(cls):
                     found.setdefault(use.node, CallSite(use.node, self.root(use.frame.function), True))
         return list(found.values())[:MOST_CALLERS]
+
+    def _calls_where_given(self, function: Function) -> Iterator[CallSite]:
+        """The calls of a function by those that it is given to: `sample(lambda_or_closure)`."""
+        name, file = function.name, function.file
+        is_method = function.cls is not None and function.parent is None
+        handed_on = not is_method and re.search(rf"[(,=]\s*{name}\s*[,)]", file.text)
+        for one in (file.body, *file.functions) if handed_on else ():
+            for use in one.flow.uses.get(name, ()) if name in one.words else ():
+                call = one.flow.parents.get(use)
+                if isinstance(call, (ast.Call, ast.keyword)) and getattr(call, "func", None) is not use:
+                    if self.value_of(use, self.root(one)).ref is function:
+                        for other in consumers(self, use, self.root(one), "object"):
+                            if other.role == "called":
+                                yield CallSite(other.node, other.frame, True)
 
     def _called_since_made(self, cls: Class) -> Iterator[Use]:
         for call, frame in self.made(cls):
