@@ -13,7 +13,7 @@ from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.stores import Store, emptying, own_stores, owner_of
+from gpulint.analysis.queries.stores.stores import Store, emptying, graph_in, own_stores, owner_of
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted, unweighed
 from gpulint.claims import Claim
@@ -223,7 +223,7 @@ def _hands_on(asked: Asked, one: _Deferred) -> bool:
     for reaching in (flow.reaching(use) for use in uses if loop in flow.loops(use)):
         inside = [each for each in reaching if loop in flow.loops(each.statement)]
         values = (asked.evaluator.definition(each, frame) for each in inside)
-        if len(inside) < len(reaching) and any(map(graph_of, values)):
+        if len(inside) < len(reaching) and any(graph_in(asked.evaluator, each) for each in values):
             return True
     return False
 

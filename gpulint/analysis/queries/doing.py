@@ -57,7 +57,10 @@ def _done(
         if isinstance(statement, ast.With) and (loop is None or loop in flow.loops(statement)):
             for item in statement.items:
                 context = evaluator.value_of(item.context_expr, frame)
-                for method in (*evaluator.methods(context, "__enter__"), *evaluator.methods(context, "__exit__")):
+                for method in (
+                    *evaluator.methods(context, "__enter__"),
+                    *evaluator.methods(context, "__exit__"),
+                ):
                     if done_within(evaluator, method[0], does, None, depth - 1):
                         return item.context_expr
     return None
