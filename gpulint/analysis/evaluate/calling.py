@@ -452,7 +452,7 @@ class Calling:
         return NONE
 
     def _gives_text(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return TEXT
+        return begun_by(base)
 
     def _gives_array(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return Value("array", device="host")
@@ -737,6 +737,12 @@ class Calling:
         if value.kind == "context":
             return value.receiver if isinstance(value.receiver, Value) else UNKNOWN
         return value
+
+
+def begun_by(text: Value) -> Value:
+    """A text that begins as another one does, which may name a place: `"cuda:%d" % rank`."""
+    begins = text.device == "cuda" or (isinstance(text.const, str) and text.const.startswith("cuda"))
+    return TEXT.but(device="cuda") if text.kind == "text" and begins else TEXT
 
 
 def _may_be(key: ast.expr | None, wanted: str | None) -> bool:

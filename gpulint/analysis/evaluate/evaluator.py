@@ -24,7 +24,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.calling import Calling
+from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
 from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
 from gpulint.analysis.evaluate.modes import Modes
@@ -614,7 +614,7 @@ class Evaluator:
             return NUMBER.but(const=_computed(node.op, left.const, right.const))
         if left.kind == "text" and not isinstance(node.op, ast.Add):
             if isinstance(node.op, ast.Mod):
-                return TEXT
+                return begun_by(left)
             left = left.but(const=UNSET)  # an option's number may be taken for a text
         found = self.combined(left, right)
         if found.graph and found.kind == "tensor" and self.grad_is_off(node, frame):
@@ -927,8 +927,7 @@ def _appended(left: Value, right: Value) -> Value:
         and right.kind in ("text", "number")
     ):
         return Value("text", const=f"{left.const}{right.const}")
-    begins = left.device == "cuda" or (isinstance(left.const, str) and left.const.startswith("cuda"))
-    return TEXT.but(device="cuda") if begins else TEXT
+    return begun_by(left)
 
 
 def _computed(op: Any, left: Any, right: Any) -> Any:

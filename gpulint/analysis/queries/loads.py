@@ -13,6 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, unweighed
@@ -82,6 +83,7 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
             continue  # nothing of it gets to where it could be restored
         location = argument(call, 1, "map_location")
         device = evaluator.value_of(call, frame).device
+        device = set_device(evaluator, location, frame) if device == "?" else device
         none = location is None or evaluator.value_of(location, frame).kind == "none"
         if isinstance(location, ast.Constant) and none:
             location = None
