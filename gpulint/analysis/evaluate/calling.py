@@ -136,12 +136,11 @@ class Calling:
             )
             if method is not None and isinstance(node, ast.Call):
                 found = self.project(method, node, frame, target)
+                if found.graph is Graph.LIVE and found.kind == "tensor":
+                    given = self._given(node, frame)
+                    return found.but(origins=site | given.origins if given.graph else site)
                 if found.is_known:
-                    return (
-                        found.but(origins=site)
-                        if found.graph is Graph.LIVE and found.kind == "tensor"
-                        else found
-                    )
+                    return found
         given = self._given(node, frame)
         row = self.made_by(target)
         if row is not None and row.weights == "none":
