@@ -22,7 +22,9 @@ def added_folders(tree: ast.Module, filename: str) -> tuple[str, ...]:
     written."""
     names: dict[str, str | None] = {"__file__": filename}
     found: list[str] = []
-    adding = {one.name for one in tree.body if isinstance(one, ast.FunctionDef) and _adds_what_it_is_given(one)}
+    adding = {
+        one.name for one in tree.body if isinstance(one, ast.FunctionDef) and _adds_what_it_is_given(one)
+    }
     for statement in _at_import(tree.body):
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]

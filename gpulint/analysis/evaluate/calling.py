@@ -386,27 +386,12 @@ class Calling:
         method = _GIVES.get(row.gives)
         if method is not None:
             return method(self, row, base, node, frame)  # type: ignore[no-any-return]
-        if row.gives in (
-            "module",
-            "optimizer",
-            "scheduler",
-            "scaler",
-            "loader",
-            "accelerator",
-            "handle",
-            "logger",
-            "clock",
-            "loaded",
-        ):
-            device = (
-                self._mapped(node, frame)
-                if row.device == "map_location"
-                else "host"
-                if row.gives == "loader"
-                else "?"
-            )
-            return Value(row.gives, origins=frozenset({(node, frame)}), device=device)  # type: ignore[arg-type]
-        return UNKNOWN
+        if row.gives not in _MADE:
+            return _CONSTANT.get(row.gives, UNKNOWN)
+        device: Device = "host" if row.gives == "loader" else "?"
+        if row.device == "map_location":
+            device = self._mapped(node, frame)
+        return Value(_MADE[row.gives], origins=frozenset({(node, frame)}), device=device)
 
     def _mapped(self, node: ast.Call, frame: Frame) -> Device:
         where = argument(node, 1, "map_location")
@@ -441,20 +426,8 @@ class Calling:
         found = Value("tensor", graph=Graph.LIVE if live else Graph.NONE, size="batch")
         return Value("list", receiver=found.but(origins=base.origins) if live else found, graph=found.graph)
 
-    def _gives_number(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return NUMBER
-
-    def _gives_numbers(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("list", receiver=NUMBER)
-
-    def _gives_none(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return NONE
-
     def _gives_text(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return begun_by(base)
-
-    def _gives_array(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("array", device="host")
 
     def _gives_device(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         named = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
@@ -524,9 +497,6 @@ class Calling:
             entry = self._evaluator.instance(made.ref).but(origins=frozenset({(node, frame)}))
             return Value("dict", origins=frozenset({(node, frame)}), receiver=entry)
         return Value("dict", origins=frozenset({(node, frame)}))
-
-    def _gives_empty_list(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("list", origins=frozenset({(node, frame)}))
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return (
@@ -606,9 +576,6 @@ class Calling:
         if isinstance(name, str):
             return self._evaluator.attribute(whole, name, node, frame)
         return Value("module", origins=whole.origins) if whole.kind == "module" else UNKNOWN
-
-    def _gives_unknown(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("unknown", origins=frozenset({(node, frame)}))
 
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""
@@ -795,6 +762,17 @@ def _spelled(node: Any) -> str:
     return key if key is not None else getattr(node, "attr", "the call")
 
 
+_CONSTANT: dict[str, Value] = {
+    "number": NUMBER,
+    "numbers": Value("list", receiver=NUMBER),
+    "none": NONE,
+    "array": Value("array", device="host"),
+}
+# What is known by where it is made.
+_MADE: dict[str, Any] = {"trainer": "unknown", "settings": "unknown", "empty list": "list"} | {
+    kind: kind
+    for kind in "module optimizer scheduler scaler loader accelerator handle logger clock loaded unknown".split()
+}
 _GIVES: dict[str, Any] = {
     "tensor": Calling._gives_tensor,
     "pair": Calling._gives_tensor,
@@ -802,11 +780,7 @@ _GIVES: dict[str, Any] = {
     "fresh": Calling._gives_fresh,
     "parameter": Calling._gives_parameter,
     "gradients": Calling._gives_gradients,
-    "number": Calling._gives_number,
-    "numbers": Calling._gives_numbers,
-    "none": Calling._gives_none,
     "text": Calling._gives_text,
-    "array": Calling._gives_array,
     "device": Calling._gives_device,
     "context": Calling._gives_context,
     "receiver": Calling._gives_receiver,
@@ -817,7 +791,6 @@ _GIVES: dict[str, Any] = {
     "chained": Calling._gives_chained,
     "filtered": Calling._gives_filtered,
     "empty dict": Calling._gives_empty_dict,
-    "empty list": Calling._gives_empty_list,
     "sum": Calling._gives_sum,
     "element": Calling._gives_element,
     "elements": Calling._gives_elements,
@@ -829,7 +802,4 @@ _GIVES: dict[str, Any] = {
     "called": Calling._gives_called,
     "mapped": Calling._gives_mapped,
     "part": Calling._gives_part,
-    "unknown": Calling._gives_unknown,
-    "trainer": Calling._gives_unknown,
-    "settings": Calling._gives_unknown,
 }

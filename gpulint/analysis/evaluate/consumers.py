@@ -23,6 +23,12 @@ MOST_FOLLOWED: Final = 60_000  # the same of all values of one file
 ANY: Final = "*"
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
+_REARRANGED: Final = frozenset(
+    "container chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
+)
+_OF_CONTAINERS: Final = frozenset(
+    "keys append add extend insert update index count remove sort reverse".split()
+)
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
 # that of something in it.
 Track = Literal["graph", "object", "storage"]
@@ -440,19 +446,7 @@ class _Worklist:
                 self.push(call, frame, path[1:])
         elif name in ("clear",):
             self.use("deleted", call, frame, path, name)
-        elif name in (
-            "keys",
-            "append",
-            "add",
-            "extend",
-            "insert",
-            "update",
-            "index",
-            "count",
-            "remove",
-            "sort",
-            "reverse",
-        ):
+        elif name in _OF_CONTAINERS:
             self.use("attribute", call, frame, path, name)
         else:
             self.into_method(node, above, call, frame, path)
@@ -706,20 +700,7 @@ class _Worklist:
             self.use("copied", call, frame, path, name, row=row)
         elif does in ("loads weights", "loads into optimizer"):
             self.use("given", call, frame, path, "load_state_dict", row=row)
-        elif row.gives in (
-            "container",
-            "chained",
-            "filtered",
-            "enumerate",
-            "zip",
-            "elements",
-            "pairs",
-            "mapped",
-            "argument",
-            "arguments",
-            "sum",
-            "element",
-        ):
+        elif row.gives in _REARRANGED:
             self.rearranged(row, node, call, frame, path)
         elif row.reads or (row.does == "takes form" and node in call.args):
             self.use("reads", call, frame, path, name, row=row)

@@ -475,11 +475,7 @@ class Evaluator:
         value = self.value_of(node, frame)
         if value.const is not UNSET and not (value.const is None and value.kind != "none"):
             return bool(value.const)
-        return (
-            True
-            if value.kind in ("module", "tensor", "optimizer", "function") and value.kind == "function"
-            else None
-        )
+        return True if value.kind == "function" else None
 
     def _compared(self, node: ast.Compare, frame: Frame) -> bool | None:
         left, right = self.value_of(node.left, frame), self.value_of(node.comparators[0], frame)

@@ -38,6 +38,7 @@ _ONLY = {
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _BACKWARD = ("backward", "manual_backward")
+_ENDING = frozenset("detach item data argmax numpy cpu".split())  # what ends a graph
 _NAMES = {
     "module": frozenset(
         "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
@@ -597,14 +598,7 @@ def goes_backward(
             return False
         if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub)) and not given:
             return False  # what it is added to may be what has a graph
-        if isinstance(above, ast.Attribute) and above.attr in (
-            "detach",
-            "item",
-            "data",
-            "argmax",
-            "numpy",
-            "cpu",
-        ):
+        if isinstance(above, ast.Attribute) and above.attr in _ENDING:
             return False
         if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
             return False

@@ -20,18 +20,8 @@ PYTHONS_OWN: Final = sys.stdlib_module_names | frozenset(dir(builtins))
 _PROGRAM: Final = re.compile(r"^if __name__ ==", re.MULTILINE)
 _RUNNERS: Final = frozenset({"pytest", "unittest"})
 # Names by which frameworks, runners and Python itself call.
-_CALLED_BY_OTHERS: Final = (
-    "__",
-    "on_",
-    "test_",
-    "configure_",
-    "training_",
-    "validation_",
-    "predict_",
-    "visit_",
-    "setup",
-    "main",
-    "forward",
+_CALLED_BY_OTHERS: Final = tuple(
+    "__ on_ test_ configure_ training_ validation_ predict_ visit_ setup main forward".split()
 )
 
 

@@ -13,21 +13,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 
 # How methods begin that do other things to a network of a library than run it.
-_NO_FORWARD: Final = (
-    "save",
-    "load",
-    "set",
-    "get",
-    "log",
-    "add",
-    "init",
-    "register",
-    "print",
-    "update",
-    "reset",
-    "to_",
-    "from_",
-)
+_NO_FORWARD: Final = tuple("save load set get log add init register print update reset to_ from_".split())
 
 
 @dataclass(frozen=True, slots=True)
