@@ -92,7 +92,6 @@ NONE: Final = Value("none", const=None)
 NUMBER: Final = Value("number", device="host", size="scalar")
 TEXT: Final = Value("text")
 
-_OBJECTS: Final = ("module", "object")
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
 _SAYS_LEAST: Final = ("bottom", "none", "unknown", "number", "text", "context", "library")
 
@@ -134,14 +133,15 @@ def _joined(a: Value, b: Value) -> Value:
         tuple(dict.fromkeys((*first.assumptions, *second.assumptions)))[:MOST_ASSUMPTIONS]
         if same or second.graph
         else first.assumptions,
-        _others(first, second) if same or first.kind in _OBJECTS else first.others,
+        _others(first, second) if same or first.kind in ("module", "object") else first.others,
     )
 
 
 def _others(first: Value, second: Value) -> tuple[Any, ...]:
     """What either of them may be of beside the first one's own: of what a library has, nothing tells more."""
-    known = [one for one in (*first.refs, *second.refs) if one is not None and not isinstance(one, str)]
-    return tuple(dict.fromkeys(known))[1:]
+    return tuple(
+        dict.fromkeys(one for one in (*first.refs, *second.refs) if not isinstance(one, str | None))
+    )[1:]
 
 
 def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:

@@ -59,9 +59,9 @@ class Calling:
         """What calling a value gives."""
         kind = target.kind
         if kind == "function" and target.ref is not None:
-            return self.project(target.ref, node, frame, target.receiver)
+            return join(self.project(one, node, frame, target.receiver) for one in target.refs)
         if kind == "class":
-            return self._made(target.ref, node, frame)
+            return join(self._made(one, node, frame) for one in target.refs)
         if kind in ("module", "loaded"):
             return self.forward(target, node, frame)
         if kind == "object" and isinstance(target.ref, Class):

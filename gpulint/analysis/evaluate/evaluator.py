@@ -661,9 +661,9 @@ class Evaluator:
             index = known if isinstance(known, (int, str)) else None
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
-            # under whatever key: what has a graph; which class or function it is, nobody can say
+            # under whatever key: what has a graph, or any of the classes or functions
             any_of = join((*(one for _, one in base.parts), self.element(base.but(parts=None))))
-            found = any_of if any_of.graph else found
+            found = any_of if any_of.graph or any_of.kind in ("class", "function") else found
         if isinstance(index, str) and base.kind == "tensor":
             found = _entry(base, node)
         if isinstance(index, str) and found.kind == "unknown":
