@@ -381,11 +381,15 @@ class Evaluator:
         return self.program.method(cls, name)
 
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
-        """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class."""
+        """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class: of one that
+        leaves it to those that derive from it, theirs."""
         found = []
         for cls in value.refs if value.kind in ("module", "object") else ():
             method = self.method(cls, name) if isinstance(cls, Class) else None
-            if method is not None:
+            if method is not None and "abstractmethod" in [one.rpartition(".")[2] for one in method.decorators]:
+                own = [(one.methods[name], one) for one in self.program.subclasses(cls) if name in one.methods]
+                found += [(other, value.but(ref=one, others=())) for other, one in own]
+            elif method is not None:
                 found.append((method, value.but(ref=cls, others=()) if value.others else value))
         return found
 
