@@ -148,7 +148,9 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
         return True
     flow = function.flow
     return function.name not in ("forward", "__call__") and (
-        bool(flow.calls.get("eval")) or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
+        bool(flow.calls.get("eval"))
+        or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
+        or any(one.frame.flow.loops(one.call) for one in asked.evaluator.callers(function))
     )
 
 

@@ -386,8 +386,12 @@ class Evaluator:
         found = []
         for cls in value.refs if value.kind in ("module", "object") else ():
             method = self.method(cls, name) if isinstance(cls, Class) else None
-            if method is not None and "abstractmethod" in [one.rpartition(".")[2] for one in method.decorators]:
-                own = [(one.methods[name], one) for one in self.program.subclasses(cls) if name in one.methods]
+            if method is not None and "abstractmethod" in [
+                one.rpartition(".")[2] for one in method.decorators
+            ]:
+                own = [
+                    (one.methods[name], one) for one in self.program.subclasses(cls) if name in one.methods
+                ]
                 found += [(other, value.but(ref=one, others=())) for other, one in own]
             elif method is not None:
                 found.append((method, value.but(ref=cls, others=()) if value.others else value))
