@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._held.report import Held, report
+from gpulint.rules._held.report import Held, in_eval_mode, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.runs import modes_within, runs_of
 from gpulint.analysis.queries.networks.trained import frozen
@@ -86,11 +85,8 @@ def _all_held(asked: Asked) -> Iterator[Held]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
-            state = (
-                graph_state(asked.evaluator, store, owner, _calls_of(held))
-                if not _is_refuted(answers)
-                else None
-            )
+            away = _is_refuted(answers)
+            state = None if away else graph_state(asked.evaluator, store, owner, _calls_of(held))
             for at in _places(asked, store):
                 if at not in told:
                     yield Held(code, at, store, owner, held, state, answers)
@@ -204,11 +200,8 @@ def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: boo
         yield refuted(
             Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants", gone.by
         )
-    roles = (
-        set()
-        if takes_in
-        else {one.role for one in consumers(asked.evaluator, store.value, store.frame, "graph")}
-    )
+    uses = [] if takes_in else consumers(asked.evaluator, store.value, store.frame, "graph")
+    roles = {one.role for one in uses}
     if roles & {"backward", "fed"}:
         yield refuted(Question.BACKWARD, "who gets it may go backward through it")
     if "returned" in roles:
@@ -702,8 +695,4 @@ def _is_made_to_evaluate(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
     """Whether the networks behind what rounds over data keep are in eval mode ever since they were made."""
     if not any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds):
         return False
-    runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
-    return any(
-        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
-        for one in runs
-    )
+    return in_eval_mode(asked, origins)

@@ -115,9 +115,7 @@ def _joined(a: Value, b: Value) -> Value:
         return first if first.const is UNSET else first.but(const=UNSET)
     if same and a.kind == "context" and a.ref != b.ref:
         return Value("context", ref="argument")  # it depends on the way which of them is entered
-    parts = first.parts
-    if same and a.parts != b.parts:
-        parts = _joined_parts(a, b)
+    parts = _joined_parts(a, b) if same and a.parts != b.parts else first.parts
     return Value(
         first.kind,
         max(a.graph, b.graph),

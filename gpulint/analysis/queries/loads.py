@@ -76,7 +76,7 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
     for function, call in file.calls_named("load"):
         frame = evaluator.root(function)
         target = evaluator.value_of(call.func, frame)
-        row = evaluator.table.function(target.ref) if isinstance(target.ref, str) else None
+        row = evaluator.table.function(target.ref)
         if row is None or row.does != "loads" or not call.args:
             continue
         if "load_state_dict" not in file.words and not (function.flow.returns or function.flow.yields):

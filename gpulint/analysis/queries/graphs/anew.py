@@ -17,16 +17,7 @@ from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import key_of, last_name
 
 _MOST: Final = 200  # expressions that are looked at
-_PLAIN: Final = (
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.BoolOp,
-    ast.Tuple,
-    ast.List,
-    ast.Starred,
-    ast.keyword,
-)
+_PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
 _NO_GRAPH: Final = frozenset({"number", "text", "none", "device", "parameter", "array", "bottom"})
 
 

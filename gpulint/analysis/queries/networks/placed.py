@@ -102,11 +102,7 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
         return Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node)
     if isinstance(node, ast.Call) and where is not None:
         made = evaluator.value_of(node.func, where)
-        row = (
-            evaluator.table.function(made.ref)
-            if made.kind == "library" and isinstance(made.ref, str)
-            else None
-        )
+        row = evaluator.table.function(made.ref)
         if row is not None and row.gives == "copy" and node.args:
             source = node.args[0]
             found = remembered(where.memo, ("copied", node), None, lambda: placed(evaluator, source, where))
