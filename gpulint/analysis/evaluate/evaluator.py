@@ -756,9 +756,10 @@ class Evaluator:
             cut = row.graph == "cuts"
             return base.but(kind="tensor", graph=Graph.NONE if cut else base.graph, const=UNSET, parts=None)
         if kind in ("module", "object") and isinstance(base.ref, Class):
-            found = self._member(base, base.ref, name)
-            if found is not None:
-                return found
+            of_class = [(base.but(ref=one, others=()) if base.others else base, one) for one in base.refs]
+            known = [one for each in of_class if (one := self._member(*each, name)) is not None]
+            if known:
+                return join(known)
         if kind == "module":
             row = self.table.own("module.attributes", name)
             if row is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import File, Function
 
 
 def calls_doing(
@@ -50,8 +50,8 @@ def _done(
             continue
         if evaluator.does(call, frame) in does:
             return call
-        inner = run_by(evaluator, call, frame) if depth else None
-        if inner is not None and done_within(evaluator, inner, does, None, depth - 1):
+        inner = run_by(evaluator, call, frame) if depth else []
+        if any(done_within(evaluator, one, does, None, depth - 1) for one in inner):
             return call
     for statement in flow.blocks if depth else ():
         if isinstance(statement, ast.With) and (loop is None or loop in flow.loops(statement)):
@@ -66,9 +66,8 @@ def _done(
     return None
 
 
-def run_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Function | None:
-    """The function of the project that a call runs: of a network its forward."""
+def run_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[Function]:
+    """The functions of the project that a call may run: of a network its forward."""
     made = evaluator.value_of(call.func, frame)
-    if made.kind == "module" and isinstance(made.ref, Class):
-        return evaluator.method(made.ref, "forward")
-    return made.ref if isinstance(made.ref, Function) else None
+    forwards = [method for method, _ in evaluator.methods(made, "forward")] if made.kind == "module" else []
+    return forwards or [one for one in made.refs if isinstance(one, Function)]
