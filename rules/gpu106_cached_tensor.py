@@ -176,7 +176,7 @@ def _memoised(asked: Asked, function: Function) -> Iterator[Claimed]:
     around = asked.root(function.cls.body if function.cls else function.parent or function.file.body)
     for by in function.node.decorator_list if function.parameters else ():
         target = asked.evaluator.value_of(by.func if isinstance(by, ast.Call) else by, around).ref
-        row = asked.evaluator.table.function(target) if isinstance(target, str) else None
+        row = asked.evaluator.table.function(target)
         if row is None or row.does != "memoises":
             continue
         given = [one.value for one in function.flow.returns if one.value is not None and _is_unbounded(by)]

@@ -140,7 +140,7 @@ def _kinds(asked: Asked, call: ast.Call, frame: Frame) -> list[Any]:
 
 
 def _gives(asked: Asked, kind: Any, what: str) -> bool:
-    row = asked.evaluator.table.function(kind) if isinstance(kind, str) else None
+    row = asked.evaluator.table.function(kind)
     return row is not None and row.gives == what
 
 

@@ -13,6 +13,7 @@ from gpulint.analysis.queries.amounts import amounts, is_tried_out, through_batc
 from gpulint.analysis.queries.calls import done_within, run_by
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.grad_mode import grad_mode
+from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
@@ -137,7 +138,9 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
         return True
     flow = function.flow
     return function.name not in ("forward", "__call__") and (
-        bool(flow.calls.get("eval")) or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
+        bool(flow.calls.get("eval"))
+        or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
+        or any(one.frame.flow.loops(one.call) for one in asked.evaluator.callers(function))
     )
 
 
@@ -177,7 +180,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
     run_there = run_by(evaluator, run.call, run.frame)
-    if run_there is not None and done_within(evaluator, run_there, {"differentiates"}, depth=_DEEPEST):
+    own = [one for one in run_there if next(backwards(evaluator, one), None) is not None]
+    if own or any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in run_there):
         yield refuted(Question.BACKWARD, "what it runs differentiates within itself, and needs grad for that")
     if what.by_choice is not None:
         yield refuted(

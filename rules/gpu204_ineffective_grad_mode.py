@@ -135,16 +135,10 @@ def _mode(asked: Asked, node: ast.AST, frame: Frame) -> str:
     if not isinstance(named, (ast.Name, ast.Attribute)):
         return ""
     value = asked.evaluator.value_of(named, frame)
-    row = (
-        asked.evaluator.table.function(value.ref)
-        if value.kind == "library" and isinstance(value.ref, str)
-        else None
-    )
-    return (
-        ("off" if row.mode == "off" else "on")
-        if row is not None and row.gives == "context" and row.mode
-        else ""
-    )
+    row = asked.evaluator.table.function(value.ref) if value.kind == "library" else None
+    if row is None or row.gives != "context" or not row.mode:
+        return ""
+    return "off" if row.mode == "off" else "on"
 
 
 def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from gpulint.analysis.evaluate.consumers import ANY, consumers
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.backwards import backwards, carries
@@ -13,7 +14,7 @@ from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.stores import Store, emptying, own_stores, owner_of
+from gpulint.analysis.queries.stores.stores import Store, emptying, graph_in, own_stores, owner_of
 from gpulint.analysis.syntax.nodes import key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -213,15 +214,19 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
 
 
 def _hands_on(asked: Asked, one: _Deferred) -> bool:
-    """Whether a round uses what one before has left, with a graph: what may be bound in the loop as well as before it."""
+    """Whether a round uses what one before has left, with a graph: what may be bound in the loop as well as before it, and of what is
+    collected what goes into a network."""
     frame, flow, loop = one.store.frame, one.store.frame.flow, one.loop
     sums = {key_of(each.container) for each in own_stores(asked.evaluator, frame)}
-    uses = [use for key, several in flow.uses.items() if key not in sums for use in several]
-    for reaching in (flow.reaching(use) for use in uses if loop in flow.loops(use)):
+    uses = [(key, use) for key, several in flow.uses.items() if key != one.name for use in several]
+    for key, use in ((key, use) for key, use in uses if loop in flow.loops(use)):
+        reaching = flow.reaching(use)
         inside = [each for each in reaching if loop in flow.loops(each.statement)]
         values = (asked.evaluator.definition(each, frame) for each in inside)
-        if len(inside) < len(reaching) and any(map(graph_of, values)):
-            return True
+        if len(inside) < len(reaching) and any(graph_in(asked.evaluator, each) for each in values):
+            fed = consumers(asked.evaluator, use, frame, "graph", (ANY,)) if key in sums else ()
+            if key not in sums or any(each.role == "fed" for each in fed):
+                return True
     return False
 
 

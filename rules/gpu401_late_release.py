@@ -239,7 +239,7 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
         func = node.func if isinstance(node, ast.Call) and frame is not None else None
         for one in (func, getattr(func, "value", None)):
             ref = asked.evaluator.value_of(one, frame).ref if one is not None else None
-            row = asked.evaluator.table.function(ref) if isinstance(ref, str) else None
+            row = asked.evaluator.table.function(ref)
             if row is not None and row.size == "dense":
                 return True
     return False

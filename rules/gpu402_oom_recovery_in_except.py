@@ -208,7 +208,7 @@ def _asks(asked: Asked, node: Any, frame: Frame, depth: int = 1) -> bool:
     """Whether a type is that of a GPU which is full, or a condition asks for it: by the type, by what torch says, or by a function that
     does so."""
     for value in (asked.evaluator.value_of(one, frame) for one in ast.walk(node)):
-        row = asked.evaluator.table.function(value.ref) if isinstance(value.ref, str) else None
+        row = asked.evaluator.table.function(value.ref)
         says = isinstance(value.const, str) and _MEMORY in value.const.lower().replace("_", " ")
         if says or (row is not None and row.does == _MEMORY):
             return True

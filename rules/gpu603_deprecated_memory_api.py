@@ -109,7 +109,7 @@ def _old_names(asked: Asked) -> Iterator[tuple[Any, Frame, Renamed, str]]:
                 called = getattr(above, "func", None) is use
                 if called or use in getattr(above, "decorator_list", ()):
                     ref = asked.evaluator.value_of(use, frame).ref
-                    row = asked.evaluator.table.function(ref) if isinstance(ref, str) else None
+                    row = asked.evaluator.table.function(ref)
                     if row is not None and row.now is not None:
                         yield above if called else use, frame, row.now, ref
 

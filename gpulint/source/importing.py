@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -13,6 +14,7 @@ from gpulint.bounds import is_project_root
 from gpulint.source.files import for_parser
 from gpulint.source.program import MOST_LEVELS, Top
 
+_IMPORTS = re.compile(rb"^import (\w+)[ \t\r]*(?:#.*)?$", re.MULTILINE)
 _SAME = frozenset("abspath realpath normpath expanduser str Path fspath resolve absolute as_posix".split())
 
 
@@ -21,13 +23,18 @@ def added_folders(tree: ast.Module, filename: str) -> tuple[str, ...]:
     written."""
     names: dict[str, str | None] = {"__file__": filename}
     found: list[str] = []
+    adding = {
+        one.name for one in tree.body if isinstance(one, ast.FunctionDef) and _adds_what_it_is_given(one)
+    }
     for statement in _at_import(tree.body):
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]
             if isinstance(target, ast.Name):
                 names[target.id] = _path(statement.value, names)
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            added = _added(statement.value)
+            call = statement.value
+            by_own = isinstance(call.func, ast.Name) and call.func.id in adding and len(call.args) == 1
+            added = call.args[0] if by_own else _added(call)
             path = _path(added, names) if added is not None else None
             if path is not None:
                 found.append(path)
@@ -41,6 +48,13 @@ def _at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(statement, (ast.If, ast.Try, ast.With)):
             yield from _at_import(statement.body)
             yield from _at_import(getattr(statement, "orelse", []))
+
+
+def _adds_what_it_is_given(function: ast.FunctionDef) -> bool:
+    """Whether a function puts its argument on the search path: `add_path(lib)`."""
+    given = {one.arg for one in function.args.args}
+    calls = (one for one in ast.walk(function) if isinstance(one, ast.Call))
+    return any(isinstance(added := _added(one), ast.Name) and added.id in given for one in calls)
 
 
 def _added(call: ast.Call) -> ast.expr | None:
@@ -163,10 +177,14 @@ class Importing:
             self._added[origin] = (*dict.fromkeys(found), *starts[1:])
         return self._added[origin]
 
-    def _adds(self, origin: Path) -> tuple[str, ...]:
+    def _adds(self, origin: Path, depth: int = 1) -> tuple[str, ...]:
+        """The folders that a file adds, itself or by a file beside it that it imports for that: `import _init_paths`."""
         raw = self._read(origin) or b""
+        named = dict.fromkeys(_IMPORTS.findall(raw)) if depth else ()
+        beside = (origin.with_name(f"{one.decode()}.py") for one in named if one.decode() not in _FOREIGN)
+        found = [path for one in beside if one.is_file() for path in self._adds(one, depth - 1)]
         tree = parsed(raw) if b"sys.path" in raw else None
-        return added_folders(tree, os.path.abspath(origin)) if tree is not None else ()
+        return (*found, *(added_folders(tree, os.path.abspath(origin)) if tree is not None else ()))
 
     def _from_own_folder(self, folder: Path, parts: list[str]) -> tuple[Path, list[str]] | None:
         """`from runners.meters import …` in a file of a folder `runners` without `__init__.py`: what stands around the

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._held.report import Held, report
+from gpulint.rules._held.report import Held, in_eval_mode, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.runs import modes_within, runs_of
 from gpulint.analysis.queries.networks.trained import frozen
@@ -86,11 +85,8 @@ def _all_held(asked: Asked) -> Iterator[Held]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
-            state = (
-                graph_state(asked.evaluator, store, owner, _calls_of(held))
-                if not _is_refuted(answers)
-                else None
-            )
+            away = _is_refuted(answers)
+            state = None if away else graph_state(asked.evaluator, store, owner, _calls_of(held))
             for at in _places(asked, store):
                 if at not in told:
                     yield Held(code, at, store, owner, held, state, answers)
@@ -204,11 +200,8 @@ def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: boo
         yield refuted(
             Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants", gone.by
         )
-    roles = (
-        set()
-        if takes_in
-        else {one.role for one in consumers(asked.evaluator, store.value, store.frame, "graph")}
-    )
+    uses = [] if takes_in else consumers(asked.evaluator, store.value, store.frame, "graph")
+    roles = {one.role for one in uses}
     if roles & {"backward", "fed"}:
         yield refuted(Question.BACKWARD, "who gets it may go backward through it")
     if "returned" in roles:
@@ -342,10 +335,12 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     is_forward = function.cls is not None and function.name == "forward"
     if function not in made_in and not is_forward and made_in & callers:
         return None  # told where it comes from
-    if store.frame.caller is not None and not any(
-        _is_of_caller(frame, store.frame) for one in found for _, frame in one.origins
+    if store.frame.caller is not None and any(
+        isinstance(node, ast.Call) and not _is_of_caller(frame, store.frame)
+        for one in found
+        for node, frame in one.origins
     ):
-        return None  # told of the function that is called
+        return None  # told of the function that is called, which makes of it what it keeps
     return found
 
 
@@ -560,6 +555,9 @@ def _of_state(
         yield (left_open if _is_made_to_evaluate(asked, owner, origins) else refuted)(
             Question.BACKWARD, clause, by
         )
+    if state.beside and not state.unseen and not _evaluates(asked, origins):
+        clause = "what is made of the same forward is returned, and who gets that may go backward"
+        yield left_open(Question.BACKWARD, clause, state.beside[0].node)
     handed = [use for one in origins for use in outcome(asked.evaluator, *one).unseen]
     if handed:
         clause = "what it is made of goes to code that is not seen, which may go backward"
@@ -692,8 +690,4 @@ def _is_made_to_evaluate(asked: Asked, owner: Owner, origins: set[Any]) -> bool:
     """Whether the networks behind what rounds over data keep are in eval mode ever since they were made."""
     if not any(asked.steps.is_over_data(one.loop, one.frame.function) for one in owner.rounds):
         return False
-    runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
-    return any(
-        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
-        for one in runs
-    )
+    return in_eval_mode(asked, origins)

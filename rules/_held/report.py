@@ -214,7 +214,9 @@ def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tup
             "nothing in this file ever empties it; whether the graph's buffers are freed is up to the caller"
         )
         return f"{begin} its autograd graph, call after call", reason, _EITHER, Severity.WARNING
-    mode = "in an evaluation with grad enabled" if _evaluates(asked, told) else "with grad enabled"
+    mode = (
+        "in an evaluation with grad enabled" if in_eval_mode(asked, _forwards(told)) else "with grad enabled"
+    )
     reason = f"graph live: made {mode}, and no backward goes through it before the next iteration"
     if _grows_for_certain(asked, told):
         return f"{begin} its autograd graph, which no backward frees", reason, _LIVE, Severity.ERROR
@@ -240,9 +242,9 @@ def _counts_all(loop: Any) -> bool:
     )
 
 
-def _evaluates(asked: Asked, told: Held) -> bool:
-    """Whether a network behind it is in eval mode."""
-    runs = (forward_of(asked.evaluator, node, frame) for node, frame in _forwards(told))
+def in_eval_mode(asked: Asked, origins: set[tuple[Any, Frame]]) -> bool:
+    """Whether a network behind what some calls made is in eval mode."""
+    runs = (forward_of(asked.evaluator, node, frame) for node, frame in origins)
     return any(
         one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
         for one in runs

@@ -54,7 +54,7 @@ class Assumption:
 class Value:
     """`origins` are the places where a thing was made, each a node and its frame: of a tensor with a graph the forwards; of a
     network, a container or an instance the call or the parameter. `parts` are those of a tuple, or of a dict by key; `ref` is a
-    class, a function, or a library's name."""
+    class, a function, or a library's name, and `others` are those that it is on other ways."""
 
     kind: Kind = "unknown"
     graph: Graph = Graph.NONE
@@ -66,6 +66,7 @@ class Value:
     ref: Any = None
     receiver: Any = None
     assumptions: tuple[Assumption, ...] = ()
+    others: tuple[Any, ...] = ()
 
     def but(self, **changes: Any) -> Value:
         new = object.__new__(Value)
@@ -77,6 +78,11 @@ class Value:
         """The same, resting on more."""
         new = tuple(one for one in more if one not in self.assumptions)
         return replace(self, assumptions=(*self.assumptions, *new)[:MOST_ASSUMPTIONS]) if new else self
+
+    @property
+    def refs(self) -> tuple[Any, ...]:
+        """The classes or functions that it may be of, or be."""
+        return (self.ref, *self.others)
 
     @property
     def is_known(self) -> bool:
@@ -112,9 +118,7 @@ def _joined(a: Value, b: Value) -> Value:
         return first if first.const is UNSET else first.but(const=UNSET)
     if same and a.kind == "context" and a.ref != b.ref:
         return Value("context", ref="argument")  # it depends on the way which of them is entered
-    parts = first.parts
-    if same and a.parts != b.parts:
-        parts = _joined_parts(a, b)
+    parts = _joined_parts(a, b) if same and a.parts != b.parts else first.parts
     return Value(
         first.kind,
         max(a.graph, b.graph),
@@ -130,7 +134,15 @@ def _joined(a: Value, b: Value) -> Value:
         tuple(dict.fromkeys((*first.assumptions, *second.assumptions)))[:MOST_ASSUMPTIONS]
         if same or second.graph
         else first.assumptions,
+        _others(first, second) if same or first.kind in ("module", "object") else first.others,
     )
+
+
+def _others(first: Value, second: Value) -> tuple[Any, ...]:
+    """What either of them may be of beside the first one's own: of what a library has, nothing tells more."""
+    return tuple(
+        dict.fromkeys(one for one in (*first.refs, *second.refs) if not isinstance(one, str | None))
+    )[1:]
 
 
 def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:

@@ -28,7 +28,6 @@ from gpulint.analysis.syntax.nodes import argument, key_of, keyword
 
 _STORING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 _EXTENDING = frozenset({"extend", "update", "extendleft"})
-_MADE = frozenset("module optimizer scheduler scaler loader accelerator handle logger clock loaded".split())
 # Kinds whose methods the table knows as they are.
 _TABLED = frozenset(
     "optimizer scheduler scaler accelerator logger clock list dict set state array text".split()
@@ -60,9 +59,9 @@ class Calling:
         """What calling a value gives."""
         kind = target.kind
         if kind == "function" and target.ref is not None:
-            return self.project(target.ref, node, frame, target.receiver)
+            return join(self.project(one, node, frame, target.receiver) for one in target.refs)
         if kind == "class":
-            return self._made(target.ref, node, frame)
+            return join(self._made(one, node, frame) for one in target.refs)
         if kind in ("module", "loaded"):
             return self.forward(target, node, frame)
         if kind == "object" and isinstance(target.ref, Class):
@@ -83,7 +82,7 @@ class Calling:
         if not bases:
             return UNKNOWN
         receiver = frame.receiver
-        found = Value("object", ref=bases[0]) if receiver is None else receiver.but(ref=bases[0])
+        found = Value("object", ref=bases[0]) if receiver is None else receiver.but(ref=bases[0], others=())
         return found
 
     # -- the project's
@@ -101,9 +100,7 @@ class Calling:
         if not found.graph and found.kind in ("tensor", "unknown"):
             # what a tensor in sight is given to may have a graph of its own
             known = found.kind == "tensor" and not found.assumptions
-            if goes_backward(
-                frame.flow, node, parts=False, given=not known
-            ):  # then what it is made of has one
+            if self._goes_backward(node, frame, parts=False, given=not known):  # what it is made of has one
                 return found.but(kind="tensor", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         return found
 
@@ -139,12 +136,11 @@ class Calling:
             )
             if method is not None and isinstance(node, ast.Call):
                 found = self.project(method, node, frame, target)
+                if found.graph is Graph.LIVE and found.kind == "tensor":
+                    given = self._given(node, frame)
+                    return found.but(origins=site | given.origins if given.graph else site)
                 if found.is_known:
-                    return (
-                        found.but(origins=site)
-                        if found.graph is Graph.LIVE and found.kind == "tensor"
-                        else found
-                    )
+                    return found
         given = self._given(node, frame)
         row = self.made_by(target)
         if row is not None and row.weights == "none":
@@ -186,9 +182,9 @@ class Calling:
     def _method(self, base: Value, name: str, node: ast.Call, frame: Frame) -> Value | None:
         kind = base.kind
         if kind in ("module", "object") and isinstance(base.ref, Class):
-            method = self._evaluator.method(base.ref, name)
-            if method is not None:
-                return self.project(method, node, frame, base)
+            methods = self._evaluator.methods(base, name)
+            if methods:
+                return join(self.project(method, node, frame, of_class) for method, of_class in methods)
             if kind == "object":
                 return None
         if kind in ("tensor", "parameter"):
@@ -218,7 +214,8 @@ class Calling:
             return base if name in ("get", "items", "values", "pop") else None
         if row is not None and kind in ("unknown", "bottom"):
             return self._as_tensor(base, name, row, node, frame)
-        return None
+        row = self._evaluator.table.own("text", name) if kind == "unknown" and not base.graph else None
+        return self._by_row(row, base, node, frame) if row is not None else None
 
     def _is_operation(self, cls: Any) -> bool:
         """Whether a class is an operation that says itself how it is differentiated: `autograd.Function`."""
@@ -352,7 +349,7 @@ class Calling:
             made = self.made_by(base)
             if made is not None and made.does == "encodes":
                 return self._encoded(node, frame)
-            return self.forward(base.but(ref=None), node, frame)
+            return self.forward(base.but(ref=None, others=()), node, frame)
         if row.gives == "forward":
             return self.forward(base, node, frame)
         if row.gives == "receiver":
@@ -389,16 +386,12 @@ class Calling:
         method = _GIVES.get(row.gives)
         if method is not None:
             return method(self, row, base, node, frame)  # type: ignore[no-any-return]
-        if row.gives in _MADE:
-            device = (
-                self._mapped(node, frame)
-                if row.device == "map_location"
-                else "host"
-                if row.gives == "loader"
-                else "?"
-            )
-            return Value(row.gives, origins=frozenset({(node, frame)}), device=device)  # type: ignore[arg-type]
-        return UNKNOWN
+        if row.gives not in _MADE:
+            return _CONSTANT.get(row.gives, UNKNOWN)
+        device: Device = "host" if row.gives == "loader" else "?"
+        if row.device == "map_location":
+            device = self._mapped(node, frame)
+        return Value(_MADE[row.gives], origins=frozenset({(node, frame)}), device=device)
 
     def _mapped(self, node: ast.Call, frame: Frame) -> Device:
         where = argument(node, 1, "map_location")
@@ -433,20 +426,8 @@ class Calling:
         found = Value("tensor", graph=Graph.LIVE if live else Graph.NONE, size="batch")
         return Value("list", receiver=found.but(origins=base.origins) if live else found, graph=found.graph)
 
-    def _gives_number(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return NUMBER
-
-    def _gives_numbers(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("list", receiver=NUMBER)
-
-    def _gives_none(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return NONE
-
     def _gives_text(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return TEXT
-
-    def _gives_array(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("array", device="host")
+        return begun_by(base)
 
     def _gives_device(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         named = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
@@ -516,9 +497,6 @@ class Calling:
             entry = self._evaluator.instance(made.ref).but(origins=frozenset({(node, frame)}))
             return Value("dict", origins=frozenset({(node, frame)}), receiver=entry)
         return Value("dict", origins=frozenset({(node, frame)}))
-
-    def _gives_empty_list(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("list", origins=frozenset({(node, frame)}))
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return (
@@ -599,16 +577,13 @@ class Calling:
             return self._evaluator.attribute(whole, name, node, frame)
         return Value("module", origins=whole.origins) if whole.kind == "module" else UNKNOWN
 
-    def _gives_unknown(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return Value("unknown", origins=frozenset({(node, frame)}))
-
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""
         given = self._given(node, frame)
-        if goes_backward(frame.flow, node, parts=False):
+        if self._goes_backward(node, frame, parts=False):
             origins = given.origins if given.graph else frozenset()
             return Value("tensor", graph=Graph.LIVE, origins=origins | {(node, frame)})
-        if goes_backward(frame.flow, node):  # through a part of it
+        if self._goes_backward(node, frame):  # through a part of it
             return Value("unknown", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
         if given.graph is Graph.NONE:
             return Value("unknown", origins=frozenset({(node, frame)}))
@@ -616,6 +591,16 @@ class Calling:
         return Value(
             "unknown", graph=Graph.MAY, origins=given.origins, assumptions=given.assumptions
         ).assuming(guess)
+
+    def _goes_backward(self, node: ast.Call, frame: Frame, parts: bool = True, given: bool = True) -> bool:
+        """Whether a backward shows that what a call gives has a graph: one through a network that it is given to does not."""
+
+        def trains(call: ast.Call) -> bool:
+            network = self._evaluator.value_of(call.func, frame)
+            row = self.made_by(network)
+            return network.kind == "module" and (row is None or row.weights != "none")
+
+        return goes_backward(frame.flow, node, parts=parts, given=given, trains=trains)
 
     def _given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""
@@ -720,6 +705,12 @@ class Calling:
         return value
 
 
+def begun_by(text: Value) -> Value:
+    """A text that begins as another one does, which may name a place: `"cuda:%d" % rank`."""
+    begins = text.device == "cuda" or (isinstance(text.const, str) and text.const.startswith("cuda"))
+    return TEXT.but(device="cuda") if text.kind == "text" and begins else TEXT
+
+
 def _may_be(key: ast.expr | None, wanted: str | None) -> bool:
     """Whether a key may be the one that is asked for: all but another text."""
     known = key.value if isinstance(key, ast.Constant) else None
@@ -771,6 +762,17 @@ def _spelled(node: Any) -> str:
     return key if key is not None else getattr(node, "attr", "the call")
 
 
+_CONSTANT: dict[str, Value] = {
+    "number": NUMBER,
+    "numbers": Value("list", receiver=NUMBER),
+    "none": NONE,
+    "array": Value("array", device="host"),
+}
+# What is known by where it is made.
+_MADE: dict[str, Any] = {"trainer": "unknown", "settings": "unknown", "empty list": "list"} | {
+    kind: kind
+    for kind in "module optimizer scheduler scaler loader accelerator handle logger clock loaded unknown".split()
+}
 _GIVES: dict[str, Any] = {
     "tensor": Calling._gives_tensor,
     "pair": Calling._gives_tensor,
@@ -778,11 +780,7 @@ _GIVES: dict[str, Any] = {
     "fresh": Calling._gives_fresh,
     "parameter": Calling._gives_parameter,
     "gradients": Calling._gives_gradients,
-    "number": Calling._gives_number,
-    "numbers": Calling._gives_numbers,
-    "none": Calling._gives_none,
     "text": Calling._gives_text,
-    "array": Calling._gives_array,
     "device": Calling._gives_device,
     "context": Calling._gives_context,
     "receiver": Calling._gives_receiver,
@@ -793,7 +791,6 @@ _GIVES: dict[str, Any] = {
     "chained": Calling._gives_chained,
     "filtered": Calling._gives_filtered,
     "empty dict": Calling._gives_empty_dict,
-    "empty list": Calling._gives_empty_list,
     "sum": Calling._gives_sum,
     "element": Calling._gives_element,
     "elements": Calling._gives_elements,
@@ -805,7 +802,4 @@ _GIVES: dict[str, Any] = {
     "called": Calling._gives_called,
     "mapped": Calling._gives_mapped,
     "part": Calling._gives_part,
-    "unknown": Calling._gives_unknown,
-    "trainer": Calling._gives_unknown,
-    "settings": Calling._gives_unknown,
 }

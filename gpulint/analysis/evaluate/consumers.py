@@ -21,12 +21,14 @@ from gpulint.analysis.syntax.nodes import COMPREHENSIONS, constant_index, key_of
 MOST_STEPS: Final = 600  # places that one value is followed to
 MOST_FOLLOWED: Final = 60_000  # the same of all values of one file
 ANY: Final = "*"
-_LOOKS: Final = frozenset("keys append add extend insert update index count remove sort reverse".split())
-_REARRANGES: Final = frozenset(
-    "container chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
-)
 PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the network
 
+_REARRANGED: Final = frozenset(
+    "container chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
+)
+_OF_CONTAINERS: Final = frozenset(
+    "keys append add extend insert update index count remove sort reverse".split()
+)
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
 # that of something in it.
 Track = Literal["graph", "object", "storage"]
@@ -442,7 +444,7 @@ class _Worklist:
                 self.push(call, frame, path[1:])
         elif name in ("clear",):
             self.use("deleted", call, frame, path, name)
-        elif name in _LOOKS:
+        elif name in _OF_CONTAINERS:
             self.use("attribute", call, frame, path, name)
         else:
             self.into_method(node, above, call, frame, path)
@@ -451,15 +453,15 @@ class _Worklist:
         self, node: Any, above: ast.Attribute, call: Any, frame: Frame, path: tuple[Any, ...]
     ) -> None:
         """The object itself goes into one of its methods."""
-        base = self.evaluator.value_of(node, frame)
-        method = self.evaluator.method(base.ref, above.attr) if isinstance(base.ref, Class) else None
-        if method is None or not method.takes_self:
+        methods = self.evaluator.methods(self.evaluator.value_of(node, frame), above.attr)
+        methods = [(method, base) for method, base in methods if method.takes_self]
+        if not methods:
             self.use("method", call, frame, path, above.attr)
-            return
-        inner = self.evaluator.enter(method, call, frame, base) or self.evaluator.root(method)
-        for one in method.flow.definitions.get(method.self_name, ()):
-            if one.kind == "parameter":
-                self.definition(one, inner, path)
+        for method, base in methods:
+            inner = self.evaluator.enter(method, call, frame, base) or self.evaluator.root(method)
+            for one in method.flow.definitions.get(method.self_name, ()):
+                if one.kind == "parameter":
+                    self.definition(one, inner, path)
 
     def of_tensor(self, above: ast.Attribute, call: Any, frame: Frame) -> None:
         table = self.evaluator.table
@@ -547,7 +549,7 @@ class _Worklist:
         if isinstance(func, ast.Attribute):
             base = self.evaluator.value_of(func.value, frame)
             if func.attr in ("backward", "manual_backward") and base.kind in ("unknown", "module"):
-                if self._method_of(base, func.attr) is None:
+                if not self.evaluator.methods(base, func.attr):
                     self.use("backward", call, frame, path, func.attr)
                     return
             if self.into_container(node, call, func, base, frame, path):
@@ -555,9 +557,10 @@ class _Worklist:
             if path[:1] == (PARAMETERS,) and base.kind == "optimizer":
                 self.use("optimized", call, frame, path, func.attr)
                 return
-            target = self._method_of(base, func.attr)
-            if target is not None:
-                self.into_function(target, node, call, frame, path, base)
+            methods = self.evaluator.methods(base, func.attr)
+            for method, of_class in methods:
+                self.into_function(method, node, call, frame, path, of_class)
+            if methods:
                 return
             if base.kind in ("tensor", "parameter") and self.track != "object":
                 if func.attr[-1:] == "_" and self.track == "graph":
@@ -583,11 +586,6 @@ class _Worklist:
                 return
         target_value = self.evaluator.value_of(func, frame)
         self.given_to_value(target_value, node, call, frame, path)
-
-    def _method_of(self, base: Value, name: str) -> Function | None:
-        if base.kind in ("module", "object") and isinstance(base.ref, Class):
-            return self.evaluator.method(base.ref, name)
-        return None
 
     def given_to_value(
         self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
@@ -695,7 +693,7 @@ class _Worklist:
             self.use("copied", call, frame, path, name, row=row)
         elif does in ("loads weights", "loads into optimizer"):
             self.use("given", call, frame, path, "load_state_dict", row=row)
-        elif row.gives in _REARRANGES:
+        elif row.gives in _REARRANGED:
             self.rearranged(row, node, call, frame, path)
         elif row.reads or (row.does == "takes form" and node in call.args):
             self.use("reads", call, frame, path, name, row=row)

@@ -7,6 +7,7 @@ beyond it is unknown, as what is out of sight is.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from operator import add, eq, floordiv, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final
@@ -24,7 +25,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.calling import Calling
+from gpulint.analysis.evaluate.calling import Calling, begun_by
 from gpulint.analysis.evaluate.consumers import MOST_FOLLOWED, Use, consumers
 from gpulint.analysis.evaluate.frames import DEEPEST, CallSite, Frame, bind
 from gpulint.analysis.evaluate.modes import Modes
@@ -298,7 +299,7 @@ class Evaluator:
     def _calls_of(self, function: Function) -> list[CallSite]:
         if function.is_module:
             return []
-        found = self._calls_of_objects(function)
+        found = [*self._calls_of_objects(function), *self._calls_where_given(function)]
         for caller, call in self._calls_by_name(function):
             if len(found) >= MOST_CALLERS:
                 break
@@ -337,6 +338,20 @@ class Evaluator:
                     found.setdefault(use.node, CallSite(use.node, self.root(use.frame.function), True))
         return list(found.values())[:MOST_CALLERS]
 
+    def _calls_where_given(self, function: Function) -> Iterator[CallSite]:
+        """The calls of a function by those that it is given to: `sample(lambda_or_closure)`."""
+        name, file = function.name, function.file
+        is_method = function.cls is not None and function.parent is None
+        handed_on = not is_method and re.search(rf"[(,=]\s*{name}\s*[,)]", file.text)
+        for one in (file.body, *file.functions) if handed_on else ():
+            for use in one.flow.uses.get(name, ()) if name in one.words else ():
+                call = one.flow.parents.get(use)
+                if isinstance(call, (ast.Call, ast.keyword)) and getattr(call, "func", None) is not use:
+                    if self.value_of(use, self.root(one)).ref is function:
+                        for other in consumers(self, use, self.root(one), "object"):
+                            if other.role == "called":
+                                yield CallSite(other.node, other.frame, True)
+
     def _called_since_made(self, cls: Class) -> Iterator[Use]:
         for call, frame in self.made(cls):
             yield from (use for use in consumers(self, call, frame, "object") if use.role == "called")
@@ -353,24 +368,22 @@ class Evaluator:
         if isinstance(func, ast.Name):
             target = self.value_of(func, frame)
             if target.kind == "class":
-                return True if self.method(target.ref, "__init__") is function else None
-            if target.kind == "function":
-                return True if target.ref is function else None
-            return None
+                return function in [self.method(one, "__init__") for one in target.refs] or None
+            return (target.kind == "function" and function in target.refs) or None
         if not isinstance(func, ast.Attribute):
             return None
         base = self.value_of(func.value, frame)
         if base.kind in ("module", "object") and isinstance(base.ref, Class):
-            own = self.method(base.ref, func.attr)
-            if own is function:
+            if function in [method for method, _ in self.methods(base, func.attr)]:
                 return True
             # a method that a class derived from this one overrides
-            derived = any(one.methods.get(func.attr) is function for one in self.program.subclasses(base.ref))
-            return False if derived else None
+            derived = (one for cls in base.refs for one in self.program.subclasses(cls))
+            return False if any(one.methods.get(func.attr) is function for one in derived) else None
         target = self.value_of(func, frame)
         if target.kind in ("class", "function"):
-            found = self.method(target.ref, "__init__") if target.kind == "class" else target.ref
-            return True if found is function else None
+            is_class = target.kind == "class"
+            found = [self.method(one, "__init__") if is_class else one for one in target.refs]
+            return function in found or None
         is_super = isinstance(func.value, ast.Call) and last_name(func.value.func) == "super"
         if base.kind == "library" or function.cls is None or is_super:
             return None
@@ -383,6 +396,23 @@ class Evaluator:
     def method(self, cls: Class, name: str) -> Function | None:
         """The method of an object of a class."""
         return self.program.method(cls, name)
+
+    def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
+        """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class: of one that
+        leaves it to those that derive from it, theirs."""
+        found = []
+        for cls in value.refs if value.kind in ("module", "object") else ():
+            method = self.method(cls, name) if isinstance(cls, Class) else None
+            if method is not None and "abstractmethod" in [
+                one.rpartition(".")[2] for one in method.decorators
+            ]:
+                own = [
+                    (one.methods[name], one) for one in self.program.subclasses(cls) if name in one.methods
+                ]
+                found += [(other, value.but(ref=one, others=())) for other, one in own]
+            elif method is not None:
+                found.append((method, value.but(ref=cls, others=()) if value.others else value))
+        return found
 
     # -- definitions
 
@@ -470,11 +500,7 @@ class Evaluator:
         value = self.value_of(node, frame)
         if value.const is not UNSET and not (value.const is None and value.kind != "none"):
             return bool(value.const)
-        return (
-            True
-            if value.kind in ("module", "tensor", "optimizer", "function") and value.kind == "function"
-            else None
-        )
+        return True if value.kind == "function" else None
 
     def _compared(self, node: ast.Compare, frame: Frame) -> bool | None:
         left, right = self.value_of(node.left, frame), self.value_of(node.comparators[0], frame)
@@ -592,7 +618,7 @@ class Evaluator:
             return NUMBER.but(const=_computed(node.op, left.const, right.const))
         if left.kind == "text" and not isinstance(node.op, ast.Add):
             if isinstance(node.op, ast.Mod):
-                return TEXT
+                return begun_by(left)
             left = left.but(const=UNSET)  # an option's number may be taken for a text
         found = self.combined(left, right)
         if found.graph and found.kind == "tensor" and self.grad_is_off(node, frame):
@@ -643,9 +669,9 @@ class Evaluator:
             index = known if isinstance(known, (int, str)) else None
         found = self.element(base, index)
         if base.kind == "dict" and base.parts and index is None:
-            # under whatever key: what has a graph; which class or function it is, nobody can say
+            # under whatever key: what has a graph, or any of the classes or functions
             any_of = join((*(one for _, one in base.parts), self.element(base.but(parts=None))))
-            found = any_of if any_of.graph else found
+            found = any_of if any_of.graph or any_of.kind in ("class", "function") else found
         if isinstance(index, str) and base.kind == "tensor":
             found = _entry(base, node)
         if isinstance(index, str) and found.kind == "unknown":
@@ -730,9 +756,10 @@ class Evaluator:
             cut = row.graph == "cuts"
             return base.but(kind="tensor", graph=Graph.NONE if cut else base.graph, const=UNSET, parts=None)
         if kind in ("module", "object") and isinstance(base.ref, Class):
-            found = self._member(base, base.ref, name)
-            if found is not None:
-                return found
+            of_class = [(base.but(ref=one, others=()) if base.others else base, one) for one in base.refs]
+            known = [one for each in of_class if (one := self._member(*each, name)) is not None]
+            if known:
+                return join(known)
         if kind == "module":
             row = self.table.own("module.attributes", name)
             if row is not None:
@@ -914,8 +941,7 @@ def _appended(left: Value, right: Value) -> Value:
         and right.kind in ("text", "number")
     ):
         return Value("text", const=f"{left.const}{right.const}")
-    begins = left.device == "cuda" or (isinstance(left.const, str) and left.const.startswith("cuda"))
-    return TEXT.but(device="cuda") if begins else TEXT
+    return begun_by(left)
 
 
 def _computed(op: Any, left: Any, right: Any) -> Any:

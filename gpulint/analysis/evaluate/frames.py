@@ -117,6 +117,9 @@ class Evaluating(Protocol):
     def method(self, cls: Class, name: str) -> Function | None:
         """The method of an object of a class."""
 
+    def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
+        """The methods that a name of an object may be, with the object as one of each method's class."""
+
     def instance(self, cls: Class) -> Value:
         """An object of a class of the project."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import (
@@ -38,6 +38,7 @@ _ONLY = {
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _BACKWARD = ("backward", "manual_backward")
+_ENDING = frozenset("detach item data argmax numpy cpu".split())  # what ends a graph
 _NAMES = {
     "module": frozenset(
         "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
@@ -574,18 +575,23 @@ def _alone(flow: Flow, call: Any) -> tuple[Any, ...]:
     return tuple(statement.value.elts) if isinstance(statement.value, ast.Tuple) else (statement.value,)
 
 
-def goes_backward(flow: Flow, call: Any, parts: bool = True, given: bool = True) -> bool:
+def goes_backward(
+    flow: Flow,
+    call: Any,
+    parts: bool = True,
+    given: bool = True,
+    trains: Callable[[ast.Call], bool] | None = None,
+) -> bool:
     """Whether a backward goes through what a call gives, or a part of it, as far as its own function shows; `given`: also where it
-    goes through what another call makes of it."""
-    return remembered(  # type: ignore[no-any-return]
-        flow.known,
-        (goes_backward, call, parts, given),
-        False,
-        lambda: _goes_backward(flow, call, 5, parts, given),
-    )
+    goes through what another call makes of it, but for one that `trains`: that is differentiated by weights of its own."""
+    key = (goes_backward, call, parts, given)
+    found = remembered(flow.known, key, False, lambda: _goes_backward(flow, call, 5, parts, given, None))
+    return bool(found) and (trains is None or _goes_backward(flow, call, 5, parts, given, trains))
 
 
-def _goes_backward(flow: Flow, call: Any, depth: int, parts: bool, given: bool) -> bool:
+def _goes_backward(
+    flow: Flow, call: Any, depth: int, parts: bool, given: bool, trains: Callable[[ast.Call], bool] | None
+) -> bool:
     node = call
     while True:
         above = flow.parents.get(node)
@@ -595,18 +601,15 @@ def _goes_backward(flow: Flow, call: Any, depth: int, parts: bool, given: bool) 
             return True
         if isinstance(above, ast.Call) and node in above.args and _goes_through(above, node):
             return True
-        if isinstance(above, ast.Call) and node in above.args and not given:
+        if (
+            isinstance(above, ast.Call)
+            and node in above.args
+            and not (given and (trains is None or not trains(above)))
+        ):
             return False
         if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub)) and not given:
             return False  # what it is added to may be what has a graph
-        if isinstance(above, ast.Attribute) and above.attr in (
-            "detach",
-            "item",
-            "data",
-            "argmax",
-            "numpy",
-            "cpu",
-        ):
+        if isinstance(above, ast.Attribute) and above.attr in _ENDING:
             return False
         if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
             return False
@@ -618,7 +621,7 @@ def _goes_backward(flow: Flow, call: Any, depth: int, parts: bool, given: bool) 
     if not isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or not depth:
         return False
     return any(
-        _goes_backward(flow, use, depth - 1, parts, given)
+        _goes_backward(flow, use, depth - 1, parts, given, trains)
         for definition in flow.given.get(above.value, ())
         if parts or not definition.path
         for use in flow.uses_of(definition)

@@ -82,10 +82,10 @@ class Table:
         """The same, without what stands for all others."""
         return self._rows.get(of, {}).get(name)
 
-    def function(self, qualified: str) -> Row | None:
+    def function(self, qualified: Any) -> Row | None:
         """A library's function or class by its full name, Python's own by their bare ones; None also of those that the table says are not
-        seen: operators of others."""
-        module, _, name = qualified.rpartition(".")
+        seen, operators of others, and of what is no name."""
+        module, _, name = str(qualified).rpartition(".")
         module = module or "builtins"
         while module:
             rows = self._rows.get(module)

@@ -81,9 +81,9 @@ def calls_doing(
 
 def done_within(
     evaluator: Evaluator, function: Function, does: Collection[str], loop: Any = None, depth: int = 1
-) -> ast.Call | None:
-    """A call of a function, or of those that it runs so many calls deep, that is one of these events: one in the rounds of a loop, where
-    one is named."""
+) -> ast.expr | None:
+    """A call of a function, or of those that it runs so many calls deep, also by a context that it enters, that is one of these events:
+    one in the rounds of a loop, where one is named."""
     frame = evaluator.root(function)
     key = ("done", frozenset(does), loop, depth)
     if key not in frame.memo:
@@ -94,7 +94,7 @@ def done_within(
 
 def _done(
     evaluator: Evaluator, frame: Frame, does: Collection[str], loop: Any, depth: int
-) -> ast.Call | None:
+) -> ast.expr | None:
     flow = frame.flow
     says = depth or frame.function.words & evaluator.table.doing(does)
     for call in flow.every_call if says else ():
@@ -102,15 +102,24 @@ def _done(
             continue
         if evaluator.does(call, frame) in does:
             return call
-        inner = run_by(evaluator, call, frame) if depth else None
-        if inner is not None and done_within(evaluator, inner, does, None, depth - 1):
+        inner = run_by(evaluator, call, frame) if depth else []
+        if any(done_within(evaluator, one, does, None, depth - 1) for one in inner):
             return call
+    for statement in flow.blocks if depth else ():
+        if isinstance(statement, ast.With) and (loop is None or loop in flow.loops(statement)):
+            for item in statement.items:
+                context = evaluator.value_of(item.context_expr, frame)
+                for method in (
+                    *evaluator.methods(context, "__enter__"),
+                    *evaluator.methods(context, "__exit__"),
+                ):
+                    if done_within(evaluator, method[0], does, None, depth - 1):
+                        return item.context_expr
     return None
 
 
-def run_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Function | None:
-    """The function of the project that a call runs: of a network its forward."""
+def run_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[Function]:
+    """The functions of the project that a call may run: of a network its forward."""
     made = evaluator.value_of(call.func, frame)
-    if made.kind == "module" and isinstance(made.ref, Class):
-        return evaluator.method(made.ref, "forward")
-    return made.ref if isinstance(made.ref, Function) else None
+    forwards = [method for method, _ in evaluator.methods(made, "forward")] if made.kind == "module" else []
+    return forwards or [one for one in made.refs if isinstance(one, Function)]

@@ -48,7 +48,7 @@ def copies(evaluator: Evaluator, file: File) -> Iterator[Copy]:
 def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
     flow, frame = function.flow, evaluator.root(function)
     for call in (*flow.calls.get("deepcopy", ()), *flow.calls.get("copy", ())):
-        row = _row(evaluator, call, frame)
+        row = evaluator.row_of(call, frame)
         if row is None or row.does != "copies" or len(call.args) != 1:
             continue
         given = call.args[0]
@@ -71,15 +71,6 @@ def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
             yield Copy("clone", comprehension[0], state.func.value, frame, network, state, comprehension[1])
         elif not _is_argument(flow, call):
             yield Copy("alias", call, state.func.value, frame, network, state)
-
-
-def _row(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Any:
-    target = evaluator.value_of(call.func, frame)
-    return (
-        evaluator.table.function(target.ref)
-        if target.kind == "library" and isinstance(target.ref, str)
-        else None
-    )
 
 
 def _state_dict(evaluator: Evaluator, node: Any, frame: Frame) -> Any:

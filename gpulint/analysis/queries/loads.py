@@ -13,6 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, keyword
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
@@ -75,13 +76,14 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
     for function, call in file.calls_named("load"):
         frame = evaluator.root(function)
         target = evaluator.value_of(call.func, frame)
-        row = evaluator.table.function(target.ref) if isinstance(target.ref, str) else None
+        row = evaluator.table.function(target.ref)
         if row is None or row.does != "loads" or not call.args:
             continue
         if "load_state_dict" not in file.words and not (function.flow.returns or function.flow.yields):
             continue  # nothing of it gets to where it could be restored
         location = argument(call, 1, "map_location")
         device = evaluator.value_of(call, frame).device
+        device = set_device(evaluator, location, frame) if device == "?" else device
         none = location is None or evaluator.value_of(location, frame).kind == "none"
         if isinstance(location, ast.Constant) and none:
             location = None

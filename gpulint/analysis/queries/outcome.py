@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
@@ -78,8 +79,17 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
         handed,
         of("returned"),
         of("stored", "computed"),
-        next((one for one in found if one.row is not None and one.row.does == "refuses graphs"), None),
+        next((one for one in found if _is_refused(evaluator, one)), None),
     )
+
+
+def _is_refused(evaluator: Evaluator, use: Use) -> bool:
+    """Whether torch would refuse what is done to what has a graph: that an entry has none says nothing of the others."""
+    if use.row is None or use.row.does != "refuses graphs":
+        return False
+    func = getattr(use.node, "func", None)
+    asked = evaluator.value_of(func.value, use.frame) if isinstance(func, ast.Attribute) else UNKNOWN
+    return not any(isinstance(one.at, ast.Subscript) for one in asked.assumptions)
 
 
 def _is_for_its_value(use: Use) -> bool:

@@ -67,7 +67,7 @@ def _of_several(evaluator: Evaluator, function: Function, deep: bool = True) -> 
             continue
         for call in calls:
             target = evaluator.value_of(call.func, frame)
-            row = table.function(target.ref) if isinstance(target.ref, str) else None
+            row = table.function(target.ref)
             if row is not None and row.does == "several processes":
                 return call
             init = evaluator.method(target.ref, "__init__") if target.kind == "class" else None
@@ -99,7 +99,7 @@ def tells_processes_apart(evaluator: Evaluator, asked: Any, frame: Frame) -> str
     for one in ast.walk(asked):
         if isinstance(one, ast.Call) and one in frame.flow.parents:
             target = evaluator.value_of(one.func, frame)
-            row = evaluator.table.function(target.ref) if isinstance(target.ref, str) else None
+            row = evaluator.table.function(target.ref)
             if row is not None and row.does == "several processes":
                 return "surely"
         spelled = one.id if isinstance(one, ast.Name) else one.attr if isinstance(one, ast.Attribute) else ""

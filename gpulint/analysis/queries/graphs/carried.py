@@ -105,6 +105,22 @@ def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator
                 yield each.statement
 
 
+def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -> Iterator[tuple[Any, bool]]:
+    """Where who goes backward gives the object of a method something else to carry in the same round, or the same without its graph:
+    statements, and whether it is seen to be an object of that class."""
+    cls, flow, name = one.frame.function.cls, frame.flow, one.key.partition(".")[2]
+    outside = one.loop is None and frame is not one.frame
+    for key in flow.definitions if outside else ():
+        for each in flow.definitions[key] if key.endswith(f".{name}") else ():
+            if each.kind != "assign" or flow.loops(each.statement)[:1] != flow.loops(call)[:1]:
+                continue
+            of_itself = any(key_of(part) == key for part in ast.walk(each.value))
+            whose = evaluator.value_of(each.node.value, frame)
+            if not (of_itself and graph_of(evaluator.definition(each, frame))):
+                if cls in whose.refs or not whose.is_known:
+                    yield each.statement, cls in whose.refs
+
+
 def is_cut_within(evaluator: Evaluator, one: Carried) -> bool:
     """Whether the function of the project that the call runs cuts what it is given before it uses it."""
     uses = consumers(evaluator, one.node, one.frame, "graph")

@@ -6,12 +6,13 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gpulint.analysis.domain.values import Device
+from gpulint.analysis.domain.values import UNKNOWN, Device
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.queries.effects import effects_before, origins_of, place_of, since_made
-from gpulint.analysis.syntax.nodes import keyword
+from gpulint.analysis.syntax.nodes import argument, keyword
 
 _MOVES: Final = frozenset({"moves"})
 How = Literal["moved", "made", "given"]
@@ -69,8 +70,21 @@ def _moved_before(evaluator: Evaluator, node: Any, frame: Frame) -> Placed | Non
 
 def _device(evaluator: Evaluator, row: Row, call: ast.Call, frame: Frame) -> Device | None:
     if row.device == "argument":
-        return evaluator.calling.device(call, frame)
+        found = evaluator.calling.device(call, frame)
+        return set_device(evaluator, argument(call, 0, "device"), frame) if found == "?" else found
     return row.device  # type: ignore[return-value]
+
+
+def set_device(evaluator: Evaluator, node: Any, frame: Frame) -> Device:
+    """The device that an attribute names by what others set it to, where all set the same: `config.device = torch.device("cuda")`."""
+    base = evaluator.value_of(node.value, frame) if isinstance(node, ast.Attribute) else UNKNOWN
+    places: set[Device] = set()
+    for made, where in base.origins if base.kind == "unknown" else ():
+        for use in consumers(evaluator, made, where, "object") if where is not None else ():
+            statement = use.frame.flow.statement_of(use.node)
+            if use.role == "set" and use.name == node.attr and isinstance(statement, ast.Assign):
+                places.add(evaluator.calling.device_of(statement.value, use.frame))
+    return places.pop() if len(places) == 1 else "?"
 
 
 def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
@@ -88,11 +102,7 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
         return Placed(_device(evaluator, use.row, use.node, use.frame) or "?", "moved", use.node)
     if isinstance(node, ast.Call) and where is not None:
         made = evaluator.value_of(node.func, where)
-        row = (
-            evaluator.table.function(made.ref)
-            if made.kind == "library" and isinstance(made.ref, str)
-            else None
-        )
+        row = evaluator.table.function(made.ref)
         if row is not None and row.gives == "copy" and node.args:
             source = node.args[0]
             found = remembered(where.memo, ("copied", node), None, lambda: placed(evaluator, source, where))

@@ -20,11 +20,13 @@ State = Literal["live", "freed", "retained", "consumed", "together", "fed", "non
 class GraphState:
     """`live`: no backward goes through it; `freed` and `retained`: one does, in the round that stores it; `together`: one does once the
     rounds are over; `none`: it becomes an array as it is, which nothing with a graph or on a GPU does, or a layer; `consumed`: one goes through what holds it, `fed`: that goes into the next forward. `unseen` are uses of the value by
-    what is not seen, which may go backward; `by` is what decides."""
+    what is not seen, which may go backward; `beside` those of what else was made by the same forwards, which lives as long; `by` is what
+    decides."""
 
     state: State
     by: Use | None = None
     unseen: tuple[Use, ...] = ()
+    beside: tuple[Use, ...] = ()
 
 
 def graph_state(
@@ -84,7 +86,8 @@ def graph_state(
             and isinstance(one.frame.flow.parents.get(one.node), ast.Expr)
         )
     )
-    return GraphState("live", None, unseen)
+    beside = [one for one in behind if one.role == "returned"] if owner.kind == "local" else ()
+    return GraphState("live", None, unseen, tuple(beside))
 
 
 def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
