@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.rules._held.against import read_by
 from gpulint.rules._held.report import Held, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
@@ -41,6 +42,7 @@ from gpulint.analysis.queries.stores.stores import (
     entries,
     given_to_keep,
     graph_in,
+    latest,
     owner_of,
     returns,
     stores,
@@ -57,6 +59,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.project.file import Function
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
+_READ_ONLY = frozenset(
+    {"reads", "cuts", "tested", "dropped", "saved", "deleted", "stored", "attribute", "bound", "written"}
+)
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
@@ -120,6 +125,14 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 if not _is_refuted(answers):
                     told.update((store.frame.flow.statement_of(store.at), function))
                 yield Held("GPU101", store.at, store, None, held, None, answers)
+        for store in latest(asked.evaluator, function):
+            held = _held(asked, function, store)
+            made = asked.evaluator.value_of(store.value, store.frame).kind
+            if held is not None and store.at not in told and made in ("tensor", "unknown"):
+                told.add(store.at)
+                yield Held(
+                    "GPU101", store.at, store, None, held, None, until_refuted(_of_latest(asked, store, held))
+                )
         for store in returns(asked.evaluator, function):
             held = _held(asked, function, store)
             made = {node for one in held or () for node, _ in one.origins}
@@ -252,6 +265,31 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
     clause = "what it is put into may be emptied" if puts else "whoever gets the dict may read it and drop it"
     yield left_open(Question.OUTLIVES, clause, away[0].node if asked.is_here(away[0].frame) else None)
     yield from reached(asked.evaluator, function)
+
+
+def _of_latest(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that an object keeps what a forward made, with its graph, until the next one."""
+    origins = _calls_of(held)
+    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
+    if all(one.mode == "off" for one in modes):
+        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
+    if all(one.size == "scalar" for one in held):
+        yield refuted(Question.SIZE, "it is one number, and the next takes its place")
+    if _evaluates(asked, origins):
+        yield refuted(Question.REACHED, "the forward that evaluates is what is told")
+    freed = any(backwards(asked.evaluator, *one) for one in origins)
+    if freed and not asked.evaluator.names.is_part_of_modules(store.frame.function.cls):
+        yield refuted(Question.SIZE, "a backward frees its graph, and the next takes its place")
+    for one in read_by(asked, store):
+        if one.role not in _READ_ONLY:
+            dropped = one.role == "given" and isinstance(one.frame.flow.parents.get(one.node), ast.Expr)
+            clause = "whoever reads it may go backward through it"
+            yield (left_open if dropped else refuted)(Question.BACKWARD, clause, one.node)
+    yield proven(Question.OUTLIVES, f"`{ast.unparse(store.container)}` outlives the call")
+    yield left_open(Question.READS, "who reads it out of sight may want its graph")
+    for one in min((value.assumptions for value in held), key=len):
+        yield left_open(Question.GRAPH, one.clause)
+    yield from reached(asked.evaluator, store.frame.function)
 
 
 def _stays(asked: Asked, use: Use) -> bool:

@@ -499,12 +499,12 @@ class Names:
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
                     continue
-                of_another = f"{function.self_name}.{name}" if self._is_apart(function, cls) else ""
+                of_another = f"{function.self_name}.{name}" if self.is_apart(function, cls) else ""
                 if any(key.endswith(f".{name}") and key != of_another for key in function.flow.definitions):
                     return True
         return False
 
-    def _is_apart(self, function: Function, cls: Class) -> bool:
+    def is_apart(self, function: Function, cls: Class) -> bool:
         """Whether a method is of a class that has nothing to do with another one."""
         if function.cls is None or not function.takes_self:
             return False

@@ -48,7 +48,7 @@ def graph_state(
         for use in consumers(evaluator, node, frame, "graph")
     ]
     direct = [one for one in behind if _goes_backward(evaluator, one) and id(one.node) not in later]
-    seen = {where.function for where in (store.frame, *(frame for _, frame in origins))}
+    seen = {where.function for where in (store.frame, *(frame for _, frame in origins if frame is not None))}
     on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
         return GraphState("none", on_host[0])

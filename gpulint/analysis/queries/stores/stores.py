@@ -24,12 +24,13 @@ _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # wh
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 
-Way = Literal["put", "added", "averaged", "slot", "returned"]
+Way = Literal["put", "added", "averaged", "slot", "latest", "returned"]
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`value` is the expression of what stays, `container` that of where, both of `frame`. `added`: it becomes part of a running total."""
+    """`value` is the expression of what stays, `container` that of where, both of `frame`. `added`: it becomes part of a running total;
+    `latest`: the next call takes its place."""
 
     value: Any
     container: Any
@@ -154,6 +155,21 @@ def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
             value = evaluator.value_of(store.value, frame)
             if value.kind == "tensor" and not value.assumptions:
                 yield store
+
+
+def latest(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a method leaves in an attribute of its object, or in one of the slots there, until its next call puts another in its place."""
+    if function.cls is None or not function.takes_self or function.name == "__init__":
+        return
+    frame, begin = evaluator.root(function), f"{function.self_name}."
+    for key, definitions in frame.flow.definitions.items():
+        for one in definitions if key.startswith(begin) and "[" not in key else ():
+            if one.kind == "assign" and part_of(one) is not None and not takes_itself_in(one, key, frame):
+                yield Store(part_of(one), one.node, one.statement, frame, "latest")
+    for item in frame.flow.stores:
+        if (key_of(item.target.value) or "").startswith(begin) and not item.path:
+            if not _again(item, frame) and not _is_counted(item.target.slice, frame):
+                yield Store(item.value, item.target, item.statement, frame, "latest")
 
 
 def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store]:
