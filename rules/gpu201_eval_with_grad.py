@@ -38,6 +38,7 @@ from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
 
@@ -172,9 +173,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
     what = outcome(evaluator, run.inner, run.where)
     if what.undetached is not None:
-        yield refuted(
-            Question.GRAPH, "it becomes an array undetached, which torch refuses for what has a graph"
-        )
+        clause = "it becomes an array undetached, which torch refuses for what has a graph"
+        yield (refuted if _is_near(evaluator, run, what.undetached) else left_open)(Question.GRAPH, clause)
     phase = None
     if what.wanted:
         phase = phase_of(evaluator, run, what) if run.is_direct else None
@@ -219,6 +219,14 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     old = old_torch(evaluator, asked.file)
     if old is not None:
         yield old
+
+
+def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
+    """Whether what a run gives gets to a use for certain: in its own function, one that it calls, or those that are seen to call it."""
+    if use.frame.function is run.frame.function or use.frame.caller is run.frame:
+        return True
+    sites = evaluator.callers(run.frame.function)
+    return all(one.certain for one in sites) and use.frame.function in {one.frame.function for one in sites}
 
 
 def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
