@@ -154,6 +154,7 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
 
 
 _DEEPEST = 4  # calls within a run
+_UNSEEN_READER = "its result goes to code that is not seen, which may want its gradient"
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -209,7 +210,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             yield left_open(
                 Question.GRAD, f"`{base}` is not seen, and may call `{run.frame.function.name}` with grad off"
             )
-    if grad.mode == "mixed":
+    if grad.mode == "mixed" and (phase is None or phase.frame is None):
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
@@ -275,6 +276,8 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
             yield left_open(
                 Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
             )
+        elif outcome(evaluator, run.inner, phase.frame).unseen:
+            yield left_open(Question.READS, _UNSEEN_READER)
         return
     inside = all(is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
     if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
@@ -285,9 +288,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
             yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
         if what.unseen or not (what.is_read_only or loops):
-            yield left_open(
-                Question.READS, "its result goes to code that is not seen, which may want its gradient"
-            )
+            yield left_open(Question.READS, _UNSEEN_READER)
         return
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")

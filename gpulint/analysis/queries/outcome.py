@@ -10,6 +10,7 @@ from typing import Any, Final
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
 
@@ -121,10 +122,12 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
         if frame.function is not run.frame.function or node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
-    for frame in _frames(evaluator, run.frame):
-        false = [_false(evaluator, more, frame) for more in tests]
-        if None not in false:
-            return Phase(frame, false[0])
+    others = [one for one in _frames(evaluator, run.frame) if not outcome(evaluator, run.inner, one).wanted]
+    if others:
+        on = (one for one in others if grad_mode(evaluator, run.call, one).mode == "on")
+        frame = next(on, others[0])
+        false = (_false(evaluator, more, frame) for more in tests)
+        return Phase(frame, next((one for one in false if one is not None), frame.call))
     both = [_gone_through(evaluator, more, run.frame) for more in tests]
     if both and None not in both:
         return Phase(run.frame, both[0])
