@@ -31,12 +31,13 @@ def graph_state(
     evaluator: Evaluator, store: Store, owner: Owner, origins: Iterable[tuple[Any, Frame]]
 ) -> GraphState:
     """The state of the graph of what is stored, as long as it is held."""
-    held = [
-        use
-        for leaf in leaves(store)
-        if graph_in(evaluator, evaluator.value_of(leaf, store.frame))
-        for use in consumers(evaluator, leaf, store.frame, "graph")
-    ]
+    values = [(leaf, graph_in(evaluator, evaluator.value_of(leaf, store.frame))) for leaf in leaves(store)]
+    certain = min((len(one.assumptions) for _, several in values for one in several), default=0)
+    held, surest = list[Use](), list[Use]()  # of all, and of those of which least is taken for so
+    for leaf, several in values:
+        uses = consumers(evaluator, leaf, store.frame, "graph") if several else []
+        held += uses
+        surest += uses if any(len(one.assumptions) == certain for one in several) else []
     newest = [one for one in held if _goes_backward(evaluator, one) and _is_of_newest(one, owner, store)]
     through = [one for one in held if _goes_backward(evaluator, one) and one not in newest]
     later = {id(one.node) for one in through}
@@ -75,7 +76,7 @@ def graph_state(
         return GraphState("together", direct[0])
     unseen = tuple(
         one
-        for one in held
+        for one in surest
         if one.role in ("returned", "too much")
         or (
             one.role == "given"

@@ -11,7 +11,7 @@ from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.flow import Definition, facts_of
 from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, default_of, key_of, keyword, last_name
 
@@ -751,6 +751,12 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     return [], None
 
 
+def _facts_at(statement: Any, flow: Any) -> set[Any]:
+    """What is known of names and attributes where a statement runs."""
+    conditions = flow.conditions(statement) if statement in flow.blocks else ()
+    return {fact for test, held in conditions for fact in facts_of(test, held)}
+
+
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     """The statements of a function that empty a container or give its key another one."""
     flow = frame.flow
@@ -760,7 +766,8 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
             if definition.kind == "delete" or (
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
-                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
+                first = {(f"{one} == None", True), (one, False)} & _facts_at(definition.statement, flow)
+                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)) and not first:
                     yield definition.statement
     for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
