@@ -462,6 +462,9 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
         if node not in frame.flow.parents:
             continue
         same = [node]
+        if isinstance(node, ast.Name):  # that is given its value there
+            given = (one for one in frame.flow.definitions.get(node.id, ()) if one.node is node)
+            same = [use for one in given for use in frame.flow.uses_of(one)]
         if isinstance(node, ast.Subscript):
             same = [
                 one
