@@ -12,6 +12,7 @@ from gpulint.rules._held.report import Held, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -250,12 +251,14 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
         one
         for one in uses
         if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
+        or (one.role == "stored" and isinstance(one.owner[0], Class) and len(one.path) == 1)
         or (one.role == "given" and (one.path or isinstance(one.frame.flow.parents.get(one.node), ast.Expr)))
     ]
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
     made = [frame for one in held for _, frame in one.origins if frame is not None]
-    if made and asked.evaluator.callers(function) and all(_is_of_caller(one, store.frame) for one in made):
+    callers = {site.frame.function for site in asked.evaluator.callers(function)}
+    if made and all(_outermost(one) in callers for one in made):
         yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
     beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
