@@ -180,12 +180,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if what.wanted:
         phase = phase_of(evaluator, run, what) if run.is_direct else None
         if phase is None:
-            use = what.wanted[0]
-            yield refuted(
-                Question.BACKWARD,
-                "a backward goes through its graph",
-                use.node if asked.is_here(use.frame) else None,
-            )
+            at = what.wanted[0].node if asked.is_here(what.wanted[0].frame) else None
+            yield refuted(Question.BACKWARD, "a backward goes through its graph", at)
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
     run_there = run_by(evaluator, run.call, run.frame)
@@ -270,12 +266,11 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
             yield refuted(
-                Question.BACKWARD, "a backward goes through its graph in each phase that is seen", phase.by
+                Question.BACKWARD, "a backward goes through it in each phase that is seen", phase.by
             )
         if phase.frame is None:
-            yield left_open(
-                Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
-            )
+            clause = f"only `{ast.unparse(phase.by)}` says that a phase does not train"
+            yield left_open(Question.REACHED, clause, phase.by)
         elif outcome(evaluator, run.inner, phase.frame).unseen:
             yield left_open(Question.READS, _UNSEEN_READER)
         return
@@ -304,11 +299,8 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
 def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:
     """Whether the function that evaluates hands its result to what is not seen, and no caller is seen to do so."""
     here = all(use.frame is run.frame for use in (*what.unseen, *what.returned))
-    return (
-        here
-        and mode.by in run.frame.flow.parents
-        and not (what.returned and evaluator.callers(run.frame.function))
-    )
+    handed = what.returned and evaluator.callers(run.frame.function)
+    return here and mode.by in run.frame.flow.parents and not handed
 
 
 def _piles_up(run: Run, what: Outcome) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -103,43 +104,57 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 if state is not None:
                     told.add(at)
     for function in asked.file.functions:
-        for store in given_to_keep(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and held:
-                cls = function.cls
-                of_network = cls is not None and asked.evaluator.names.is_part_of_modules(cls)
-                code = "GPU107" if of_network else "GPU101"
-                answers = until_refuted(_of_given(asked, store, held, of_network))
-                yield Held(code, store.at, store, None, held, None, answers)
-        for store in collected(asked.evaluator, function):
-            held = _held(asked, function, store)
-            if held is not None:
-                told.add(store.at)
-                answers = until_refuted(_of_collected(asked, function, held))
-                yield Held("GPU101", store.at, store, None, held, None, answers)
-        for store in entries(asked.evaluator, function):
-            value = asked.evaluator.value_of(store.value, store.frame)
-            held = graph_in(asked.evaluator, value)
-            no_number = value.kind in ("tensor", "unknown") and made_backward(asked.evaluator, store)
-            if store.at not in told and (held or no_number):
-                answers = until_refuted(_of_entry(asked, function, store, held))
-                if not _is_refuted(answers):
-                    told.update((store.frame.flow.statement_of(store.at), function))
-                yield Held("GPU101", store.at, store, None, held, None, answers)
-        for store in latest(asked.evaluator, function):
-            held = _held(asked, function, store)
-            made = asked.evaluator.value_of(store.value, store.frame).kind
-            if held is not None and store.at not in told and made in ("tensor", "unknown"):
-                told.add(store.at)
-                yield Held(
-                    "GPU101", store.at, store, None, held, None, until_refuted(_of_latest(asked, store, held))
-                )
-        for store in returns(asked.evaluator, function):
-            held = _held(asked, function, store)
-            made = {node for one in held or () for node, _ in one.origins}
-            if held is not None and not made & told and function not in told:
-                answers = until_refuted(_of_returned(asked, function, store, held))
-                yield Held("GPU101", _put_together(store), store, None, held, None, answers)
+        yield from _left_by(asked, function, told)
+
+
+def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]:
+    """What a function leaves to others: to its object, to the framework, in a dict of figures, or by what it returns."""
+    evaluator = asked.evaluator
+    for store in given_to_keep(evaluator, function):
+        held = graph_in(evaluator, evaluator.value_of(store.value, store.frame))
+        if store.at not in told and held:
+            cls = function.cls
+            of_network = cls is not None and evaluator.names.is_part_of_modules(cls)
+            yield _of(
+                "GPU107" if of_network else "GPU101", store, held, _of_given(asked, store, held, of_network)
+            )
+    for store, held in _kept_by(asked, function, collected):
+        told.add(store.at)
+        yield _of("GPU101", store, held, _of_collected(asked, function, held))
+    for store in entries(evaluator, function):
+        value = evaluator.value_of(store.value, store.frame)
+        held = graph_in(evaluator, value)
+        no_number = value.kind in ("tensor", "unknown") and made_backward(evaluator, store)
+        if store.at not in told and (held or no_number):
+            one = _of("GPU101", store, held, _of_entry(asked, function, store, held))
+            if not _is_refuted(one.answers):
+                told.update((store.frame.flow.statement_of(store.at), function))
+            yield one
+    for store, held in _kept_by(asked, function, latest):
+        if store.at not in told and evaluator.value_of(store.value, store.frame).kind in (
+            "tensor",
+            "unknown",
+        ):
+            told.add(store.at)
+            yield _of("GPU101", store, held, _of_latest(asked, store, held))
+    for store, held in _kept_by(asked, function, returns):
+        made = {node for one in held for node, _ in one.origins}
+        if not made & told and function not in told:
+            answers = _of_returned(asked, function, store, held)
+            yield replace(_of("GPU101", store, held, answers), at=_put_together(store))
+
+
+def _kept_by(asked: Asked, function: Function, several: Any) -> Iterator[tuple[Store, tuple[Value, ...]]]:
+    """Stores of a kind that a function makes of what has a graph, with the values that have it."""
+    for store in several(asked.evaluator, function):
+        held = _held(asked, function, store)
+        if held is not None:
+            yield store, held
+
+
+def _of(code: str, store: Store, held: tuple[Value, ...], answers: Iterator[Answer]) -> Held:
+    """A claim on what is left to others, whoever keeps it."""
+    return Held(code, store.at, store, None, held, None, until_refuted(answers))
 
 
 def _is_refuted(answers: tuple[Answer, ...]) -> bool:

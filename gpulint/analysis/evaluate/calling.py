@@ -668,7 +668,11 @@ class Calling:
         found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
         if isinstance(node, ast.Dict):
             entries = zip(node.keys, node.values, strict=True)
-            found += [self._evaluator.value_of(one, frame) for key, one in entries if self._may_be(key, frame, wanted)]
+            found += [
+                self._evaluator.value_of(one, frame)
+                for key, one in entries
+                if self._may_be(key, frame, wanted)
+            ]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
         return found

@@ -408,11 +408,9 @@ class Evaluator:
         if made and value.kind == "unknown":  # a backward goes through one of them
             found = found.but(graph=Graph.MAY, origins=value.origins)
             return found.assuming(Assumption(ONE_OF_SEVERAL, definition.node))
-        if not made or value.kind != "tensor" or index == 0:  # the first is what a network is asked for
-            return found
-        network = self.value_of(node.func, frame) if isinstance(node, ast.Call) else UNKNOWN
-        if network.kind != "module" or self.calling.made_by(network) is not None:
-            return found
+        network = self.value_of(node.func, frame) if made and isinstance(node, ast.Call) else UNKNOWN
+        if value.kind != "tensor" or index == 0 or network.kind != "module" or self.calling.made_by(network):
+            return found  # the first is what a network is asked for
         return found.assuming(Assumption(ONE_OF_SEVERAL, node))
 
     def returned(self, frame: Frame) -> Value:

@@ -23,6 +23,7 @@ _IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_",
 _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # what they add comes last
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
+_TERMS: Final = (ast.BinOp, ast.UnaryOp, ast.Call, ast.List, ast.Tuple, ast.IfExp, ast.Attribute, ast.keyword, ast.Starred, ast.Dict)  # fmt: skip
 
 Way = Literal["put", "added", "averaged", "slot", "latest", "returned"]
 
@@ -437,21 +438,14 @@ def part_of(definition: Definition) -> Any:
 def _is_scaled(key: str, definition: Definition, frame: Frame) -> bool:
     """Whether what a key was given the last time is made less before it is added to: an average."""
     flow = frame.flow
-    for use in flow.uses.get(key, ()):
-        above = flow.parents.get(use)
-        if (
-            isinstance(above, ast.BinOp)
-            and isinstance(above.op, ast.Mult)
-            and flow.statement_of(use) is definition.statement
-        ):
-            return True
-        if (
-            isinstance(above, ast.Call)
-            and last_name(above.func) == "lerp"
-            and flow.statement_of(use) is definition.statement
-        ):
-            return True
-    return False
+    own = [one for one in flow.uses.get(key, ()) if flow.statement_of(one) is definition.statement]
+    above = [flow.parents.get(one) for one in own]
+    return any(
+        isinstance(one.op, ast.Mult)
+        if isinstance(one, ast.BinOp)
+        else isinstance(one, ast.Call) and last_name(one.func) == "lerp"
+        for one in above
+    )
 
 
 def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
@@ -484,27 +478,9 @@ def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
     while node is not value:
         node = flow.parents.get(node)
         joined = joined or isinstance(node, (ast.BinOp, ast.Call, ast.Starred, ast.Dict))
-        if node is None or isinstance(node, ast.stmt):
+        if not isinstance(node, _TERMS) or (isinstance(node, ast.IfExp) and use is node.test):
             return False
         if isinstance(node, ast.Call) and last_name(node.func) not in _JOINING:
-            return False
-        if not isinstance(
-            node,
-            (
-                ast.BinOp,
-                ast.UnaryOp,
-                ast.Call,
-                ast.List,
-                ast.Tuple,
-                ast.IfExp,
-                ast.Attribute,
-                ast.keyword,
-                ast.Starred,
-                ast.Dict,
-            ),
-        ):
-            return False
-        if isinstance(node, ast.IfExp) and use is node.test:
             return False
     return joined
 
