@@ -531,11 +531,8 @@ class Calling:
         return Value("list", origins=frozenset({(node, frame)}))
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return (
-            self._evaluator.element(self._evaluator.value_of(node.args[0], frame)).but(const=UNSET)
-            if node.args
-            else NUMBER
-        )
+        summed = self._evaluator.value_of(node.args[0], frame) if node.args else None
+        return self._evaluator.element(summed).but(const=UNSET) if summed is not None else NUMBER
 
     def _gives_element(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if isinstance(node.func, ast.Attribute):
