@@ -10,6 +10,7 @@ from typing import Any, Literal
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
 from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
 
@@ -78,6 +79,7 @@ def graph_state(
         one
         for one in surest
         if one.role in ("returned", "too much")
+        or (one.role == "stored" and _is_read_elsewhere(evaluator, one.owner))
         or (
             one.role == "given"
             and one.node is not store.at
@@ -86,6 +88,14 @@ def graph_state(
         )
     )
     return GraphState("live", None, unseen)
+
+
+def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
+    """Whether other files read the attribute of an object that something is put into."""
+    cls, name = owner if isinstance(owner, tuple) and isinstance(owner[0], Class) else (None, "")
+    files = evaluator.program.searched(name, cls.file) if cls is not None else ()
+    others = (one for file in files if file is not cls.file for one in (file.body, *file.functions))
+    return any(key.endswith(f".{name}") for one in others if name in one.words for key in one.flow.uses)
 
 
 def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:

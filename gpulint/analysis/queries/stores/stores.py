@@ -24,6 +24,7 @@ _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # wh
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
 _TERMS: Final = (ast.BinOp, ast.UnaryOp, ast.Call, ast.List, ast.Tuple, ast.IfExp, ast.Attribute, ast.keyword, ast.Starred, ast.Dict)  # fmt: skip
+_POSITIONS: Final = {"stores first": 0, "stores elements": 0, "stores second": 1}
 
 Way = Literal["put", "added", "averaged", "slot", "latest", "returned"]
 
@@ -296,9 +297,7 @@ def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
                     continue
                 kind = "dict" if name == "setdefault" else "list"
             row = rows[kind].get(name)
-            position = {"stores first": 0, "stores elements": 0, "stores second": 1}.get(
-                row.does if row else "", 9
-            )
+            position = _POSITIONS.get(row.does, 9) if row is not None else 9
             if position < len(call.args):
                 way: Way = "slot" if kind == "dict" else "put"
                 elements = row is not None and row.does == "stores elements"
@@ -309,10 +308,9 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
     for call in calls:
         if not isinstance(call.func, ast.Attribute) or not call.args:
             continue
-        base, way = call.func.value, "averaged" if call.func.attr == "lerp_" else "added"
-        while (
-            isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr[-1:] == "_"
-        ):
+        base: Any = call.func.value
+        way = "averaged" if call.func.attr == "lerp_" else "added"
+        while isinstance(base, ast.Call) and getattr(base.func, "attr", "").endswith("_"):
             way = "averaged" if base.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
             base = base.func.value
         key = key_of(base)
@@ -584,11 +582,8 @@ def owner_of(
             if frame.caller is None:
                 return Owner("object", key, at, frame, around, attributes)
             func = frame.call.func
-            base = (
-                func.value
-                if isinstance(func, ast.Attribute) and own.name not in ("__call__", "forward")
-                else func
-            )
+            of_object = isinstance(func, ast.Attribute) and own.name not in ("__call__", "forward")
+            base = func.value if of_object else func
             return owner_of(evaluator, base, frame.caller, frame.call, around, attributes, depth - 1)
         given = frame.given.get(name.id) if frame.given is not None else None
         if isinstance(given, tuple) and given[0] != "star" and isinstance(given[0], ast.AST):
