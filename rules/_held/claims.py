@@ -283,14 +283,14 @@ def _of_latest(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[
         yield refuted(Question.SIZE, "it is one number, and the next takes its place")
     if _evaluates(asked, origins):
         yield refuted(Question.REACHED, "the forward that evaluates is what is told")
-    freed = any(backwards(asked.evaluator, *one) for one in origins)
-    if freed and not asked.evaluator.names.is_part_of_modules(store.frame.function.cls):
+    freed, cls = any(backwards(asked.evaluator, *one) for one in origins), store.frame.function.cls
+    if freed and not (cls is not None and asked.evaluator.names.is_part_of_modules(cls)):
         yield refuted(Question.SIZE, "a backward frees its graph, and the next takes its place")
-    for one in read_by(asked, store):
-        if one.role not in _READ_ONLY:
-            dropped = one.role == "given" and isinstance(one.frame.flow.parents.get(one.node), ast.Expr)
+    for use in read_by(asked, store):
+        if use.role not in _READ_ONLY:
+            dropped = use.role == "given" and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
             clause = "whoever reads it may go backward through it"
-            yield (left_open if dropped else refuted)(Question.BACKWARD, clause, one.node)
+            yield (left_open if dropped else refuted)(Question.BACKWARD, clause, use.node)
     yield proven(Question.OUTLIVES, f"`{ast.unparse(store.container)}` outlives the call")
     yield left_open(Question.READS, "who reads it out of sight may want its graph")
     for one in min((value.assumptions for value in held), key=len):

@@ -308,19 +308,18 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
     for call in calls:
         if not isinstance(call.func, ast.Attribute) or not call.args:
             continue
-        base: Any = call.func.value
-        way = "averaged" if call.func.attr == "lerp_" else "added"
-        while isinstance(base, ast.Call) and getattr(base.func, "attr", "").endswith("_"):
-            way = "averaged" if base.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
-            base = base.func.value
-        key = key_of(base)
+        on, way = call.func.value, "averaged" if call.func.attr == "lerp_" else "added"
+        while isinstance(on, ast.Call) and isinstance(on.func, ast.Attribute) and on.func.attr[-1:] == "_":
+            way = "averaged" if on.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
+            on = on.func.value
+        key = key_of(on)
         if call.func.attr == "copy_":
             if not any(key_of(one) == key for one in ast.walk(call.args[0])):
                 continue  # it is overwritten
             way = "averaged"
         if key is not None and ".data" not in key:
             added = call.args[-1 if call.func.attr in _WITH_INDEX else 0]
-            yield Store(added, base, call, frame, way)  # type: ignore[arg-type]
+            yield Store(added, on, call, frame, way)  # type: ignore[arg-type]
 
 
 def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
