@@ -166,12 +166,13 @@ def latest(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     frame, begin = evaluator.root(function), f"{function.self_name}."
     for key, definitions in frame.flow.definitions.items():
         for one in definitions if key.startswith(begin) and "[" not in key else ():
-            if one.kind == "assign" and part_of(one) is not None and not takes_itself_in(one, key, frame):
-                yield Store(part_of(one), one.node, one.statement, frame, "latest")
-    for item in frame.flow.stores:
-        if (key_of(item.target.value) or "").startswith(begin) and not item.path:
-            if not _again(item, frame) and not _is_counted(item.target.slice, frame):
-                yield Store(item.value, item.target, item.statement, frame, "latest")
+            value = part_of(one) if one.kind == "assign" else None
+            if value is not None and all(key_of(part) != key for part in ast.walk(value)):  # else a state
+                yield Store(value, one.node, one.statement, frame, "latest")
+    for item in (one for one in frame.flow.stores if (key_of(one.target.value) or "").startswith(begin)):
+        known = evaluator.value_of(item.target.value, frame).kind == "dict"  # in a tensor it has no slot
+        if known and not (item.path or _again(item, frame) or _is_counted(item.target.slice, frame)):
+            yield Store(item.value, item.target, item.statement, frame, "latest")
 
 
 def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store]:
