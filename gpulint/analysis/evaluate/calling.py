@@ -701,10 +701,10 @@ class Calling:
                             yield f"{method.self_name}.{name}", self._evaluator.root(method)
 
     def _handed(self, key: str, frame: Frame) -> Iterator[tuple[str, Frame]]:
-        """The parameters of functions of the project that a key is given for: they may put something into it."""
+        """The parameters of functions, and no methods, that a key is given for: they may put something into it."""
         for use in frame.flow.uses.get(key, ()):
             call = frame.flow.parents.get(use)
-            if not isinstance(call, ast.Call) or use not in call.args:
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or use not in call.args:
                 continue
             target = self._evaluator.value_of(call.func, frame)
             if target.kind == "function" and isinstance(target.ref, Function):
