@@ -39,6 +39,7 @@ from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
 
@@ -145,6 +146,7 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
 
 
 _DEEPEST = 4  # calls within a run
+_UNSEEN_READER = "its result goes to code that is not seen, which may want its gradient"
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -164,19 +166,14 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "this is what is done where something else has failed")
     what = outcome(evaluator, run.inner, run.where)
     if what.undetached is not None:
-        yield refuted(
-            Question.GRAPH, "it becomes an array undetached, which torch refuses for what has a graph"
-        )
+        clause = "it becomes an array undetached, which torch refuses for what has a graph"
+        yield (refuted if _is_near(evaluator, run, what.undetached) else left_open)(Question.GRAPH, clause)
     phase = None
     if what.wanted:
         phase = phase_of(evaluator, run, what) if run.is_direct else None
         if phase is None:
-            use = what.wanted[0]
-            yield refuted(
-                Question.BACKWARD,
-                "a backward goes through its graph",
-                use.node if asked.is_here(use.frame) else None,
-            )
+            at = what.wanted[0].node if asked.is_here(what.wanted[0].frame) else None
+            yield refuted(Question.BACKWARD, "a backward goes through its graph", at)
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
     run_there = run_by(evaluator, run.call, run.frame)
@@ -202,7 +199,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             yield left_open(
                 Question.GRAD, f"`{base}` is not seen, and may call `{run.frame.function.name}` with grad off"
             )
-    if grad.mode == "mixed":
+    if grad.mode == "mixed" and (phase is None or phase.frame is None):
         here = all(use.frame is run.frame for use in (*what.read, *what.unseen, *what.returned))
         yield (left_open if here else refuted)(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
@@ -212,6 +209,14 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     old = old_torch(evaluator, asked.file)
     if old is not None:
         yield old
+
+
+def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
+    """Whether what a run gives gets to a use for certain: in its own function, one that it calls, or those that are seen to call it."""
+    if use.frame.function is run.frame.function or use.frame.caller is run.frame:
+        return True
+    sites = evaluator.callers(run.frame.function)
+    return all(one.certain for one in sites) and use.frame.function in {one.frame.function for one in sites}
 
 
 def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
@@ -254,12 +259,13 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
             yield refuted(
-                Question.BACKWARD, "a backward goes through its graph in each phase that is seen", phase.by
+                Question.BACKWARD, "a backward goes through it in each phase that is seen", phase.by
             )
         if phase.frame is None:
-            yield left_open(
-                Question.REACHED, f"only `{ast.unparse(phase.by)}` says that a phase does not train", phase.by
-            )
+            clause = f"only `{ast.unparse(phase.by)}` says that a phase does not train"
+            yield left_open(Question.REACHED, clause, phase.by)
+        elif outcome(evaluator, run.inner, phase.frame).unseen:
+            yield left_open(Question.READS, _UNSEEN_READER)
         return
     inside = all(is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
     if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
@@ -270,9 +276,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
             yield refuted(Question.READS, "it runs once, and its result goes on as a tensor")
         if what.unseen or not (what.is_read_only or loops):
-            yield left_open(
-                Question.READS, "its result goes to code that is not seen, which may want its gradient"
-            )
+            yield left_open(Question.READS, _UNSEEN_READER)
         return
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
@@ -288,11 +292,8 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
 def _goes_out_here(evaluator: Evaluator, run: Run, mode: ModuleMode, what: Outcome) -> bool:
     """Whether the function that evaluates hands its result to what is not seen, and no caller is seen to do so."""
     here = all(use.frame is run.frame for use in (*what.unseen, *what.returned))
-    return (
-        here
-        and mode.by in run.frame.flow.parents
-        and not (what.returned and evaluator.callers(run.frame.function))
-    )
+    handed = what.returned and evaluator.callers(run.frame.function)
+    return here and mode.by in run.frame.flow.parents and not handed
 
 
 def _piles_up(run: Run, what: Outcome) -> bool:

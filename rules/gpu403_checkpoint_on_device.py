@@ -109,8 +109,8 @@ class CheckpointOnDevice(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for load in loads(asked.evaluator, asked.file):
-            if load.device == "host" or load.elsewhere:
-                continue  # somebody says that it goes to the host, or where else
+            if load.device == "host":
+                continue  # somebody says that it goes to the host
             what = loaded(asked.evaluator, load)
             answers = until_refuted(_answers(asked, load, what))
             yield Claimed(
@@ -228,6 +228,10 @@ def _saved_from(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bo
     if load.by_cuda:
         return proven(Question.DEVICE, "no place is named wherever CUDA is available")
     if load.location is not None:
+        if load.elsewhere and matters:
+            return left_open(Question.DEVICE, f"whether `{ast.unparse(load.location)}` is a GPU is not shown")
+        if load.elsewhere:
+            return refuted(Question.MEANT, "somebody says where it goes, and it is let go of at once")
         if not matters and not what.optimizers and not saved:
             return refuted(Question.MEANT, "it is wanted on the GPU, and let go of at once")
         return proven(Question.DEVICE, "`map_location` is a GPU")

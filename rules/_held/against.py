@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules._held.cuts import Cut, is_summand, is_whole, uses_of
@@ -175,21 +175,25 @@ def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
 
 def is_read_after(asked: Asked, store: Store) -> str:
     """Who may go backward through what is computed from an average, in one clause: in whatever function reads it."""
-    name = attribute_of(store.container)
+    wanted = _OUT_OF_SIGHT | {"backward", "returned", "fed"}
+    found = any(one.role in wanted for one in read_by(asked, store))
+    return "what it gives is computed from the average, and a backward may go through that" if found else ""
+
+
+def read_by(asked: Asked, store: Store) -> Iterator[Use]:
+    """What becomes of what is in an attribute, by whichever function of the program reads it, beside the statement that stores."""
+    name, cls, names = attribute_of(store.container), store.frame.function.cls, asked.evaluator.names
     own = store.frame.flow.statement_of(store.at)
     path = (ANY,) if isinstance(store.container, ast.Subscript) else ()
-    for function in (one for one in asked.file.functions if name and name in one.words):
-        of_others = f"{function.self_name}.{name}" if function.cls is not store.frame.function.cls else ""
-        keys = [one for one in function.flow.uses if one.endswith(f".{name}") and one != of_others]
+    files = asked.program.searched(name, store.frame.function.file) if name and cls is not None else ()
+    for function in (one for file in files for one in (file.body, *file.functions) if name in one.words):
+        of_another = f"{function.self_name}.{name}" if cls and names.is_apart(function, cls) else ""
+        keys = [one for one in function.flow.uses if one.endswith(f".{name}") and one != of_another]
         for use in (use for key in keys for use in function.flow.uses[key]):
             tests = _conditions(use, asked.root(function)) if function is store.frame.function else set()
             phases = {(test, not wanted) for test, wanted in tests if test.endswith(".training")}
-            if function.flow.statement_of(use) is own or phases & _conditions(store.at, store.frame):
-                continue
-            for one in consumers(asked.evaluator, use, asked.root(function), "graph", path):
-                if one.role in ("backward", "returned", "fed") or one.role in _OUT_OF_SIGHT:
-                    return "what it gives is computed from the average, and a backward may go through that"
-    return ""
+            if function.flow.statement_of(use) is not own and not phases & _conditions(store.at, store.frame):
+                yield from consumers(asked.evaluator, use, asked.root(function), "graph", path)
 
 
 def attribute_of(node: Any) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.rules._held.against import read_by
 from gpulint.rules._held.report import Held, in_eval_mode, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
@@ -40,6 +43,7 @@ from gpulint.analysis.queries.stores.stores import (
     entries,
     given_to_keep,
     graph_in,
+    latest,
     owner_of,
     returns,
     stores,
@@ -56,6 +60,9 @@ if TYPE_CHECKING:
     from gpulint.analysis.project.file import Function
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
+_READ_ONLY = frozenset(
+    {"reads", "cuts", "tested", "dropped", "saved", "deleted", "stored", "attribute", "bound", "written"}
+)
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
@@ -85,43 +92,65 @@ def _all_held(asked: Asked) -> Iterator[Held]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
-            away = _is_refuted(answers)
-            state = None if away else graph_state(asked.evaluator, store, owner, _calls_of(held))
+            holds = not _is_refuted(answers)
+            state = graph_state(asked.evaluator, store, owner, _calls_of(held)) if holds else None
             for at in _places(asked, store):
                 if at not in told:
                     yield Held(code, at, store, owner, held, state, answers)
                 if state is not None:
                     told.add(at)
     for function in asked.file.functions:
-        for store in given_to_keep(asked.evaluator, function):
-            held = graph_in(asked.evaluator, asked.evaluator.value_of(store.value, store.frame))
-            if store.at not in told and held:
-                cls = function.cls
-                of_network = cls is not None and asked.evaluator.names.is_part_of_modules(cls)
-                code = "GPU107" if of_network else "GPU101"
-                answers = until_refuted(_of_given(asked, store, held, of_network))
-                yield Held(code, store.at, store, None, held, None, answers)
-        for store in collected(asked.evaluator, function):
-            held = _held(asked, function, store)
-            if held is not None:
-                told.add(store.at)
-                answers = until_refuted(_of_collected(asked, function, held))
-                yield Held("GPU101", store.at, store, None, held, None, answers)
-        for store in entries(asked.evaluator, function):
-            value = asked.evaluator.value_of(store.value, store.frame)
-            held = graph_in(asked.evaluator, value)
-            no_number = value.kind in ("tensor", "unknown") and made_backward(asked.evaluator, store)
-            if store.at not in told and (held or no_number):
-                answers = until_refuted(_of_entry(asked, function, store, held))
-                if not _is_refuted(answers):
-                    told.update((store.frame.flow.statement_of(store.at), function))
-                yield Held("GPU101", store.at, store, None, held, None, answers)
-        for store in returns(asked.evaluator, function):
-            held = _held(asked, function, store)
-            made = {node for one in held or () for node, _ in one.origins}
-            if held is not None and not made & told and function not in told:
-                answers = until_refuted(_of_returned(asked, function, store, held))
-                yield Held("GPU101", _put_together(store), store, None, held, None, answers)
+        yield from _left_by(asked, function, told)
+
+
+def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]:
+    """What a function leaves to others: to its object, to the framework, in a dict of figures, or by what it returns."""
+    evaluator = asked.evaluator
+    for store in given_to_keep(evaluator, function):
+        held = graph_in(evaluator, evaluator.value_of(store.value, store.frame))
+        if store.at not in told and held:
+            cls = function.cls
+            of_network = cls is not None and evaluator.names.is_part_of_modules(cls)
+            yield _of(
+                "GPU107" if of_network else "GPU101", store, held, _of_given(asked, store, held, of_network)
+            )
+    for store, held in _kept_by(asked, function, collected):
+        told.add(store.at)
+        yield _of("GPU101", store, held, _of_collected(asked, function, held))
+    for store in entries(evaluator, function):
+        value = evaluator.value_of(store.value, store.frame)
+        held = graph_in(evaluator, value)
+        no_number = value.kind in ("tensor", "unknown") and made_backward(evaluator, store)
+        if store.at not in told and (held or no_number):
+            one = _of("GPU101", store, held, _of_entry(asked, function, store, held))
+            if not _is_refuted(one.answers):
+                told.update((store.frame.flow.statement_of(store.at), function))
+            yield one
+    for store, held in _kept_by(asked, function, latest):
+        if store.at not in told and evaluator.value_of(store.value, store.frame).kind in (
+            "tensor",
+            "unknown",
+        ):
+            told.add(store.at)
+            yield _of("GPU101", store, held, _of_latest(asked, store, held))
+    for store, held in _kept_by(asked, function, returns):
+        made = {node for one in held for node, _ in one.origins}
+        if not made & told and function not in told:
+            answers = _of_returned(asked, function, store, held)
+            yield replace(_of("GPU101", store, held, answers), at=_put_together(store))
+
+
+def _kept_by(asked: Asked, function: Function, several: Any) -> Iterator[tuple[Store, tuple[Value, ...]]]:
+    """Stores of a kind that a function makes of what has a graph, with the values that have it."""
+    for store in several(asked.evaluator, function):
+        held = _held(asked, function, store)
+        if held is not None:
+            yield store, held
+
+
+def _of(code: str, store: Store, held: tuple[Value, ...], answers: Iterator[Answer]) -> Held:
+    """A claim on what is left to others, whoever keeps it."""
+    return Held(code, store.at, store, None, held, None, until_refuted(answers))
 
 
 def _is_refuted(answers: tuple[Answer, ...]) -> bool:
@@ -197,21 +226,17 @@ def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: boo
     given = all(isinstance(node, ast.arg) for one in held for node, _ in one.origins)
     gone = emptied(asked.evaluator, asked.multiplicity, owner)
     if gone is not None and (gone.when == "step" if takes_in else not given):
-        yield refuted(
-            Question.OUTLIVES, f"`{owner.key}` is emptied, as often as whoever calls wants", gone.by
-        )
-    uses = [] if takes_in else consumers(asked.evaluator, store.value, store.frame, "graph")
-    roles = {one.role for one in uses}
-    if roles & {"backward", "fed"}:
-        yield refuted(Question.BACKWARD, "who gets it may go backward through it")
-    if "returned" in roles:
-        yield left_open(Question.BACKWARD, "who gets it may go backward through it")
-    yield proven(
-        Question.OUTLIVES, f"`{owner.key}` outlives the call" + (", and takes itself in" if takes_in else "")
-    )
-    if not takes_in or (
-        given and store.frame.function.name != "forward"
-    ):  # a layer is given what others have made
+        clause = f"`{owner.key}` is emptied, as often as whoever calls wants"
+        yield refuted(Question.OUTLIVES, clause, gone.by)
+    uses = consumers(asked.evaluator, store.value, store.frame, "graph") if not takes_in else ()
+    roles = {one.role for one in uses} & {"backward", "fed", "returned"}
+    if roles:
+        verdict = left_open if roles == {"returned"} else refuted
+        yield verdict(Question.BACKWARD, "who gets it may go backward through it")
+    more = ", and takes itself in" if takes_in else ""
+    yield proven(Question.OUTLIVES, f"`{owner.key}` outlives the call{more}")
+    of_layer = given and store.frame.function.name != "forward"  # which is given what others have made
+    if not takes_in or of_layer:
         yield left_open(Question.GRAPH, "whether what it is given has a graph is up to who calls")
     for one in min((value.assumptions for value in held), key=len):
         yield left_open(Question.GRAPH, one.clause)
@@ -230,12 +255,14 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
         one
         for one in uses
         if (one.role == "returned" and not asked.evaluator.callers(one.frame.function))
+        or (one.role == "stored" and isinstance(one.owner[0], Class) and len(one.path) == 1)
         or (one.role == "given" and (one.path or isinstance(one.frame.flow.parents.get(one.node), ast.Expr)))
     ]
     if not away:
         yield refuted(Question.OUTLIVES, "the dict is read in sight, and dropped")
     made = [frame for one in held for _, frame in one.origins if frame is not None]
-    if made and asked.evaluator.callers(function) and all(_is_of_caller(one, store.frame) for one in made):
+    callers = {site.frame.function for site in asked.evaluator.callers(function)}
+    if made and all(_outermost(one) in callers for one in made):
         yield refuted(Question.REACHED, "it is told where it is made")
     freed = made_backward(asked.evaluator, store)
     beside = goes_backward_by(asked.evaluator, function) or any(len(one.path) > 1 for one in away)
@@ -245,6 +272,29 @@ def _of_entry(asked: Asked, function: Function, store: Store, held: tuple[Value,
     clause = "what it is put into may be emptied" if puts else "whoever gets the dict may read it and drop it"
     yield left_open(Question.OUTLIVES, clause, away[0].node if asked.is_here(away[0].frame) else None)
     yield from reached(asked.evaluator, function)
+
+
+def _of_latest(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
+    """On what it stands that an object keeps what a forward made, with its graph, until the next one."""
+    origins = _calls_of(held)
+    yield from _off(asked, origins)
+    if all(one.size == "scalar" for one in held):
+        yield refuted(Question.SIZE, "it is one number, and the next takes its place")
+    if _evaluates(asked, origins):
+        yield refuted(Question.REACHED, "the forward that evaluates is what is told")
+    freed, cls = any(backwards(asked.evaluator, *one) for one in origins), store.frame.function.cls
+    if freed and not (cls is not None and asked.evaluator.names.is_part_of_modules(cls)):
+        yield refuted(Question.SIZE, "a backward frees its graph, and the next takes its place")
+    for use in read_by(asked, store):
+        if use.role not in _READ_ONLY:
+            dropped = use.role == "given" and isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
+            clause = "whoever reads it may go backward through it"
+            yield (left_open if dropped else refuted)(Question.BACKWARD, clause, use.node)
+    yield proven(Question.OUTLIVES, f"`{ast.unparse(store.container)}` outlives the call")
+    yield left_open(Question.READS, "who reads it out of sight may want its graph")
+    for one in min((value.assumptions for value in held), key=len):
+        yield left_open(Question.GRAPH, one.clause)
+    yield from reached(asked.evaluator, store.frame.function)
 
 
 def _stays(asked: Asked, use: Use) -> bool:
@@ -258,9 +308,7 @@ def _stays(asked: Asked, use: Use) -> bool:
 def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that the framework keeps a value of each step until the epoch's end, with its graph."""
     origins = {one for value in held for one in value.origins if isinstance(one[0], ast.Call)}
-    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
-    if all(one.mode == "off" for one in modes):
-        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
+    yield from _off(asked, origins)
     yield proven(Question.OUTLIVES, f"what `{function.name}` returns is kept until the epoch's end")
     if function.name.startswith("training"):
         yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
@@ -269,8 +317,8 @@ def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> 
 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that a step gives back what a backward went through, with its graph."""
-    calls = [origin for one in held for origin in one.origins if isinstance(origin[0], ast.Call)]
-    freed = [use for call in calls for use in backwards(asked.evaluator, *call)]
+    evaluator = asked.evaluator
+    freed = [use for one in _calls_of(held) for use in backwards(evaluator, *one)]
     own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
     if goes_backward_by(asked.evaluator, function):
         yield refuted(Question.BACKWARD, "the framework goes backward through it")
@@ -278,28 +326,23 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
     if any(_in_loop(function, one) for one in own):
         yield refuted(Question.REPEATS, "it is no step, but runs through many")
-    sites = asked.evaluator.callers(function)
-    takers = [
-        one for one in sites if graph_in(asked.evaluator, asked.evaluator.value_of(one.call, one.frame))
-    ]
+    sites = evaluator.callers(function)
+    takers = [one for one in sites if graph_in(evaluator, evaluator.value_of(one.call, one.frame))]
     here = any(one.frame.function.file is function.file for one in sites)
-    if here and not any(
-        frame is not None and frame.function is function for one in held for _, frame in one.origins
-    ):
+    made = [frame.function for one in held for _, frame in one.origins if frame is not None]
+    if here and function not in made:
         yield refuted(Question.REACHED, "it is told where it is made")
     seen = here or all(one.certain for one in sites)
     if sites and seen and not takers:
         yield refuted(Question.GRAPH, "none of those who call it gets a graph", sites[0].call)
-    uses = consumers(asked.evaluator, store.value, store.frame, "graph") if takers else []
+    uses = consumers(evaluator, store.value, store.frame, "graph") if takers else []
     kept = [one for one in uses if one.role in _KEEPING]
     if here:
         kept = [one for one in kept if one.frame.function.file is not function.file]
     if takers and seen and not kept:
         yield refuted(Question.OUTLIVES, "whoever gets it reads a number of it at once", takers[0].call)
-    for one in held:
-        yield from (
-            left_open(Question.GRAPH, found.clause) for found in one.assumptions if found.at is not None
-        )
+    guesses = (guess for one in held for guess in one.assumptions if guess.at is not None)
+    yield from (left_open(Question.GRAPH, one.clause) for one in guesses)
     yield proven(Question.GRAPH, "a backward has gone through it")
     yield left_open(Question.OUTLIVES, "whoever gets it may keep it, or read a number of it at once")
     yield from reached(asked.evaluator, function)
@@ -359,17 +402,11 @@ def _kind_of(asked: Asked, node: Any, frame: Frame) -> str:
 
 
 def _outermost(frame: Frame) -> Function:
-    while frame.caller is not None:
-        frame = frame.caller
-    return frame.function
+    return [frame, *(outer for _, outer in frame.chain())][-1].function
 
 
 def _is_of_caller(frame: Frame | None, inner: Frame) -> bool:
-    while frame is not None:
-        if frame is inner:
-            return False
-        frame = frame.caller
-    return True
+    return frame is None or inner not in (frame, *(outer for _, outer in frame.chain()))
 
 
 def _answers(
@@ -414,12 +451,12 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
         if node not in frame.flow.parents:
             continue
         same = [node]
+        if isinstance(node, ast.Name):  # that is given its value there
+            given = (one for one in frame.flow.definitions.get(node.id, ()) if one.node is node)
+            same = [use for one in given for use in frame.flow.uses_of(one)]
         if isinstance(node, ast.Subscript):
-            same = [
-                one
-                for one in frame.flow.parents
-                if isinstance(one, ast.Subscript) and ast.unparse(one) == ast.unparse(node)
-            ]
+            entries_read = (one for one in frame.flow.parents if isinstance(one, ast.Subscript))
+            same = [one for one in entries_read if ast.unparse(one) == ast.unparse(node)]
         if any(goes_backward(asked.evaluator, one, frame) for one in same):
             return True
     return False
@@ -451,11 +488,8 @@ def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Ite
 def _is_of_one_step(asked: Asked, store: Store, one: Round) -> bool:
     """Whether a loop has a few rounds, or runs through parts of a network."""
     few = asked.multiplicity.trips(one.loop, one.frame) is not None
-    return (
-        few
-        or (one.frame is store.frame and asked.multiplicity.is_once(store.at, one.loop, one.frame))
-        or asked.steps.is_over_parts(one.loop, one.frame)
-    )
+    once = one.frame is store.frame and asked.multiplicity.is_once(store.at, one.loop, one.frame)
+    return few or once or asked.steps.is_over_parts(one.loop, one.frame)
 
 
 def _is_of_networks(one: Round, origins: set[Any]) -> bool:
@@ -503,27 +537,29 @@ def _is_own(asked: Asked, owner: Owner) -> bool:
     return not name or not bases or bool(asked.evaluator.names.fields(cls, name))
 
 
+def _off(asked: Asked, origins: set[Any]) -> Iterator[Answer]:
+    """That grad is off wherever something is made."""
+    modes = [grad_mode(asked.evaluator, *one) for one in origins]
+    if all(one.mode == "off" for one in modes):
+        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by if modes else None)
+
+
 def _grad(asked: Asked, origins: set[Any], state: GraphState) -> Iterator[Answer]:
-    modes = [grad_mode(asked.evaluator, node, frame) for node, frame in origins]
-    if modes and all(one.mode == "off" for one in modes):
-        yield refuted(Question.GRAD, "grad is off where it is made", modes[0].by)
-    runs = [
-        found for node, frame in origins if (found := forward_of(asked.evaluator, node, frame)) is not None
-    ]
+    live = state.state == "live"  # a backward shows that grad is on, and that something is trained
+    if origins:
+        yield from _off(asked, origins)
+    runs = [run for one in origins if (run := forward_of(asked.evaluator, *one)) is not None]
     if runs and len(runs) == len(origins):
         within = [one for node, frame in origins for one in runs_of(asked.evaluator, node, frame)]
         if within and all(modes_within(asked.evaluator, one) == {"off"} for one in within):
             yield refuted(Question.GRAD, "the network switches grad off itself")
-        live = state.state == "live"  # a backward shows that something is trained
         if live and all(frozen(asked.evaluator, one.network) is not None for one in runs):
             yield refuted(Question.TRAINED, "no weight behind it wants gradients")
         places = [placed(asked.evaluator, one.expression, one.frame) for one in runs]
         if all(one.device == "host" and one.how == "moved" for one in places):
             yield refuted(Question.DEVICE, "it is computed on the host")
-    for one in modes if state.state == "live" else ():  # a backward shows that grad is on
-        if one.mode == "open":
-            yield left_open(Question.GRAD, "whether grad is on where it is made is not shown")
-            return
+    if live and any(grad_mode(asked.evaluator, *one).mode == "open" for one in origins):
+        yield left_open(Question.GRAD, "whether grad is on where it is made is not shown")
 
 
 def _of_state(
@@ -552,9 +588,8 @@ def _of_state(
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
     if state.unseen and not _evaluates(asked, origins):
         clause, by = "who gets it may go backward through it", state.unseen[0].node
-        yield (left_open if _is_made_to_evaluate(asked, owner, origins) else refuted)(
-            Question.BACKWARD, clause, by
-        )
+        verdict = left_open if _is_made_to_evaluate(asked, owner, origins) else refuted
+        yield verdict(Question.BACKWARD, clause, by)
     if state.beside and not state.unseen and not _evaluates(asked, origins):
         clause = "what is made of the same forward is returned, and who gets that may go backward"
         yield left_open(Question.BACKWARD, clause, state.beside[0].node)
@@ -567,9 +602,8 @@ def _of_state(
 
 def _calls_of(held: tuple[Value, ...]) -> set[Any]:
     """The calls, with their frames, that made the graphs of values."""
-    return {
-        one for value in held for one in value.origins if one[1] is not None and isinstance(one[0], ast.Call)
-    }
+    origins = {one for value in held for one in value.origins if one[1] is not None}
+    return {one for one in origins if isinstance(one[0], ast.Call)}
 
 
 def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -601,24 +635,18 @@ def _few_rounds(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
     """Whether the nodes of freed graphs pile up: over an epoch, and not over a few rounds."""
     flow, loops = store.frame.flow, [one.loop for one in owner.rounds if one.frame is store.frame]
     for by in emptying(owner.key, owner.key, owner.frame) if owner.kind == "local" else ():
-        inside = any(
-            one.loop in owner.frame.flow.loops(by) for one in owner.rounds if one.frame is owner.frame
-        )
-        if inside and _has_step(asked, owner.frame, by):
+        own = {one.loop for one in owner.rounds if one.frame is owner.frame}
+        if own & {*owner.frame.flow.loops(by)} and _has_step(asked, owner.frame, by):
             yield refuted(Question.OUTLIVES, f"`{owner.key}` is emptied every so many rounds", by)
     anew = _made_anew(asked, owner)
     if anew is not None:
-        yield left_open(
-            Question.REPEATS, f"`{owner.key}` is made anew for each batch, and the graphs are freed", anew
-        )
-    block = flow.blocks[flow.statement_of(store.at)]
-    if isinstance(block.owner, ast.If) and loops and block.owner in _rare(asked, store, loops[0]):
-        if not _has_step(asked, store.frame, store.at):
-            yield left_open(
-                Question.REPEATS,
-                "the graphs are freed, and only every so many rounds one is added",
-                block.owner,
-            )
+        clause = f"`{owner.key}` is made anew for each batch, and the graphs are freed"
+        yield left_open(Question.REPEATS, clause, anew)
+    above = flow.blocks[flow.statement_of(store.at)].owner
+    rare = isinstance(above, ast.If) and asked.multiplicity.counts(above.test, store.frame)
+    if rare and loops and not _has_step(asked, store.frame, store.at):
+        clause = "the graphs are freed, and only every so many rounds one is added"
+        yield left_open(Question.REPEATS, clause, above)
 
 
 def _made_anew(asked: Asked, owner: Owner) -> Any:
@@ -645,9 +673,7 @@ def _counts_parts(one: Round) -> bool:
     for node in stack:  # grows while it is gone through
         if isinstance(node, ast.Name) and len(stack) < _FEW_LAYERS:
             stack += [found.value for found in flow.reaching(node) if found.kind == "assign"]
-        elif any(
-            isinstance(part, ast.Attribute) and part.attr in ("shape", "size") for part in ast.walk(node)
-        ):
+        elif any(getattr(part, "attr", "") in ("shape", "size") for part in ast.walk(node)):
             return True
     return False
 
@@ -660,23 +686,12 @@ def _has_step(asked: Asked, frame: Frame, node: Any) -> bool:
     return any(flow.blocks[flow.statement_of(one)] is block for one in steps)
 
 
-def _rare(asked: Asked, store: Store, loop: Any) -> list[Any]:
-    """The conditions around a store that hold every so many rounds only."""
-    flow = store.frame.flow
-    return [
-        block.owner
-        for block in flow.around(store.at)
-        if isinstance(block.owner, ast.If) and asked.multiplicity.counts(block.owner.test, store.frame)
-    ]
-
-
 def _evaluates(asked: Asked, origins: set[Any]) -> bool:
     """Whether a network behind a value is put into eval mode for it: in the function that asks it. What a function makes for itself is in eval mode on its own account."""
     for node, frame in origins:
         run = forward_of(asked.evaluator, node, frame)
-        if run is None or all(
-            isinstance(one, ast.Call) and where is frame for one, where in run.network.origins
-        ):
+        made = run.network.origins if run is not None else ()
+        if run is None or all(isinstance(one, ast.Call) and where is frame for one, where in made):
             continue
         places = [place_of(asked.evaluator, run.expression, run.frame)]
         places += [Place("", run.network, call, where) for call, where in frame.chain()]

@@ -20,7 +20,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, remembered
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for, remembered
 from gpulint.analysis.evaluate.names import goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function
@@ -499,11 +499,8 @@ class Calling:
         return Value("dict", origins=frozenset({(node, frame)}))
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return (
-            self._evaluator.element(self._evaluator.value_of(node.args[0], frame)).but(const=UNSET)
-            if node.args
-            else NUMBER
-        )
+        summed = self._evaluator.value_of(node.args[0], frame) if node.args else None
+        return self._evaluator.element(summed).but(const=UNSET) if summed is not None else NUMBER
 
     def _gives_element(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if isinstance(node.func, ast.Attribute):
@@ -643,7 +640,11 @@ class Calling:
         found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
         if isinstance(node, ast.Dict):
             entries = zip(node.keys, node.values, strict=True)
-            found += [self._evaluator.value_of(one, frame) for key, one in entries if _may_be(key, wanted)]
+            found += [
+                self._evaluator.value_of(one, frame)
+                for key, one in entries
+                if self._may_be(key, frame, wanted)
+            ]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
         return found
@@ -661,6 +662,7 @@ class Calling:
             ]
         for key in given:
             yield key, frame
+            yield from self._handed(key, frame)
             own, _, name = key.partition(".")
             function = frame.function
             if function.is_module:  # a list of the module, whoever puts something into it
@@ -673,10 +675,23 @@ class Calling:
                         if name in method.words and method is not function and method.takes_self:
                             yield f"{method.self_name}.{name}", self._evaluator.root(method)
 
+    def _handed(self, key: str, frame: Frame) -> Iterator[tuple[str, Frame]]:
+        """The parameters of functions, and no methods, that a key is given for: they may put something into it."""
+        for use in frame.flow.uses.get(key, ()):
+            call = frame.flow.parents.get(use)
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or use not in call.args:
+                continue
+            target = self._evaluator.value_of(call.func, frame)
+            if target.kind == "function" and isinstance(target.ref, Function):
+                inner = self._evaluator.enter(target.ref, call, frame, target.receiver)
+                name = parameter_for(target.ref, call, use, bound=target.receiver is not None)
+                if inner is not None and name is not None:
+                    yield name, inner
+
     def _put_in(self, key: str, frame: Frame, wanted: str | None) -> Iterator[Value]:
         flow = frame.flow
         for store in flow.stores:
-            if key_of(store.target.value) == key and _may_be(store.target.slice, wanted):
+            if key_of(store.target.value) == key and self._may_be(store.target.slice, frame, wanted):
                 yield self._evaluator.value_of(store.value, frame)
         for one in flow.definitions.get(key, ()):
             if one.kind == "augmented":
@@ -694,6 +709,11 @@ class Calling:
             elif above.attr in _EXTENDING and call.args:
                 yield self._evaluator.element(self._evaluator.value_of(call.args[0], frame))
 
+    def _may_be(self, key: ast.expr | None, frame: Frame, wanted: str | None) -> bool:
+        """Whether a key may be the one that is asked for: all but another text."""
+        known = self._evaluator.value_of(key, frame).const if wanted is not None and key is not None else None
+        return not isinstance(known, str) or known == wanted
+
     def entered_context(self, value: Value, node: Any, frame: Frame) -> Value:
         """What `with … as x` binds."""
         if value.kind == "object" and isinstance(value.ref, Class):
@@ -709,12 +729,6 @@ def begun_by(text: Value) -> Value:
     """A text that begins as another one does, which may name a place: `"cuda:%d" % rank`."""
     begins = text.device == "cuda" or (isinstance(text.const, str) and text.const.startswith("cuda"))
     return TEXT.but(device="cuda") if text.kind == "text" and begins else TEXT
-
-
-def _may_be(key: ast.expr | None, wanted: str | None) -> bool:
-    """Whether a key may be the one that is asked for: all but another text."""
-    known = key.value if isinstance(key, ast.Constant) else None
-    return wanted is None or not isinstance(known, str) or known == wanted
 
 
 def _arguments(node: ast.Call) -> Iterator[Any]:

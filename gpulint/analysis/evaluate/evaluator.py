@@ -53,7 +53,7 @@ _COMPARES: dict[type, Any] = {ast.Eq: eq, ast.Is: eq, ast.NotEq: ne, ast.IsNot: 
 }
 _COMPUTES: dict[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv}
 
-ONE_OF_SEVERAL: Final = "which of the network's outputs has a graph is not seen"
+ONE_OF_SEVERAL: Final = "which of the several outputs has a graph is not seen"
 TOO_MUCH: Final = UNKNOWN.assuming(Assumption("there is more to follow here than is followed"))
 _NEVER: Final = 1 << 60
 
@@ -450,14 +450,14 @@ class Evaluator:
 
     def _unpacked(self, value: Value, index: Any, definition: Definition, frame: Frame) -> Value:
         """The part of a value that one of several names is given: of what a network gives that nobody sees, perhaps one without a graph."""
-        found = self.element(value, index)
-        node = definition.value
-        made = value.kind == "tensor" and value.graph is Graph.LIVE and (node, frame) in value.origins
-        if not made or index == 0:  # the first is what a network is asked for
-            return found
-        network = self.value_of(node.func, frame) if isinstance(node, ast.Call) else UNKNOWN
-        if network.kind != "module" or self.calling.made_by(network) is not None:
-            return found
+        found, node = self.element(value, index), definition.value
+        made = value.graph is Graph.LIVE and (node, frame) in value.origins
+        if made and value.kind == "unknown":  # a backward goes through one of them
+            found = found.but(graph=Graph.MAY, origins=value.origins)
+            return found.assuming(Assumption(ONE_OF_SEVERAL, definition.node))
+        network = self.value_of(node.func, frame) if made and isinstance(node, ast.Call) else UNKNOWN
+        if value.kind != "tensor" or index == 0 or network.kind != "module" or self.calling.made_by(network):
+            return found  # the first is what a network is asked for
         return found.assuming(Assumption(ONE_OF_SEVERAL, node))
 
     def returned(self, frame: Frame) -> Value:

@@ -172,7 +172,7 @@ class Names:
             return Value("class", ref=function.cls)
         star = function.node.args.vararg
         if star is not None and star.arg == name:
-            return Value("list", origins=frozenset({(definition.node, frame)}))
+            return self._by_position(definition, frame)
         stars = function.node.args.kwarg
         if stars is not None and stars.arg == name:
             return self._by_names(definition, frame)
@@ -204,6 +204,14 @@ class Names:
         if (thing := things.get(node)) is None:
             return UNKNOWN
         return self._evaluator.element(self._evaluator.value_of(thing, frame))
+
+    def _by_position(self, definition: Definition, frame: Frame) -> Value:
+        """What `*args` holds: what the frame's call gives beyond the parameters that the function names."""
+        origins, given = frozenset({(definition.node, frame)}), (frame.given or {}).get(definition.key)
+        if not isinstance(given, tuple):
+            return Value("list", origins=origins)
+        values = [self._evaluator.value_of(one, given[2]) for one in frame.call.args[given[1] :]]
+        return Value("list", receiver=join(values), origins=origins)
 
     def _by_names(self, definition: Definition, frame: Frame) -> Value:
         """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""
@@ -504,12 +512,12 @@ class Names:
             for function in (file.body, *file.functions):
                 if name not in function.words or (function.cls in own and function.takes_self):
                     continue
-                of_another = f"{function.self_name}.{name}" if self._is_apart(function, cls) else ""
+                of_another = f"{function.self_name}.{name}" if self.is_apart(function, cls) else ""
                 for key in function.flow.uses.keys() | function.flow.definitions.keys():
                     if key.endswith(f".{name}") and key != of_another:
                         yield function, key
 
-    def _is_apart(self, function: Function, cls: Class) -> bool:
+    def is_apart(self, function: Function, cls: Class) -> bool:
         """Whether a method is of a class that has nothing to do with another one."""
         if function.cls is None or not function.takes_self:
             return False

@@ -11,6 +11,7 @@ from gpulint.analysis.syntax.nodes import key_of, last_name
 
 _TESTS = frozenset(("is_tensor", "isinstance", "hasattr", "type"))
 _OF_TENSORS = ("Tensor", "Variable", "FloatTensor")
+_PLAIN = frozenset("float int str bool Number list dict tuple ndarray".split())
 _ASKED = ("item", "detach", "cpu", "backward", "grad_fn", "requires_grad")
 
 
@@ -85,11 +86,4 @@ def _of_type(node: Any) -> bool | None:
     names = [last_name(one) for one in (node.elts if isinstance(node, ast.Tuple) else [node])]
     if any(name in _OF_TENSORS for name in names):
         return True
-    return (
-        False
-        if all(
-            name in ("float", "int", "str", "bool", "Number", "list", "dict", "tuple", "ndarray")
-            for name in names
-        )
-        else None
-    )
+    return False if _PLAIN.issuperset(names) else None

@@ -11,6 +11,7 @@ from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
 
@@ -113,7 +114,7 @@ def _steps(evaluator: Evaluator, use: Use) -> bool:
 @dataclass(frozen=True, slots=True)
 class Phase:
     """A run of a function in which no backward goes through what it goes through in others: `frame` is of a call that chooses it, or
-    of the function where it shows by itself that there are both, None where nobody is seen to choose; `by` is the condition around the backward."""
+    of the function where it shows by itself that there are both, None where nobody is seen to choose; `by` is the condition around the backward that does."""
 
     frame: Frame | None
     by: Any
@@ -131,10 +132,10 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
         if frame.function is not run.frame.function or node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
-    for frame in _frames(evaluator, run.frame):
-        false = [_false(evaluator, more, frame) for more in tests]
-        if None not in false:
-            return Phase(frame, false[0])
+    others = [one for one in _frames(evaluator, run.frame) if not outcome(evaluator, run.inner, one).wanted]
+    if others:
+        on = (one for one in others if grad_mode(evaluator, run.call, one).mode == "on")
+        return Phase(next(on, others[0]), None)
     both = [_gone_through(evaluator, more, run.frame) for more in tests]
     if both and None not in both:
         return Phase(run.frame, both[0])
@@ -179,15 +180,6 @@ def _spelled(test: Any) -> str:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
     return ast.unparse(test)
-
-
-def _false(evaluator: Evaluator, tests: list[tuple[Any, bool]], frame: Frame) -> Any:
-    """The first of some conditions that is known not to hold in a frame."""
-    for test, wanted in tests:
-        holds = evaluator.truth(test, frame)
-        if holds is not None and holds is not wanted:
-            return test
-    return None
 
 
 def _frames(evaluator: Evaluator, frame: Frame) -> Iterator[Frame]:

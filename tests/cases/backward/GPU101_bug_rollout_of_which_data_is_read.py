@@ -24,7 +24,7 @@ class Agent:
             value = self.critic.score(seen)
             action = self.actor(seen)
             seen, reward = self.task.step(action)
-            rollout.append([seen, value, reward])  # low: GPU101
+            rollout.append([seen, value, reward])  # expect: GPU101
         rollout.append([seen, self.critic.score(seen), 0.0])
         gain, targets = 0.0, []
         for i in reversed(range(len(rollout) - 1)):

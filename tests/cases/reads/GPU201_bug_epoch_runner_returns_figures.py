@@ -10,7 +10,7 @@ class Runner:
 
     def test(self, loader):
         self.net.eval()
-        return self._epoch(loader)  # expect: GPU201
+        return self._epoch(loader)  # maybe: GPU201
 
     def validate(self, loader, model):
         model.eval()
@@ -28,7 +28,7 @@ class Runner:
 
     def _epoch(self, loader, learn=lambda loss: None):
         for number, (x, y) in enumerate(loader):
-            out = self.net(x.cuda())
+            out = self.net(x.cuda())  # low: GPU201
             loss = self.criterion(out, y.cuda())
             learn(loss)
             self.reporter.note(number, out, y, loss.item())

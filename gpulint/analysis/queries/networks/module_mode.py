@@ -11,6 +11,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.effects import Place, effects_before, origins_of, place_of, since_made
+from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.syntax.nodes import argument, key_of
 
 _SETS: Final = frozenset({"evaluates", "trains"})
@@ -70,6 +71,10 @@ def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
     """The mode in which callers give it, where all give it in the same."""
     name, dot, rest = place.key.partition(".")
     frame, function = place.frame, place.frame.function
+    if name not in frame.flow.definitions or frame.flow.definitions[name][0].kind != "parameter":
+        if not is_of_module(evaluator, function):
+            return UNKNOWN_MODE
+        name, dot, rest = function.self_name, "", ""  # a network runs its parts in its own mode
     sites = (
         [(frame.call, frame.caller)]
         if frame.caller is not None

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
 from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
 
@@ -33,12 +34,13 @@ def graph_state(
     evaluator: Evaluator, store: Store, owner: Owner, origins: Iterable[tuple[Any, Frame]]
 ) -> GraphState:
     """The state of the graph of what is stored, as long as it is held."""
-    held = [
-        use
-        for leaf in leaves(store)
-        if graph_in(evaluator, evaluator.value_of(leaf, store.frame))
-        for use in consumers(evaluator, leaf, store.frame, "graph")
-    ]
+    values = [(leaf, graph_in(evaluator, evaluator.value_of(leaf, store.frame))) for leaf in leaves(store)]
+    certain = min((len(one.assumptions) for _, several in values for one in several), default=0)
+    held, surest = list[Use](), list[Use]()  # of all, and of those of which least is taken for so
+    for leaf, several in values:
+        uses = consumers(evaluator, leaf, store.frame, "graph") if several else []
+        held += uses
+        surest += uses if any(len(one.assumptions) == certain for one in several) else []
     newest = [one for one in held if _goes_backward(evaluator, one) and _is_of_newest(one, owner, store)]
     through = [one for one in held if _goes_backward(evaluator, one) and one not in newest]
     later = {id(one.node) for one in through}
@@ -50,7 +52,7 @@ def graph_state(
         for use in consumers(evaluator, node, frame, "graph")
     ]
     direct = [one for one in behind if _goes_backward(evaluator, one) and id(one.node) not in later]
-    seen = {where.function for where in (store.frame, *(frame for _, frame in origins))}
+    seen = {where.function for where in (store.frame, *(frame for _, frame in origins if frame is not None))}
     on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
         return GraphState("none", on_host[0])
@@ -77,8 +79,9 @@ def graph_state(
         return GraphState("together", direct[0])
     unseen = tuple(
         one
-        for one in held
+        for one in surest
         if one.role in ("returned", "too much")
+        or (one.role == "stored" and _is_read_elsewhere(evaluator, one.owner))
         or (
             one.role == "given"
             and one.node is not store.at
@@ -88,6 +91,14 @@ def graph_state(
     )
     beside = [one for one in behind if one.role == "returned"] if owner.kind == "local" else ()
     return GraphState("live", None, unseen, tuple(beside))
+
+
+def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
+    """Whether other files read the attribute of an object that something is put into."""
+    cls, name = owner if isinstance(owner, tuple) and isinstance(owner[0], Class) else (None, "")
+    files = evaluator.program.searched(name, cls.file) if cls is not None else ()
+    others = (one for file in files if file is not cls.file for one in (file.body, *file.functions))
+    return any(key.endswith(f".{name}") for one in others if name in one.words for key in one.flow.uses)
 
 
 def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:

@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import below, called, may_run
-from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.flow import Definition, facts_of
 from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, default_of, key_of, keyword, last_name
 
@@ -25,13 +25,15 @@ _IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_",
 _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # what they add comes last
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
 _JOINING: Final = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "lerp", "maximum", "minimum", "max", "min", "where", "sum", "add", "sub", "mean"})  # fmt: skip
+_POSITIONS: Final = {"stores first": 0, "stores elements": 0, "stores second": 1}
 
-Way = Literal["put", "added", "averaged", "slot", "returned"]
+Way = Literal["put", "added", "averaged", "slot", "latest", "returned"]
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`value` is the expression of what stays, `container` that of where, both of `frame`. `added`: it becomes part of a running total."""
+    """`value` is the expression of what stays, `container` that of where, both of `frame`. `added`: it becomes part of a running total;
+    `latest`: the next call takes its place."""
 
     value: Any
     container: Any
@@ -157,6 +159,22 @@ def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
                 yield store
 
 
+def latest(evaluator: Evaluator, function: Function) -> Iterator[Store]:
+    """What a method leaves in an attribute of its object, or in one of the slots there, until its next call puts another in its place."""
+    if function.cls is None or not function.takes_self or function.name == "__init__":
+        return
+    frame, begin = evaluator.root(function), f"{function.self_name}."
+    for key, definitions in frame.flow.definitions.items():
+        for one in definitions if key.startswith(begin) and "[" not in key else ():
+            value = part_of(one) if one.kind == "assign" else None
+            if value is not None and all(key_of(part) != key for part in ast.walk(value)):  # else a state
+                yield Store(value, one.node, one.statement, frame, "latest")
+    for item in (one for one in frame.flow.stores if (key_of(one.target.value) or "").startswith(begin)):
+        known = evaluator.value_of(item.target.value, frame).kind == "dict"  # in a tensor it has no slot
+        if known and not (item.path or _again(item, frame) or _is_counted(item.target.slice, frame)):
+            yield Store(item.value, item.target, item.statement, frame, "latest")
+
+
 def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store]:
     for store in own_stores(evaluator, frame):
         if not evaluator.is_dead(store.at, frame):
@@ -262,9 +280,7 @@ def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
                     continue
                 kind = "dict" if name == "setdefault" else "list"
             row = rows[kind].get(name)
-            position = {"stores first": 0, "stores elements": 0, "stores second": 1}.get(
-                row.does if row else "", 9
-            )
+            position = _POSITIONS.get(row.does, 9) if row is not None else 9
             if position < len(call.args):
                 way: Way = "slot" if kind == "dict" else "put"
                 elements = row is not None and row.does == "stores elements"
@@ -275,20 +291,18 @@ def _in_place(evaluator: Evaluator, calls: list[ast.Call], frame: Frame) -> Iter
     for call in calls:
         if not isinstance(call.func, ast.Attribute) or not call.args:
             continue
-        base, way = call.func.value, "averaged" if call.func.attr == "lerp_" else "added"
-        while (
-            isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr[-1:] == "_"
-        ):
-            way = "averaged" if base.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
-            base = base.func.value
-        key = key_of(base)
+        on, way = call.func.value, "averaged" if call.func.attr == "lerp_" else "added"
+        while isinstance(on, ast.Call) and isinstance(on.func, ast.Attribute) and on.func.attr[-1:] == "_":
+            way = "averaged" if on.func.attr == "mul_" else way  # `x.mul_(0.9).add_(y)`
+            on = on.func.value
+        key = key_of(on)
         if call.func.attr == "copy_":
             if not any(key_of(one) == key for one in ast.walk(call.args[0])):
                 continue  # it is overwritten
             way = "averaged"
         if key is not None and ".data" not in key:
             added = call.args[-1 if call.func.attr in _WITH_INDEX else 0]
-            yield Store(added, base, call, frame, way)  # type: ignore[arg-type]
+            yield Store(added, on, call, frame, way)  # type: ignore[arg-type]
 
 
 def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -404,21 +418,14 @@ def part_of(definition: Definition) -> Any:
 def _is_scaled(key: str, definition: Definition, frame: Frame) -> bool:
     """Whether what a key was given the last time is made less before it is added to: an average."""
     flow = frame.flow
-    for use in flow.uses.get(key, ()):
-        above = flow.parents.get(use)
-        if (
-            isinstance(above, ast.BinOp)
-            and isinstance(above.op, ast.Mult)
-            and flow.statement_of(use) is definition.statement
-        ):
-            return True
-        if (
-            isinstance(above, ast.Call)
-            and last_name(above.func) == "lerp"
-            and flow.statement_of(use) is definition.statement
-        ):
-            return True
-    return False
+    own = [one for one in flow.uses.get(key, ()) if flow.statement_of(one) is definition.statement]
+    above = [flow.parents.get(one) for one in own]
+    return any(
+        isinstance(one.op, ast.Mult)
+        if isinstance(one, ast.BinOp)
+        else isinstance(one, ast.Call) and last_name(one.func) == "lerp"
+        for one in above
+    )
 
 
 def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
@@ -455,13 +462,9 @@ def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
     while node is not value:
         node = flow.parents.get(node)
         joined = joined or isinstance(node, (ast.BinOp, ast.Call, ast.Starred, ast.Dict))
-        if node is None or isinstance(node, ast.stmt):
+        if not isinstance(node, _TERMS) or (isinstance(node, ast.IfExp) and use is node.test):
             return False
         if isinstance(node, ast.Call) and last_name(node.func) not in _JOINING:
-            return False
-        if not isinstance(node, _TERMS):
-            return False
-        if isinstance(node, ast.IfExp) and use is node.test:
             return False
     return joined
 
@@ -564,11 +567,8 @@ def owner_of(
             if frame.caller is None:
                 return Owner("object", key, at, frame, around, attributes)
             func = frame.call.func
-            base = (
-                func.value
-                if isinstance(func, ast.Attribute) and own.name not in ("__call__", "forward")
-                else func
-            )
+            of_object = isinstance(func, ast.Attribute) and own.name not in ("__call__", "forward")
+            base = func.value if of_object else func
             return owner_of(evaluator, base, frame.caller, frame.call, around, attributes, depth - 1)
         given = frame.given.get(name.id) if frame.given is not None else None
         if isinstance(given, tuple) and given[0] != "star" and isinstance(given[0], ast.AST):
@@ -707,14 +707,10 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     return [], None
 
 
-def _says_empty(key: str, test: Any, wanted: bool) -> bool:
-    """Whether a condition says that nothing is there yet: `if scores is None: scores = out`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return key_of(test.operand) == key if wanted else _says_empty(key, test.operand, True)
-    if not isinstance(test, ast.Compare) or key_of(test.left) != key:
-        return not wanted and key_of(test) == key
-    nothing = getattr(test.comparators[0], "value", ...) is None
-    return nothing and isinstance(test.ops[0], (ast.Is, ast.Eq)) is wanted
+def _facts_at(statement: Any, flow: Any) -> set[Any]:
+    """What is known of names and attributes where a statement runs."""
+    conditions = flow.conditions(statement) if statement in flow.blocks else ()
+    return {fact for test, held in conditions for fact in facts_of(test, held)}
 
 
 def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
@@ -726,12 +722,9 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
             if definition.kind == "delete" or (
                 definition.kind == "assign" and not takes_itself_in(definition, one, frame)
             ):
-                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)):
-                    if not any(
-                        _says_empty(one, test, wanted)
-                        for test, wanted in flow.conditions(definition.statement)
-                    ):
-                        yield definition.statement
+                first = {(f"{one} == None", True), (one, False)} & _facts_at(definition.statement, flow)
+                if not isinstance(definition.statement, (ast.For, ast.AsyncFor)) and not first:
+                    yield definition.statement
     for name in ("clear", "zero_", "popleft", "detach_"):
         for call in flow.calls.get(name, ()):
             if isinstance(call.func, ast.Attribute) and (key_of(call.func.value) in keys):
