@@ -257,8 +257,7 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
     if any(use.role == "backward" for use in uses):
         yield refuted(Question.BACKWARD, "a backward goes through what it is part of")
     fed = [use for use in uses if use.role == "fed"]
-    trains = any(one.work == "train" for one in asked.steps.of(function))
-    if not fed and (trains or function.name == "__init__"):
+    if not fed:
         yield refuted(Question.GRAPH, "a target or a constant: no network keeps activations for it")
     yield proven(Question.GRAD, "grad is on here")
     if mode.mode == "mixed" and not mode.certain:
@@ -307,8 +306,6 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
         yield proven(Question.TRAINED, f"a module has no switch `{target.attr}`")
     elif misspelt and value.kind == "parameter":
         yield proven(Question.TRAINED, f"a parameter has no switch `{target.attr}`")
-    elif misspelt and value.kind == "unknown":
-        yield from _by_name(target.value, frame)
     else:
         yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
     yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)
@@ -324,25 +321,8 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
     ran = {grad_mode(asked.evaluator, use.node, use.frame).mode for use in uses if use.role == "called"}
     if ran == {"off"}:
         yield refuted(Question.GRAD, f"`{name}` only runs with grad switched off")
-    trains = any(
-        one.work == "train" for function in asked.file.functions for one in asked.steps.of(function)
-    ) or any("forward" in cls.methods for cls in asked.file.classes)
-    if "on" in ran and trains:
+    if "on" in ran:
         yield proven(Question.GRAD, f"`{name}` runs with grad on")
-    elif not trains:
-        yield left_open(
-            Question.GRAD, "nothing in the file goes backward or is the forward of a module with grad on"
-        )
-
-
-def _by_name(node: ast.expr, frame: Frame) -> Iterator[Answer]:
-    """A part of a network that a loop runs through: `for part in [model.encoder, model.attention]`."""
-    for one in frame.flow.reaching(node):
-        parts = getattr(one.value, "elts", ()) if one.kind == "loop" else ()
-        if parts and all(isinstance(part, ast.Attribute) for part in parts):
-            yield left_open(Question.TRAINED, "only its name says that it is a network")
-            return
-    yield refuted(Question.TRAINED, f"`{ast.unparse(node)}` is no network, as far as it is seen")
 
 
 def _idle_report(asked: Asked, target: ast.Attribute, misspelt: bool) -> Report:

@@ -139,10 +139,9 @@ def _joined(a: Value, b: Value) -> Value:
 
 
 def _others(first: Value, second: Value) -> tuple[Any, ...]:
-    """What either of them may be of beside the first one's own: of what a library has, nothing tells more."""
-    return tuple(
-        dict.fromkeys(one for one in (*first.refs, *second.refs) if not isinstance(one, str | None))
-    )[1:]
+    """What either of them may be of beside the first one's own, classes or functions: of what a library has, nothing tells more."""
+    several = [one for one in (*first.refs, *second.refs) if not isinstance(one, str | None)]
+    return tuple(dict.fromkeys(one for one in several if type(one) is type(several[0])))[1:]
 
 
 def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:

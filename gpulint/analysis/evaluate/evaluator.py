@@ -452,9 +452,6 @@ class Evaluator:
         """The part of a value that one of several names is given: of what a network gives that nobody sees, perhaps one without a graph."""
         found, node = self.element(value, index), definition.value
         made = value.graph is Graph.LIVE and (node, frame) in value.origins
-        if made and value.kind == "unknown":  # a backward goes through one of them
-            found = found.but(graph=Graph.MAY, origins=value.origins)
-            return found.assuming(Assumption(ONE_OF_SEVERAL, definition.node))
         network = self.value_of(node.func, frame) if made and isinstance(node, ast.Call) else UNKNOWN
         if value.kind != "tensor" or index == 0 or network.kind != "module" or self.calling.made_by(network):
             return found  # the first is what a network is asked for

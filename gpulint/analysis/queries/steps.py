@@ -84,7 +84,8 @@ class Steps:
         if forward is not None:
             method = evaluator.method(target.ref, "forward") if isinstance(target.ref, Class) else None
             inner = self._called(method) if method is not None else []
-            return inner if direct in inner else [*inner, direct]
+            # what it runs of its own parts, in however many rounds, is one forward
+            return [*(one for one in inner if one[0] == "train"), direct]
         if target.kind == "object" and isinstance(target.ref, Class):
             method = evaluator.method(target.ref, "__call__")
             return self._called(method) if method is not None else []
