@@ -96,13 +96,13 @@ BUDGETS = {
     ANALYSIS: 140,
     f"{ANALYSIS}.syntax": 720,
     f"{ANALYSIS}.project": 680,
-    f"{ANALYSIS}.domain": 110,
-    f"{ANALYSIS}.evaluate": 3_450,
+    f"{ANALYSIS}.domain": 112,
+    f"{ANALYSIS}.evaluate": 3_433,
     f"{ANALYSIS}.models": 246,
-    f"{ANALYSIS}.queries": 5_175,
-    RULES: 6_565,
+    f"{ANALYSIS}.queries": 5_196,
+    RULES: 6_552,
 }
-MOST_OF_READING = 17_050  # all of them together
+MOST_OF_READING = 17_051  # all of them together
 MOST_MODULES = 120  # of theirs
 
 
