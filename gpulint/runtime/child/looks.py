@@ -26,6 +26,7 @@ from gpulint.runtime.record.series import (
     Stretch,
     View,
     Window,
+    rank,
     released,
     spread,
 )
@@ -290,7 +291,7 @@ def look(
     drifts, found = drift.less_set_up(drifts, found)
     drifts = drift.settle(drifts, found, probe.capacity())
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
-    found.sort(key=lambda holder: _rank(holder, leaking))
+    found.sort(key=lambda holder: rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found
 
 
@@ -306,12 +307,6 @@ def _lasting(probe: Any, blocks: _Blocks, judged_until: int, marks: list[int]) -
         len(found) >= drift.FEWEST and len(set(probe.series(site, place, recorded) or (0, 1))) > 1
         for (site, place), found in epochs.items()
     )
-
-
-def _rank(holder: Holder, leaking: set[tuple[Any, Place]]) -> tuple[int, bool, int]:
-    """What explains most of the growth comes first, and an optimizer's state last."""
-    grown = sum(held.bytes for held in holder.births if (held.site, holder.place) in leaking)
-    return -grown, holder.scope == "optimizer", -holder.nodes
 
 
 def _births(

@@ -247,7 +247,15 @@ def united(
             if place not in drifts or _weight(one) > _weight(drifts[place][0]):
                 drifts[place] = (one, number)
     chosen = {(one.site, one.place, number) for one, number in drifts.values()}
-    return tuple(one for one, _ in drifts.values()), _holders(windows, chosen)
+    leaking = {(one.site, one.place) for one, _ in drifts.values() if one.status == "leak"}
+    holders = sorted(_holders(windows, chosen), key=lambda one: rank(one, leaking))
+    return tuple(one for one, _ in drifts.values()), tuple(holders)
+
+
+def rank(holder: Holder, leaking: Set[tuple[Site, Place]]) -> tuple[int, bool, int]:
+    """What explains most of the growth comes first, and an optimizer's state last."""
+    grown = sum(held.bytes for held in holder.births if (held.site, holder.place) in leaking)
+    return -grown, holder.scope == "optimizer", -holder.nodes
 
 
 def _is_settled(drift: Drift, window: Window, spans: Iterable[Span]) -> bool:
