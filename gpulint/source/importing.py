@@ -182,7 +182,7 @@ class Importing:
         raw = self._read(origin) or b""
         named = dict.fromkeys(_IMPORTS.findall(raw)) if depth else ()
         beside = (origin.with_name(f"{one.decode()}.py") for one in named if one.decode() not in _FOREIGN)
-        found = [path for one in beside if one.is_file() for path in self._adds(one, depth - 1)]
+        found = [path for one in beside if os.path.isfile(one) for path in self._adds(one, depth - 1)]
         tree = parsed(raw) if b"sys.path" in raw else None
         return (*found, *(added_folders(tree, os.path.abspath(origin)) if tree is not None else ()))
 

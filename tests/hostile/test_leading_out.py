@@ -149,10 +149,10 @@ def test_reports_and_baselines(clone: Path, outside: Path, target: str, argument
 # temporary folders and where it is asked to.
 WRITERS = {
     "cache": "its own folder",
-    "_job": "the files that GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name",
+    "_options": "the files that GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name",
     "_notebook": "a temporary folder",
 }
-LINTING = ("source", "analysis", "fix", "lint", "reports", "server", "codemods", "trial", "gate", "cli")
+LINTING = ("source", "analysis", "fix", "lint", "reports", "server", "codemods", "trial", "cli")
 
 
 def writes(call: ast.Call) -> bool:
