@@ -18,7 +18,7 @@ from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -217,7 +217,7 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
         yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
     if "wanted" in on_device.ends(evaluator, store, leaf):
         yield left_open(Question.MEANT, "a network may go through all of it again and again")
-    yield minor(Question.SIZE, "how large it is, and how much of it there is, is not shown")
+    yield left_open(Question.SIZE, "how large it is, and how much of it there is, is not shown")
     yield from reached(evaluator, frame.function)
 
 

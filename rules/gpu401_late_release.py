@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _MANY: Final = 1_000  # scores at each position
 _KEPT: Final = frozenset({"stored", "returned", "too much", "saved"})
-_NO_READ: Final = frozenset({"bound", "deleted", "dropped", "backward"})
 # What reads names without naming them.
 _READS_NAMES: Final = frozenset("locals globals vars eval exec breakpoint embed set_trace".split())
 

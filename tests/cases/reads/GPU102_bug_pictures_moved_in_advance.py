@@ -14,8 +14,8 @@ def read(made_dir, true_dir):
     for name in os.listdir(made_dir):
         picture = Image.open(made_dir / name)
         other = Image.open(true_dir / name)
-        made.append(tf.to_tensor(picture).unsqueeze(0)[:, :3].cuda())  # expect: GPU102
-        true.append(tf.to_tensor(other).unsqueeze(0)[:, :3].cuda())  # expect: GPU102
+        made.append(tf.to_tensor(picture).unsqueeze(0)[:, :3].cuda())  # low: GPU102
+        true.append(tf.to_tensor(other).unsqueeze(0)[:, :3].cuda())  # low: GPU102
         names.append(name)
     return made, true, names
 
