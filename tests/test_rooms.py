@@ -100,9 +100,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_433,
     f"{ANALYSIS}.models": 246,
     f"{ANALYSIS}.queries": 5_196,
-    RULES: 6_552,
+    RULES: 6_551,
 }
-MOST_OF_READING = 17_051  # all of them together
+MOST_OF_READING = 17_050  # all of them together
 MOST_MODULES = 120  # of theirs
 
 
