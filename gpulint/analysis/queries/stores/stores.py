@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import below, called, may_run
 from gpulint.analysis.syntax.flow import Definition, facts_of
@@ -573,7 +573,13 @@ def owner_of(
         given = frame.given.get(name.id) if frame.given is not None else None
         if isinstance(given, tuple) and given[0] != "star" and isinstance(given[0], ast.AST):
             return owner_of(evaluator, given[0], given[1], frame.call, around, attributes, depth - 1)
-        return Owner("given", key, at, frame, around, attributes)
+        owners = [
+            owner_of(evaluator, given, site.frame, site.call, around, attributes, depth - 1)
+            for site in (evaluator.callers(own) if frame.given is None else ())
+            if (given := given_for(own, name.id, site.call)) is not None
+        ]
+        lasting = [one for one in owners if one.kind != "local" or one.rounds]
+        return (lasting or owners or [Owner("given", key, at, frame, around, attributes)])[0]
     if not definitions:
         cls = evaluator.value_of(name, frame).ref
         if member and isinstance(cls, Class):
