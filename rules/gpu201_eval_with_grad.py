@@ -321,9 +321,9 @@ def _report(
         repair=lambda: _repair(asked, alike),
         subject=_named(asked, run),
         related=tuple(
-            RelatedNode(_of_another(doubts_of(others), doubts_of(answers)), one.call)
-            for one, others in told
-            if one is not run
+            RelatedNode(_of_another(doubts_of(others), doubts_of(answers)), call)
+            for call, others in {one.call: others for one, others in told}.items()
+            if call is not run.call
         ),
     )
 

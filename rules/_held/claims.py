@@ -475,7 +475,13 @@ def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
 
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
     many = [one for one in owner.rounds if not _is_of_one_step(asked, store, one)]
-    fresh = [one for one in many if any(runs_within(node, frame, one) for node, frame in origins)]
+    own = {store.frame, *(frame for _, frame in store.frame.chain())}
+    fresh = [
+        one
+        for one in many
+        for node, frame in origins
+        if runs_within(node, frame, one) or (frame in own and one.frame not in own)  # a caller's rounds
+    ]
     if not fresh:
         yield from _by_calls(asked, owner)
     gone = emptied(asked.evaluator, asked.multiplicity, owner) if owner.kind != "local" else None

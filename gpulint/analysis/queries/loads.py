@@ -79,8 +79,6 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         row = evaluator.table.function(target.ref)
         if row is None or row.does != "loads" or not call.args:
             continue
-        if "load_state_dict" not in file.words and not (function.flow.returns or function.flow.yields):
-            continue  # nothing of it gets to where it could be restored
         location = argument(call, 1, "map_location")
         device = evaluator.value_of(call, frame).device
         device = set_device(evaluator, location, frame) if device == "?" else device
