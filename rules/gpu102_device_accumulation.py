@@ -247,8 +247,8 @@ def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
     function, key = owner.frame.function, owner.key
     if owner.kind == "local" and function.cls is not None and function.name in {"forward", *BATCH_HOOKS}:
         yield refuted(Question.OUTLIVES, f"`{key}` lives for one batch")
-    if (by := bounded(asked.evaluator, store)) is not None:
-        yield refuted(Question.OUTLIVES, f"`{key}` holds no more than a few", by)
+    if (bound := bounded(asked.evaluator, store)) is not None:
+        yield refuted(Question.OUTLIVES, f"`{key}` holds so many at most", bound.by)
     gone = emptied(asked.evaluator, asked.multiplicity, owner)
     if gone is not None and gone.when == "step":
         yield refuted(Question.OUTLIVES, f"`{key}` is emptied in each step", gone.by)

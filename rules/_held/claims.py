@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.project.file import Function
 _MODES = frozenset({"evaluates", "trains"})
 _FEW_LAYERS = 16
+_MANY_SLOTS = 1_000  # as good as no bound
 _READ_ONLY = frozenset(
     {"reads", "cuts", "tested", "dropped", "saved", "deleted", "stored", "attribute", "bound", "written"}
 )
@@ -415,8 +416,11 @@ def _answers(
     """On what it stands that a value outlives its step with its graph, the cheap questions first."""
     origins = _calls_of(held)
     leaves = all(_are_weights(asked, one) for one in held)
-    if (by := bounded(asked.evaluator, store)) is not None:
-        yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", by)
+    bound = bounded(asked.evaluator, store)
+    if bound is not None and bound.most is None:
+        yield left_open(Question.OUTLIVES, f"`{owner.key}` holds so many at most: how many is not seen", bound.by)
+    elif bound is not None and bound.most < _MANY_SLOTS:
+        yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", bound.by)
     if (chosen := chosen_by_author(store.value)) is not None:
         yield refuted(Question.MEANT, "whether it is cut off is for a condition to say", chosen)
     yield from _repeats(asked, store, owner, {(store.value, store.frame)} if leaves else origins)

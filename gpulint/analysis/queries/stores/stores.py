@@ -105,6 +105,12 @@ def entries(evaluator: Evaluator, function: Function) -> Iterator[Store]:
                 yield Store(value, ast.Name(key), at, frame, "slot")
 
 
+def _is_format(node: Any) -> bool:
+    """Whether an expression is `"conv%d" % i`."""
+    left = getattr(node, "left", None)
+    return isinstance(left, ast.Constant) and isinstance(left.value, str)
+
+
 def _is_text(key: Any) -> bool:
     return isinstance(key, (ast.Constant, ast.JoinedStr))
 
@@ -368,14 +374,16 @@ def _again(store: Item, frame: Frame) -> list[str]:
 def _is_counted(index: Any, frame: Frame) -> bool:
     """Whether an index is another one each time: a counter of rounds, or of calls."""
     parts = list(ast.walk(index))
-    if any(isinstance(one, (ast.JoinedStr, ast.Mod)) for one in parts):
+    if any(isinstance(one, ast.JoinedStr) or _is_format(one) for one in parts):
         return False
     for one in parts:
         key = key_of(one) if one in frame.flow.parents else None
         if key is None:
             continue
-        if any(found.kind == "augmented" for found in frame.flow.definitions.get(key, ())):
-            return True
+        for found in frame.flow.definitions.get(key, ()):
+            of_itself = found.kind == "assign" and any(key_of(part) == key for part in ast.walk(found.value))
+            if of_itself or found.kind == "augmented":
+                return True
         for found in frame.flow.reaching(one):
             given = (frame.given or {}).get(key) if found.kind == "parameter" else None
             if isinstance(given, tuple) and given[0] != "star" and _is_counted(given[0], given[1]):
@@ -602,8 +610,17 @@ def owner_of(
     return Owner("local", key, at, frame, (*rounds, *inside), attributes)
 
 
-def bounded(evaluator: Evaluator, store: Store) -> Any:
-    """What bounds a container: a `deque` with a `maxlen`, or that the first goes as another comes; None where nothing does."""
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What lets a container hold so many at most; `most` is None where the number is not seen."""
+
+    by: Any
+    most: int | None
+
+
+def bounded(evaluator: Evaluator, store: Store) -> Bound | None:
+    """What bounds a container: a `deque` with a `maxlen`, an index that begins anew, or that the first goes as another comes; None where
+    nothing does."""
     key, flow = key_of(store.container), store.frame.flow
     for name in ("pop", "popleft"):
         for call in flow.calls.get(name, ()):
@@ -617,13 +634,31 @@ def bounded(evaluator: Evaluator, store: Store) -> Any:
                 and key_of(call.func.value) == key
             ):
                 if set(flow.loops(store.at)) & set(flow.loops(call)) or not flow.loops(store.at):
-                    return call
-    for node, _ in evaluator.value_of(store.container, store.frame).origins:
+                    return Bound(call, 1)
+    sizes = [(one, store.frame) for one in _ring(store)]
+    for node, frame in evaluator.value_of(store.container, store.frame).origins:
         if isinstance(node, ast.Call) and last_name(node.func) == "deque":
             most = node.args[1] if len(node.args) > 1 else keyword(node, "maxlen")
             if most is not None and not (isinstance(most, ast.Constant) and most.value is None):
-                return node
+                sizes.append((most, frame))
+    for size, frame in sizes:
+        number = evaluator.value_of(size, frame).const
+        return Bound(size, number if isinstance(number, int) else None)
     return None
+
+
+def _ring(store: Store) -> Iterator[Any]:
+    """What an index is taken modulo, where it is stored in one slot after the other and then in the first again."""
+    if not isinstance(store.at, ast.Assign) or not isinstance(store.at.targets[0], ast.Subscript):
+        return
+    flow, index = store.frame.flow, store.at.targets[0].slice
+    given = [one.value for one in flow.definitions.get(key_of(index) or "", ()) if one.kind == "assign"]
+    for one in (index, *given):
+        yield from (
+            part.right
+            for part in ast.walk(one)
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and not _is_format(part)
+        )
 
 
 def _grows(one: Definition, key: str, frame: Frame) -> bool:
