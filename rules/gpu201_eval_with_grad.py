@@ -308,7 +308,7 @@ def _report(
     alike = [one for one, others in told if doubts_of(others) == doubts_of(answers)]
     mode = module_mode(asked.evaluator, run.named, run.where)
     what = outcome(asked.evaluator, run.inner, run.where)
-    evaluates = mode.mode == "eval" or bool(what.wanted)
+    evaluates = (mode.mode == "eval" and not mode.may_be_later) or bool(what.wanted)
     where = " in an evaluation" if evaluates else ""
     return Report(
         run.call,
@@ -331,10 +331,10 @@ def _report(
 def _reason(mode: ModuleMode, what: Outcome) -> str:
     if what.wanted:
         return "the same loop trains and evaluates, and grad stays enabled when it evaluates"
-    if mode.mode == "eval":
-        seen = "follows" if what.is_read_only else "is seen to follow"
-        return f"the model is in eval mode here, and no backward {seen}"
-    return "its results are only read as numbers or detached: no backward can follow"
+    if what.is_read_only and (mode.mode != "eval" or mode.may_be_later):
+        return "its results are only read as numbers or detached: no backward can follow"
+    where = "is put into eval mode elsewhere" if mode.may_be_later else "is in eval mode here"
+    return f"the model {where}, and no backward {'follows' if what.is_read_only else 'is seen to follow'}"
 
 
 def _of_another(others: tuple[str, ...], doubts: tuple[str, ...]) -> str:

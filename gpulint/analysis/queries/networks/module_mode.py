@@ -22,10 +22,12 @@ Mode = Literal["eval", "train", "?"]
 
 @dataclass(frozen=True, slots=True)
 class ModuleMode:
-    """The mode and the node that sets it, in whichever file."""
+    """The mode and the node that sets it, in whichever file. `may_be_later`: by a function that need not have run before, as a `load()`
+    that only a test calls."""
 
     mode: Mode
     by: Any = None
+    may_be_later: bool = False
 
 
 UNKNOWN_MODE: Final = ModuleMode("?")
@@ -58,13 +60,17 @@ def _mode_of(evaluator: Evaluator, call: ast.Call, does: str, frame: Frame) -> M
 def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
     """What other functions do to it, where they all do the same."""
     found: list[tuple[Mode, Use]] = []
+    makers: set[Function] = set()
     for origin in origins_of(evaluator, place.value):
+        makers |= {origin[1].function} if origin[1] is not None else set()
         for use in since_made(evaluator, origin, _SETS, place):
             if use.frame.function is not place.frame.function and isinstance(use.node, ast.Call):
                 assert use.row is not None
                 found.append((_mode_of(evaluator, use.node, use.row.does, use.frame), use))
     modes = {mode for mode, _ in found}
-    return ModuleMode(found[0][0], found[0][1].node) if len(modes) == 1 else None
+    if len(modes) != 1:
+        return None
+    return ModuleMode(found[0][0], found[0][1].node, all(use.frame.function not in makers for _, use in found))
 
 
 def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
