@@ -253,50 +253,41 @@ def test_the_readmes_links_hold_everywhere() -> None:
             assert not heading or re.search(rf"^#+ {heading}$", page, re.M | re.I), link
 
 
-def test_figures_of_the_last_reading_are_those_of_its_data() -> None:
+@pytest.mark.parametrize("reading", ["second-fresh-reading-2026-11-28.json", "fresh-reading-2026-11-28.json"])
+def test_figures_of_a_reading_are_those_of_its_data(reading: str) -> None:
     measured = " ".join((ROOT / "docs/measured.md").read_text(encoding="utf-8").split())
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    data = json.loads((RESULTS / "fresh-reading-2026-11-28.json").read_text())
+    data = json.loads((RESULTS / reading).read_text())
     judged = Counter((one["confidence"], one["severity"], one["verdict"]) for one in data["findings"])
-    of_default = (
+    levels = Counter((one["confidence"], one["verdict"]) for one in data["findings"])
+    cells = [
         "/".join(str(judged["high", level, one]) for one in VERDICTS)
         for level in ("error", "warning", "info")
-    )
-    levels = Counter((one["confidence"], one["verdict"]) for one in data["findings"])
-    medium, low = ("/".join(str(levels[level, one]) for one in VERDICTS) for level in ("medium", "low"))
-    assert f"| {' | '.join(of_default)} | {medium} |" in measured
-    assert low in measured
+    ]
+    of = {level: "/".join(str(levels[level, one]) for one in VERDICTS) for level in ("medium", "low")}
+    cells += [of["medium"]] if levels["medium", "true"] else []
+    assert f"| {' | '.join(cells)} |" in measured
+    assert of["low"] in measured
     assert ", ".join(f"{levels['high', one]} *{one}*" for one in VERDICTS) in readme
     fixes = Counter(one["fix_ok"] for one in data["findings"] if one["confidence"] == "high")
     assert f"{fixes[False]} of the {fixes[False] + fixes[True]} fixes" in measured
     told = Counter(one["told"] for one in data["worth_mending"])
-    assert (
-        f"of {told.total()} places that they had noted before, without the tool, it told {told.total() - told[None]}, {told['high']}"
-        in readme
+    assert re.search(
+        rf"of {told.total()} places [^.;]*it told {told.total() - told[None]}, {told['high']}", readme
     )
-    assert (
-        f"{told.total() - told[None]} of them were told, {told['high']} by default, {told['medium']} with medium"
-        in measured
-    )
+    assert re.search(rf"{told.total() - told[None]} of them were told, {told['high']} by default", measured)
 
 
 def test_figures_of_the_reading_are_those_of_its_data() -> None:
     measured = " ".join((ROOT / "docs/measured.md").read_text(encoding="utf-8").split())
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     data = json.loads((RESULTS / "one-engine-first-reading-2026-11-28.json").read_text())
     for when in ("before", "after"):
         judged = Counter((one[when], one["verdict"]) for one in data["findings"])
         cells = ("/".join(str(judged[level, one]) for one in VERDICTS) for level in ("high", "medium", "low"))
         assert f"| {' | '.join(cells)} |" in measured
-    assert ", ".join(f"{judged['high', one]} *{one}*" for one in VERDICTS) in readme
     told = [one for one in data["findings"] if one["after"]]
-    assert f"{sum(one['verdict'] == 'true' for one in told)} *true* in {len(told)}" in readme
     fixes = Counter(one["fix_ok"] for one in told if one["fix"] == "safe" and one["fix_ok"] is not None)
     assert f"{fixes[False]} of {fixes.total()} safe fixes" in measured
-    worth = [one for one in data["without_the_tool"] if one["worth"] == "yes"]
-    found = Counter(one["after"] for one in worth)
-    assert f"would mend {len(worth)} places" in readme
-    assert f"it told {len(worth) - found[None]}, {found['high']} of them by default" in readme
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
