@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.effects import effects_before, place_of, since_made
 from gpulint.analysis.queries.loads import assigns
 from gpulint.analysis.queries.networks.placed import placed
@@ -173,9 +174,9 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
             yield from _was_wide(asked, made, where)
     size = weight(evaluator, network)
     if size.least >= LARGE:
-        yield proven(Question.SIZE, "the network is large")
+        yield proven(Question.SIZE, f"the network has {said(size.least)}")
     elif size.whole and size.least < SMALL:
-        yield refuted(Question.SIZE, f"the network has about {size.least:,} weights")
+        yield refuted(Question.SIZE, f"the network has {said(size.least)}")
     else:
         yield left_open(Question.SIZE, "how large the network is, the code does not say")
     if any(event.work == "train" for one in asked.file.parts for event in asked.steps.of(one)) or any(

@@ -103,7 +103,7 @@ def test_several_doubts_are_all_told_at_the_lowest_level(folder: Path) -> None:
 
 def test_a_rule_passes_on_all_that_is_open() -> None:
     (found,) = api.check_source(DARK.replace("3000, 3000", "30, 30"), config={"confidence": "low"})
-    size = "the network has about 900 weights, in nothing but linear layers"
+    size = "the network has at least 900 weights, 3.52 KiB in float32, and nothing but linear layers"
     assert (found.doubts, found.confidence) == ((RESULT, GPU, size), Confidence.LOW)
 
 

@@ -43,7 +43,8 @@ FLOORS: dict[str, set[str]] = {
     f"{ANALYSIS}.domain": set(),
     f"{ANALYSIS}.models": of_ours("units"),
     f"{ANALYSIS}.evaluate": below(ANALYSIS, "syntax project domain models"),
-    f"{ANALYSIS}.queries": below(ANALYSIS, "syntax project domain models evaluate") | of_ours("answers"),
+    f"{ANALYSIS}.queries": below(ANALYSIS, "syntax project domain models evaluate")
+    | of_ours("answers units"),
     ANALYSIS: ENGINE,
     "gpulint.fix": of_ours("source findings atomic rule"),
     RULES: {ANALYSIS, *ENGINE} | of_ours("answers claims findings rule fix"),

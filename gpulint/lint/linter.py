@@ -11,7 +11,16 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gpulint.answers import NO_FURTHER, Question, Verdict, doubts_of, least_open, left_open, severity_of
+from gpulint.answers import (
+    NO_FURTHER,
+    Answer,
+    Question,
+    Verdict,
+    doubts_of,
+    least_open,
+    left_open,
+    severity_of,
+)
 from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
@@ -169,9 +178,14 @@ def reported(claim: Claimed, rule: type[Rule]) -> Report | None:
     report = claim.report()
     worst = report.severity or rule.severity
     doubts = (*report.doubts, *doubts_of(claim.answers))
-    cost, little = Cost.of(report.cost), [answer.clause for answer in claim.answers if answer.minor]
-    cost = replace(cost, here="; ".join(filter(None, (cost.here, *little))))
+    cost, sizes = Cost.of(report.cost), dict.fromkeys(one.clause for one in claim.answers if _tells_size(one))
+    cost = replace(cost, here="; ".join(filter(None, (cost.here, *sizes))))
     return replace(report, cost=cost, doubts=doubts, severity=severity_of(claim.answers, worst))
+
+
+def _tells_size(answer: Answer) -> bool:
+    """Whether an answer says how much it is in this program: that it is little, or what shows that it is not."""
+    return answer.minor or (answer.question is Question.SIZE and answer.verdict is Verdict.PROVEN)
 
 
 def _reports(looked: Text, rules: RuleSet) -> Iterator[tuple[type[Rule], Report]]:

@@ -17,12 +17,19 @@ from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
+from gpulint.units import format_bytes
 
 _FEW: Final = 16  # rounds
 _MOST_ABOVE: Final = 60  # functions that lead to one
 NARROW: Final = 4_000_000  # weights
 TOY: Final = 250_000
 _KEEPS: Final = frozenset("to cuda float half double contiguous permute type clone detach long".split())
+
+
+def said(least: int) -> str:
+    """A number of weights in words, with what they take."""
+    number = f"{least / 1_000_000:,.1f} million" if least >= 1_000_000 else f"{least:,}"
+    return f"at least {number} weights, {format_bytes(4 * least)} in float32"
 
 
 def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
@@ -35,15 +42,13 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     ):
         yield minor(Question.SIZE, "one sample at a time goes through it")
     elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
-        yield left_open(Question.SIZE, f"the network has about {found.least:,} weights")
+        yield left_open(Question.SIZE, f"the network has {said(found.least)}")
     elif found.mixes:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif found.whole and 0 < found.least < NARROW:
-        yield left_open(
-            Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers"
-        )
+        yield left_open(Question.SIZE, f"the network has {said(found.least)}, and nothing but linear layers")
     elif found.least >= NARROW:
-        yield proven(Question.SIZE, "the network is large")
+        yield proven(Question.SIZE, f"the network has {said(found.least)}")
     elif through_batches(evaluator, run):
         yield proven(Question.SIZE, "batches go through it")
     else:

@@ -13,6 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.syntax.nodes import children, key_of
 from gpulint.answers import Answer, Question, left_open, proven
 
@@ -269,7 +270,7 @@ def copy_matters(evaluator: Evaluator, value: Value) -> Answer:
     """Whether one more copy of a network's weights is much beside its training."""
     found = weight(evaluator, value)
     if found.least >= LARGE:
-        return proven(Question.SIZE, "the network is large")
+        return proven(Question.SIZE, f"the network has {said(found.least)}")
     if found.whole and found.least < SMALL:
-        return left_open(Question.SIZE, f"the network has about {found.least:,} weights")
+        return left_open(Question.SIZE, f"the network has {said(found.least)}")
     return left_open(Question.SIZE, "how large it is, the code does not say")

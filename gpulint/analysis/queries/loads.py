@@ -13,6 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, keyword
@@ -384,12 +385,13 @@ def checkpoint_matters(
     found = [weight(evaluator, one) for one in networks]
     together = sum(one.least for one in found)
     small = bool(found) and all(one.whole for one in found)
+    beside = ", and the optimizer's state twice that" if optimizer else ""
     if together * (3 if optimizer else 1) >= LARGE:
-        yield proven(Question.SIZE, "the network is large")
+        yield proven(Question.SIZE, f"the networks have {said(together)}{beside}")
     elif small and not by_ranks and not optimizer and (not stays or together < SMALL):
-        yield refuted(Question.SIZE, f"the networks have about {together:,} weights")
+        yield refuted(Question.SIZE, f"the networks have {said(together)}{beside}")
     elif small:
-        yield left_open(Question.SIZE, f"the networks have about {together:,} weights")
+        yield left_open(Question.SIZE, f"the networks have {said(together)}{beside}")
     elif by_ranks:
         yield proven(Question.SIZE, "all processes load it onto one GPU")
     elif optimizer or several or stays:

@@ -70,7 +70,9 @@ def _since_made(evaluator: Evaluator, place: Place) -> ModuleMode | None:
     modes = {mode for mode, _ in found}
     if len(modes) != 1:
         return None
-    return ModuleMode(found[0][0], found[0][1].node, all(use.frame.function not in makers for _, use in found))
+    return ModuleMode(
+        found[0][0], found[0][1].node, all(use.frame.function not in makers for _, use in found)
+    )
 
 
 def _of_callers(evaluator: Evaluator, place: Place, depth: int) -> ModuleMode:
