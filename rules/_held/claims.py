@@ -418,10 +418,9 @@ def _answers(
     leaves = all(_are_weights(asked, one) for one in held)
     bound = bounded(asked.evaluator, store)
     if bound is not None and bound.most is None:
-        yield left_open(
-            Question.OUTLIVES, f"`{owner.key}` holds so many at most: how many is not seen", bound.by
-        )
-    elif bound is not None and bound.most < _MANY_SLOTS:
+        clause = f"`{owner.key}` holds so many at most: how many is not seen"
+        yield left_open(Question.OUTLIVES, clause, bound.by)
+    elif bound is not None and (bound.most or 0) < _MANY_SLOTS:
         yield refuted(Question.OUTLIVES, f"`{owner.key}` holds so many at most", bound.by)
     if (chosen := chosen_by_author(store.value)) is not None:
         yield refuted(Question.MEANT, "whether it is cut off is for a condition to say", chosen)
