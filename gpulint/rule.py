@@ -145,12 +145,14 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A claim of a rule: what it is about, where, what its questions were answered, and what is reported of it unless one of
-    them refutes it: nothing where another claim of the same cause is. The report's doubts and its severity are the answers'."""
+    them refutes it: nothing where another claim of the same cause is. The report's doubts and its severity are the answers'. `about` is
+    the expression whose value it is about, with its frame."""
 
     at: Place
     subject: str
     answers: tuple[Answer, ...]
     report: Callable[[], Report] | None
+    about: tuple[Any, Any] | None = None
 
 
 def node_of(place: Place) -> cst.CSTNode:

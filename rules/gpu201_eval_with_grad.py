@@ -130,7 +130,7 @@ class EvalWithGrad(Rule):
             for one in found:  # one report a function: of what is least in doubt
                 run, answers = one
                 report = partial(_report, asked, run, answers, told) if one is first else None
-                yield Claimed(run.call, _named(asked, run), answers, report)
+                yield Claimed(run.call, _named(asked, run), answers, report, (run.inner, run.where))
 
 
 def _may_evaluate(asked: Asked, function: Function) -> bool:

@@ -113,9 +113,8 @@ class CheckpointOnDevice(Rule):
                 continue  # somebody says that it goes to the host
             what = loaded(asked.evaluator, load)
             answers = until_refuted(_answers(asked, load, what))
-            yield Claimed(
-                load.place, asked.called(load.call), answers, partial(_report, asked, load, what, answers)
-            )
+            report = partial(_report, asked, load, what, answers)
+            yield Claimed(load.place, asked.called(load.call), answers, report, (load.call, load.frame))
 
 
 def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:

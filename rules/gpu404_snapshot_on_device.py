@@ -106,7 +106,7 @@ class SnapshotOnDevice(Rule):
             else:
                 answers = until_refuted(_of_copy(asked, copy, what))
                 report = partial(_copy, asked, copy, what)
-            yield Claimed(copy.node, _holder(asked, copy, what), answers, report)
+            yield Claimed(copy.node, _holder(asked, copy, what), answers, report, (copy.node, copy.frame))
 
 
 def _last_of_each(found: Iterable[Copy]) -> list[Copy]:

@@ -300,6 +300,23 @@ def test_links_between_files(path: Path) -> None:
         ), target
 
 
+EXPLAINED = re.compile(r"^`(tests/cases/\S+\.py)`:\n\n```text\n\$ gpulint ([^\n]+)\n(.*?)```$", re.M | re.S)
+
+
+@pytest.mark.parametrize(
+    ("case", "command", "printed"), EXPLAINED.findall((ROOT / "docs/explained-misses.md").read_text())
+)
+def test_explained_lines_are_what_explain_prints(
+    case: str, command: str, printed: str, tmp_path: Path
+) -> None:
+    name, parts = Path(case).name, re.split(r"^# file: (\S+)\n", (ROOT / case).read_text(), flags=re.M)
+    files = dict(zip(parts[1::2], parts[2::2], strict=True)) or {name: parts[0]}
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert gpulint(*shlex.split(command), cwd=tmp_path).stdout.decode() == printed
+
+
 # -- examples ------------------------------------------------------------------------------------------------
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.project.file import quoted
 from gpulint.answers import Answer, Question, Verdict, confidence_of, refuted
 from gpulint.findings import Confidence, Finding
 from gpulint.lint.linter import Text, claimed, linted, project_of, reported
@@ -16,15 +20,33 @@ from gpulint.rule import Claimed, Rule, RuleSet, node_of
 from gpulint.source.notebooks import Notebook, NotebookError, is_notebook, read_notebook
 
 if TYPE_CHECKING:
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.project.disk import Project
     from gpulint.lint.cells import Places
     from gpulint.source.positions import Spans
 
+_Placed = TypeVar("_Placed", "Because", "Seen")
 TOLD, SILENCED, SILENT = "told", "silenced by a comment", "not told"
 ELSEWHERE = "told with another of the same cause"
 OUTCOMES = {
     Confidence.HIGH: TOLD,
     Confidence.LOW: "told with --confidence low",
+}
+# What is done with a value, in words; `{}` is by what name.
+_USED = {
+    "reads": "read by `{}`",
+    "cuts": "cut off its graph by `{}`",
+    "backward": "gone backward through",
+    "method": "asked for `{}`",
+    "attribute": "asked for `{}`",
+    "set": "set by `{}`",
+    "given": "given to `{}`",
+    "optimized": "given to an optimizer",
+    "written": "written into",
+    "too much": "followed no further",
+    "computed": "computed with",
+    "fed": "given to a network",
+    "bound": "given a name",
 }
 # What an answer says to a claim, for people.
 SIGNS = {Verdict.PROVEN: "yes", Verdict.REFUTED: "no", Verdict.OPEN: "open"}
@@ -36,6 +58,18 @@ class Because:
     the other file that the line stands in, if it does."""
 
     answer: Answer
+    row: int
+    cell: int | None = None
+    filename: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is seen of what a claim is about, with the line that shows it: its `value`, where that was `made`, what is taken for so of
+    it (`assumed`), and how it is `used`, wherever it goes."""
+
+    topic: Literal["value", "made", "assumed", "used"]
+    clause: str
     row: int
     cell: int | None = None
     filename: str = ""
@@ -56,6 +90,7 @@ class Explained:
     answers: tuple[Because, ...]
     message: str = ""
     cell: int | None = None
+    seen: tuple[Seen, ...] = ()
 
     def is_at(self, row: int) -> bool:
         """Whether it stands in this row: an expression of several rows is in each of them."""
@@ -72,6 +107,7 @@ class Explained:
             "location": {"row": self.row, "column": self.column},
             "outcome": self.outcome,
             "message": self.message,
+            "seen": [asdict(replace(one, filename=one.filename or self.filename)) for one in self.seen],
             "answers": [
                 {
                     "question": because.answer.question.value,
@@ -86,7 +122,7 @@ class Explained:
         }
 
 
-def line_of(because: Because, one: Explained) -> str:
+def line_of(because: Because | Seen, one: Explained) -> str:
     """The line that an answer names, in brackets; nothing where it is the claim's own."""
     if because.filename:
         return f" ({because.filename}:{because.row})"
@@ -125,15 +161,16 @@ def _explain_notebook(text: str, filename: str, rules: RuleSet, project: Project
 
 def _in_cell(one: Explained, places: Places) -> Explained:
     cell, row = places.cell(one.row)
-    answers = (_because_in_cell(because, places) for because in one.answers)
-    return replace(one, cell=cell, row=row, end_row=one.end_row - one.row + row, answers=tuple(answers))
+    answers = tuple(_line_in_cell(because, places) for because in one.answers)
+    seen = tuple(_line_in_cell(each, places) for each in one.seen)
+    return replace(one, cell=cell, row=row, end_row=one.end_row - one.row + row, answers=answers, seen=seen)
 
 
-def _because_in_cell(because: Because, places: Places) -> Because:
-    if because.filename:
-        return because
-    cell, row = places.cell(because.row)
-    return replace(because, cell=cell, row=row)
+def _line_in_cell(one: _Placed, places: Places) -> _Placed:
+    if one.filename:
+        return one
+    cell, row = places.cell(one.row)
+    return replace(one, cell=cell, row=row)
 
 
 def explain_module(
@@ -166,20 +203,52 @@ class _File:
 
     def because(self, answer: Answer, otherwise: int) -> Because:
         """An answer with its line; `otherwise` is the claim's own."""
-        if answer.at is None:
-            return Because(answer, otherwise)
-        filename = answer.filename
-        if isinstance(answer.at, ast.AST) and not hasattr(answer.at, "node_of_libcst"):
-            filename = filename or self.looked.asked.path_of(answer.at)
-            if not filename:
-                return Because(answer, _row(answer.at))
-        if filename:  # libcst has not read that file
-            return Because(answer, _row(answer.at), filename=os.path.relpath(filename))
-        return Because(answer, self.spans.of(node_of(answer.at))[0].row)
+        row, filename = (otherwise, "") if answer.at is None else self.line(answer.at, answer.filename)
+        return Because(answer, row, filename=filename)
+
+    def line(self, at: Any, filename: str = "") -> tuple[int, str]:
+        """The row of a node, and the other file that it stands in."""
+        if isinstance(at, ast.AST):
+            filename = filename or self.looked.asked.path_of(at)
+        if filename or isinstance(at, ast.AST):  # libcst has not read that file
+            return getattr(at, "lineno", 1), filename and os.path.relpath(filename)
+        return self.spans.of(node_of(at))[0].row, ""
+
+    def seen(self, claim: Claimed) -> Iterator[Seen]:
+        """What is seen of what a claim is about."""
+        if claim.about is None:
+            return
+        (node, frame), evaluator = claim.about, self.looked.asked.evaluator
+        value = evaluator.value_of(node, frame)
+        facts: list[tuple[Any, str, Any]] = [("value", _described(value), node)]
+        facts += [
+            ("made", f"`{quoted(ast.unparse(at), 60)}`", at) for at, _ in value.origins if at is not node
+        ]
+        facts += [("assumed", one.clause, one.at or node) for one in value.assumptions]
+        uses = consumers(evaluator, node, frame, "graph" if value.graph else "storage")
+        facts += [("used", _USED.get(use.role, use.role).format(use.name or "it"), use.node) for use in uses]
+        often = Counter((topic, clause) for topic, clause, _ in facts)
+        for topic, clause, at in facts:
+            times = often.pop((topic, clause), 0)
+            if times:
+                row, filename = self.line(at)
+                yield Seen(topic, f"{clause}, {times} times" if times > 1 else clause, row, filename=filename)
 
 
-def _row(place: Any) -> int:
-    return getattr(place, "lineno", 1)
+def _described(value: Value) -> str:
+    """A value in words: its kind, its graph, its size and where it is, as far as they are seen."""
+    graph = {Graph.NONE: "without a graph", Graph.MAY: "that may have a graph", Graph.LIVE: "with a graph"}
+    size = {"scalar": "one number", "batch": "of a batch"}.get(value.size)
+    place = {"host": "on the host", "cuda": "on a GPU"}.get(value.device, "in a place that is not seen")
+    kinds = {
+        "unknown": "something that is not seen",
+        "loaded": "what is loaded",
+        "state": "the state of a network",
+    }
+    kind = kinds.get(value.kind, f"{'an' if value.kind[0] in 'aeiou' else 'a'} {value.kind}")
+    has_graph = value.graph or value.kind in ("tensor", "unknown")
+    words = [kind, graph[value.graph] if has_graph else None, size, place if value.kind == "tensor" else None]
+    return ", ".join(one for one in words if one)
 
 
 def _of_rule(rule: type[Rule], rules: RuleSet, file: _File) -> Iterator[Explained]:
@@ -215,4 +284,5 @@ def _explained(rule: type[Rule], claim: Claimed, file: _File) -> Explained:
         outcome,
         tuple(file.because(answer, start.row) for answer in claim.answers),
         report.message if report is not None else "",
+        seen=tuple(file.seen(claim)),
     )

@@ -72,7 +72,8 @@ def claims_of(asked: Asked, code: str, options: Mapping[str, Any]) -> Iterator[C
     for one in _held_in(asked):
         if one.code == code:
             written = partial(report, asked, one, options.get("style", "auto"))
-            yield Claimed(one.at, ast.unparse(one.store.container), one.answers, written)
+            about = (one.store.value, one.store.frame)
+            yield Claimed(one.at, ast.unparse(one.store.container), one.answers, written, about)
 
 
 def _held_in(asked: Asked) -> list[Held]:

@@ -124,8 +124,11 @@ def _paragraph(one: Explained, columns: int | None) -> Iterator[Line]:
     yield [*head, (f" {one.name}:", ""), *quoted(printable(about)), (f" {one.outcome}", "strong")]
     if one.message and one.outcome != SILENT:
         yield from hanging([("  ", "")], one.message, columns)
+    for fact in one.seen:
+        lead: Line = [(f"  {fact.topic:<9} ", "label")]
+        yield from hanging(lead, f"{fact.clause}{line_of(fact, one)}", columns)
     for because in one.answers:
         answer = because.answer
         said = f"{answer.clause}{line_of(because, one)}"
-        lead: Line = [(f"  {answer.question.value:<9} ", "label"), (f"{SIGNS[answer.verdict]:<5} ", "")]
+        lead = [(f"  {answer.question.value:<9} ", "label"), (f"{SIGNS[answer.verdict]:<5} ", "")]
         yield from hanging(lead, said, columns)
