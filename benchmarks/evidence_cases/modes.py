@@ -79,6 +79,25 @@ def _mlp_teacher(setup: Setup, guarded: bool) -> Step:
 
 
 @variant
+def _real_branch(setup: Setup, guarded: bool) -> Step:
+    """A generator's step that compares features: those of what is real are only the goal."""
+
+    generator, discriminator = setup.mlp(), setup.mlp()
+    optimizer = torch.optim.SGD(generator.parameters(), lr=1e-4)
+
+    def step() -> None:
+        with torch.set_grad_enabled(not guarded):
+            wanted = discriminator(setup.features())
+        loss = F.mse_loss(discriminator(generator(setup.features())), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        discriminator.zero_grad()
+
+    return step
+
+
+@variant
 def _bound_sample(setup: Setup, how: str) -> Step:
     """A discriminator step in which the sample's own name lives on, for the generator's step that follows."""
 
@@ -236,6 +255,9 @@ CASES = [
     }),
     Case("GPU202", "attacked network that nobody steps", {
         "its weights want gradients": _attacked(False), "net.requires_grad_(False)": _attacked(True),
+    }),
+    Case("GPU202", "generator step, what is real through the discriminator", {
+        "with grad": _real_branch(False), "no_grad": _real_branch(True),
     }),
     Case("GPU203", "discriminator step, the sample stays bound", {
         "fake": _bound_sample("fake"), "fake.detach()": _bound_sample("detach"),
