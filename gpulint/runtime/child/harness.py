@@ -416,7 +416,7 @@ class Harness:
         self._forwarded = set()
         self._optimizing = True
         self._touching.stepped(optimizer)
-        self._steps.optimizer_stepped(optimizer)
+        self._steps.optimizer_stepped(optimizer, self.session.frames.stack(frame))
         self._stopping.trained()
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
@@ -447,6 +447,7 @@ class Harness:
         if not self.session.done:
             self._steps.event()
             self._windows.close()
+            self.looks.take_back()
 
     def report(self, end: End) -> None:
         """Send the result, once."""

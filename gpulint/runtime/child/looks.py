@@ -10,20 +10,19 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from gpulint.runtime.child.session import TRAINING, Session
+from gpulint.runtime.child.session import Session
 from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import Cycle
 from gpulint.runtime.record.drift import FEWEST
-from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status, StepKind
+from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
 from gpulint.runtime.record.series import (
     EVALUATION,
     LET_GO,
     Series,
     Span,
-    Stretch,
     View,
     Window,
     rank,
@@ -42,9 +41,6 @@ class Looks:
         self._session = session
         self._evaluations = 0
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
-        self._levels: dict[
-            StepKind, tuple[int, int]
-        ] = {}  # unwatched steps and what was allocated then, at the last look
 
     def prepare(self) -> None:
         """Import what a look needs: in the middle of a step that would take the step's time."""
@@ -189,18 +185,20 @@ class Looks:
     def take_back(self) -> None:
         """Leaks of the sampled steps that the same loop has let go of since, or that have stopped growing, are none; nor are they of
         evaluations and other windows, which have made the same."""
-        session = self._session
-        held = session.lingering.held if session.lingering is not None else 0
+        session, lingering = self._session, self._session.lingering
+        if lingering is None:
+            return
         ended: dict[tuple[Site, Place], str] = {}
-        for series in (session.series[kind] for kind in TRAINING) if held else ():
+        for series in (session.series[kind] for kind in session.main_kinds):
             before = series.window
-            if before is not None:
+            if before is None:
+                continue
+            if lingering.held:
                 self.look(series, 2)
-                if series.window is not None:
-                    series.window = released(before, series.window, held, *self._since_sampled(series, held))
-                    ended |= {
-                        (d.site, d.place): d.reason for d in series.window.drifts if d.status == "bounded"
-                    }
+            now = series.window or before
+            fell = self._fell(series) if lingering.held else 0
+            series.window = released(before, now, lingering.held, fell, lingering.last)
+            ended |= {(d.site, d.place): d.reason for d in series.window.drifts if d.status == "bounded"}
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
             if other.window is not None and ended:
@@ -212,14 +210,10 @@ class Looks:
                 ]
                 other.window = other.window._replace(drifts=drifts)
 
-    def _since_sampled(self, series: Series, held: int) -> tuple[int, Stretch]:
-        """By how much what is allocated fell since the sampled steps, and how it grew since the last of these looks."""
-        allocated = self._session.probe.allocated()
+    def _fell(self, series: Series) -> int:
+        """By how much what is allocated fell since the sampled steps."""
         sampled = [one.allocated for one in series.samples if one.sampled and one.allocated is not None]
-        fell = sampled[-1] - allocated if sampled else 0
-        since, level = self._levels.get(series.kind, (0, allocated + fell))
-        self._levels[series.kind] = held, allocated
-        return fell, Stretch(held - since, allocated - level)
+        return sampled[-1] - int(self._session.probe.allocated()) if sampled else 0
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
-from gpulint.runtime.child.session import TRAINING, Session
+from gpulint.runtime.child.session import TRAINING, Lingering, Session
 from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.observing.hostmemory import HostMemory
 from gpulint.runtime.record.result import Progress, Sample, StepKind
@@ -19,6 +18,7 @@ from gpulint.runtime.record.series import Mark, Series, sample_of
 MOST_WARMUP = 10
 EARLY = (1, 2, 3, 6)  # sampled steps whose readings the looks need, to tell enough stretches apart
 MOST_READINGS = 50  # in one evaluation loop, for loops too short to be judged
+MOST_ANEW = 8  # times that training is sampled anew
 ENOUGH_LOOPS = 3  # samplings of an evaluation loop after which it is left alone, once training is sampled
 
 
@@ -32,10 +32,13 @@ class Steps:
         self._session = session
         self._looks = looks
         self._device = device
-        self._begin = time.perf_counter()
+        self._begin = session.clock()
         self._marked: int | None = None  # the mark of the present event, where one was taken
         self._memory = HostMemory()
         self._optimizers: dict[int, weakref.ref[Any]] = {}
+        self._places: set[int] = set()  # where optimizers stepped while steps were sampled, as numbers
+        self._is_elsewhere = False  # whether one has stepped in another place since
+        self._anew = 0  # times that training was sampled anew
         self._caller = 0  # who called the outermost module last, as a number
         self._evaluation: Any = None  # the evaluation loop under way, once it is known to be one
         self._loops: Counter[Any] = Counter()  # how often each evaluation loop was sampled, by who called it
@@ -80,7 +83,7 @@ class Steps:
         if session.torch is not None:
             with contextlib.suppress(AttributeError):
                 sequence = session.torch._C._autograd._get_sequence_nr()
-        now = time.perf_counter() - self._begin - session.looked
+        now = session.clock() - self._begin
         session.marks.append(Mark(now, figures, self._memory.rss(), heap, sequence, parts))
         return number
 
@@ -104,13 +107,27 @@ class Steps:
     def confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         """The stretch between two marks was a step of this kind."""
         self._session.ended.append(mark)
-        lingering = self._session.lingering
-        if lingering is not None and kind != "eval":
-            lingering.step()
-            if lingering.is_due:
+        session = self._session
+        lingering, series = session.lingering, session.series[kind]
+        if lingering is not None and kind in session.main_kinds:
+            if lingering.step(session.allocated() or 0):
                 self._looks.take_back()
+        if lingering is not None and kind != "eval":
+            if self._begins_anew(lingering):
+                self._anew += 1
+                series.begin_anew()
+                session.goal, session.lingering = series.sampled + session.options.steps, None
         elif not self.unwatched:
-            self._record(self._session.series[kind], previous, mark)
+            self._record(series, previous, mark)
+
+    def _begins_anew(self, lingering: Lingering) -> bool:
+        """Whether training is to be sampled once more: it goes on in another place, or `allocated` begins to grow. Ranks and trials,
+        which end after the same step, and what leaks already are left at that."""
+        session = self._session
+        alone = session.world_size == 1 and session.options.trial is None
+        if not alone or self._anew >= MOST_ANEW or not (self._is_elsewhere or lingering.grows_anew):
+            return False
+        return not self._looks.suspects
 
     def _record(self, series: Series, previous: int, mark: int) -> None:
         session = self._session
@@ -174,9 +191,11 @@ class Steps:
 
     # -- which training, which evaluation --------------------------------------------------------------------
 
-    def optimizer_stepped(self, optimizer: Any) -> None:
-        """Its state is part of what must settle before steps are sampled."""
+    def optimizer_stepped(self, optimizer: Any, place: int) -> None:
+        """Its state is part of what must settle before steps are sampled. `place` is a number for the lines that led to it."""
         self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+        self._is_elsewhere = self._session.lingering is not None and place not in self._places
+        self._places |= {place} if not self._is_elsewhere else set()
 
     def begin_other_training(self, optimizer: Any) -> None:
         """A loop with an optimizer for parameters that were never stepped is another training: it warms up

@@ -48,8 +48,9 @@ def collected(targets: Targets, key_of: Key, frames: Frames, collect: Callable[[
         with undisturbed():
             return _explained(garbage, targets, key_of, frames) if len(garbage) <= MOST_OBJECTS else []
     finally:
-        garbage.clear()
-        collect()
+        if garbage:
+            garbage.clear()
+            collect()
 
 
 def _explained(garbage: list[Any], targets: Targets, key_of: Key, frames: Frames) -> list[Cycle]:

@@ -167,10 +167,10 @@ def seen_text(window: WindowFigures) -> tuple[str, str]:
         kind = window.name.partition(" of ")[0]
         what = f"of growth from one {kind} to the next nothing is said below three"
         said = f"{len(window.seconds) or 'no end of one'} seen when the time for it was up: {what} (--reach)"
-    if window.seen < 2:
+    if len(window.levels) < 2:
         return said, ""
     first, last = window.levels[0], window.levels[-1]
-    each = format_bytes(round((last - first) / (window.seen - 1)), signed=True)
+    each = format_bytes(round((last - first) / (len(window.levels) - 1)), signed=True)
     return said, f"{format_bytes(first)} → {format_bytes(last)} at their ends, {each} each"
 
 
@@ -292,7 +292,7 @@ def _is_open(window: WindowFigures) -> bool:
 
 
 def _too_few(window: WindowFigures) -> Harmless:
-    more = window.levels[1] - window.levels[0] if window.seen == 2 else window.kept
+    more = window.levels[1] - window.levels[0] if len(window.levels) == 2 else window.kept
     once = "once" if window.seen == 1 else "twice"
     text = (
         f"{format_bytes(more)} that {per(window.name)} has left: it was seen {once}, and of growth from one to the next nothing is "

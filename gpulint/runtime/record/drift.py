@@ -192,7 +192,10 @@ class _Look:
         """Growth without survivors: what is in use is replaced by something larger each time, as `torch.cat` does."""
         amounts = [alive for _, alive in self.levels]
         rise = amounts[-1] - amounts[0] if amounts else 0
+        late = amounts[len(amounts) // 2 :] if len(amounts) >= 2 * FEWEST_LEVELS else amounts
         if len(amounts) < FEWEST_RENEWED or rise < QUANTUM * len(amounts) or rising(amounts) < STEADY:
+            return None
+        if rising(late) < STEADY:  # it has its size by now
             return None
         if self.births.now < rise:  # it was let go of since
             return None

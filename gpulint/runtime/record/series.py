@@ -88,6 +88,8 @@ class Span:
     is_open: bool = False
     steps: float = 0.0
     kept: int = 0  # bytes of earlier windows that were there when the last one ended
+    settled: int = 0  # the same at the last look
+    due: int = FEWEST  # ends at which it is judged next
     window: Window | None = None
 
     def figures(self) -> WindowFigures:
