@@ -333,14 +333,19 @@ class Lingering:
     @property
     def holding(self) -> bool:
         """Whether it is still open if what leaked is let go of."""
-        if any(reference() is None for reference in self._frames):
-            self._most = 0
-        return len(self._levels) < self._most and self.seconds < HOLD_SECONDS
+        return len(self._levels) < self._most and self.seconds < HOLD_SECONDS and self._is_running
 
     @property
     def held(self) -> int:
         """In how many further steps of the same loop it could have been let go of; 0 where that cannot be said."""
-        return self._held if self._most else 0
+        return self._held if self._is_running else 0
+
+    @property
+    def _is_running(self) -> bool:
+        """Whether that loop goes on."""
+        if any(reference() is None for reference in self._frames):
+            self._most = 0
+        return self._most > 0
 
     @property
     def last(self) -> Stretch:
