@@ -120,7 +120,7 @@ class Looks:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.
         That tells nothing where the window is all of the training: it has ended before, or begins `again`. Returns whether what is
         replaced by something larger each time is there still: it may be as large in the next window, and no larger. The `last` end is also
-        that of the script, which lets go of all."""
+        that of the loop or the script, which lets go of all."""
         session = self._session
         if len(span.ends) < 2 and span.name != EVALUATION and not again:
             return False
@@ -145,7 +145,7 @@ class Looks:
             graphs.update({birth.site: birth.bytes for birth in holder.births if holder.through_graph})
         growing = [d for d in window.drifts if d.status == "leak" or d.outlived]
         leaking = [d for d in growing if graphs[d.site] < LET_GO * d.total]
-        outlived = any(begin < earlier < end for earlier in span.ends[:-1])
+        outlived = any(begin < earlier and (last or earlier < end) for earlier in span.ends[:-1])
         if not leaking or outlived or begin < span.begun or span.ends[-1] <= end:
             return window
         probe.settle()
@@ -191,7 +191,7 @@ class Looks:
         ended: dict[tuple[Site, Place], str] = {}
         for series in (session.series[kind] for kind in session.main_kinds):
             before = series.window
-            if before is None:
+            if before is None or not (self.suspects or any(holder.nodes for holder in before.holders)):
                 continue
             if lingering.held:
                 self.look(series, 2)

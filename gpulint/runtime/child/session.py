@@ -19,12 +19,12 @@ from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Told
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes.frames import Activation, Frames, activation
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.besides import Besides, Cycle, Recording
+from gpulint.runtime.record.besides import FEWEST_STOPPED, Besides, Cycle, Later, Recording
 from gpulint.runtime.record.channel import Send
 from gpulint.runtime.record.options import Options
 from gpulint.runtime.record.peaks import CardUse
 from gpulint.runtime.record.result import ENDED_WELL, End, Environment, RankResult, StepKind
-from gpulint.runtime.record.series import FEWEST_STOPPED, NO_STRETCH, Mark, Series, Span, Stretch, united
+from gpulint.runtime.record.series import Mark, Series, Span, united
 
 KINDS: tuple[StepKind, ...] = ("train", "eval", "explicit")
 TRAINING: tuple[StepKind, ...] = ("train", "explicit")
@@ -208,6 +208,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
             cycles=_largest(session.cycles),
             collections=session.collector.figures(),
             processes=session.relatives.figures(),
+            later=session.lingering.last if session.lingering is not None else Later(),
         ),
         windows=tuple(span.figures() for span in session.spans.values() if span.ends or span.is_open),
         unjudged=tuple(session.unjudged),
@@ -348,12 +349,12 @@ class Lingering:
         return self._most > 0
 
     @property
-    def last(self) -> Stretch:
+    def last(self) -> Later:
         """How `allocated` grew in the last part of those steps."""
         steps = max(FEWEST_STOPPED, int(STOPPED_SHARE * self._held))
         if steps >= self._held:
-            return NO_STRETCH
-        return Stretch(steps, self._levels[self._held - 1] - self._levels[self._held - 1 - steps])
+            return Later()
+        return Later(steps, self._levels[self._held - 1] - self._levels[self._held - 1 - steps])
 
     @property
     def grows_anew(self) -> bool:

@@ -186,7 +186,7 @@ class Stopping:
         windows = [series.window for series in trained if series.window is not None]
         leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
         nodes = any(holder.nodes for window in windows for holder in window.holders)
-        if reach and (leaks or nodes) and session.world_size == 1:
+        if reach and session.world_size == 1 and (leaks or nodes or session.options.trial is None):
             growth = sum(drift.bytes_per_step for drift in leaks)
             free = session.probe.free() if session.probe is not None else None
             running = session.frames.running(sys._getframe())

@@ -216,9 +216,9 @@ class Windows:
             return
         span.ends.append(self._mark())
         self._decide(key, span, last)
-        span.may_leak |= self._looks.recheck(span, again, last)
         # What a loop has left may have gone with its call once it is over.
         over = last or (not again and span.name.startswith(ROUND))
+        span.may_leak |= self._looks.recheck(span, again, over)
         due = len(span.ends) >= span.due and self._session.sees_births and not (over and span.window)
         if due and (span.may_leak or span.window is not None) and not self._is_stepwise(span):
             span.due, span.settled = len(span.ends) + 1 + int(LOOKED_AT * len(span.ends)), span.kept

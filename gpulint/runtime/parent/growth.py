@@ -402,7 +402,7 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
 
 
 def _left_over(phase: Phase, one: Evidence) -> float:
-    """Bytes a step of growth that nothing accounts for."""
+    """Bytes a step of growth that nothing accounts for, and that has not stopped since."""
     moved = next((one for one in phase.figures if one.figure == "allocated"), None)
     # What an evaluation piles up beside a training may go at its end, which is looked at elsewhere.
     beside = phase.kind == "eval" and one.main_kind() != "eval"
@@ -416,7 +416,10 @@ def _left_over(phase: Phase, one: Evidence) -> float:
     else:
         rise, known = moved.last - moved.first, _named(one.rank, own, None)
     left = rise - known
-    return left / (phase.sampled - 1) if left > max(UNEXPLAINED * rise, noted(one.rank)) else 0.0
+    if left <= max(UNEXPLAINED * rise, noted(one.rank)):
+        return 0.0
+    each = left / (phase.sampled - 1)
+    return 0.0 if one.rank.besides.later.stopped(each) else each
 
 
 def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> float:

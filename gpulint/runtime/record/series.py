@@ -8,6 +8,7 @@ from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
+from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
 from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind, WindowFigures
 
@@ -15,18 +16,6 @@ EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
 _NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
-STOPPED = 0.25  # of what it grew by in the sampled steps: where all grow by less, it has stopped
-FEWEST_STOPPED = 60  # steps that show it
-
-
-class Stretch(NamedTuple):
-    """Steps that nobody watched, and what was allocated after them more than before, in bytes."""
-
-    steps: int
-    grew: int
-
-
-NO_STRETCH = Stretch(0, 0)
 
 
 class Mark(NamedTuple):
@@ -163,7 +152,7 @@ def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
     return tuple(found) if len(found) > 2 else ()
 
 
-def released(before: Window, now: Window, steps: int, fell: int, last: Stretch = NO_STRETCH) -> Window:
+def released(before: Window, now: Window, steps: int, fell: int, last: Later | None = None) -> Window:
     """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded. What is replaced by
     something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone. So is what
     has stopped growing, where nothing was let go of that may hide it: in the `last` stretch of these steps all grew by less."""
@@ -176,12 +165,11 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Stretch =
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason)
         drifts.append(one)
-    if drifts == before.drifts and last.steps >= FEWEST_STOPPED:
-        most = last.grew / (STOPPED * last.steps)
+    if drifts == before.drifts and last is not None:
         reason = f"grew no further in {last.steps} more steps of the same loop"
         drifts = [
             replace(one, status="bounded", reason=reason)
-            if one.status == "leak" and one.bytes_per_step > most
+            if one.status == "leak" and last.stopped(one.bytes_per_step)
             else one
             for one in drifts
         ]
