@@ -125,9 +125,9 @@ class Steps:
         which end after the same step, and what leaks already are left at that."""
         session = self._session
         alone = session.world_size == 1 and session.options.trial is None
-        if not alone or self._anew >= MOST_ANEW or not (self._is_elsewhere or lingering.grows_anew):
+        if not alone or self._anew >= MOST_ANEW or self._looks.suspects:
             return False
-        return not self._looks.suspects
+        return self._is_elsewhere or (lingering.grows_anew and not self._looks.empties)
 
     def _record(self, series: Series, previous: int, mark: int) -> None:
         session = self._session

@@ -350,5 +350,5 @@ def _optimizer(above: Any) -> _State:
     kind = type(above)
     bound = None
     if module_of(kind).startswith("torch.optim"):
-        bound = int(above.param_groups[0].get("history_size", max(1, len(above.state))))
+        bound = above.param_groups[0].get("history_size")
     return _State("state", "optimizer", name_of(kind), file_of(kind), bound=bound)

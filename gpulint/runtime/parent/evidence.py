@@ -212,7 +212,7 @@ class Evidence:
         return Share.of([*parts, Share(nodes=nodes if nodes >= 1 else 0.0, window=window)])
 
     def leaks(self) -> list[Drift]:
-        """What grows on the device, but for the state of optimizers that are no more than there were."""
+        """What grows on the device, but for what an optimizer has for its parameters from step to step."""
         return [leak for leak in self.rank.leaks() if not self._is_state(leak)]
 
     def keepers(self, drift: Drift) -> list[tuple[int, Holder]]:
@@ -221,7 +221,8 @@ class Evidence:
         return [(held.bytes, one) for one in holders for held in one.births if held.site == drift.site]
 
     def _is_state(self, leak: Drift) -> bool:
-        kept = sum(size for size, holder in self.keepers(leak) if holder.scope == "optimizer")
+        states = (pair for pair in self.keepers(leak) if pair[1].scope == "optimizer")
+        kept = sum(size for size, holder in states if not leak.window)
         return kept >= 0.9 * leak.total > 0
 
     def _leak(self, site: Site, place: Place) -> Drift | None:

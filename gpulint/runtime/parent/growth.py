@@ -336,7 +336,7 @@ def _why(drift: Drift, keeper: Holder | None, one: Evidence) -> Why | None:
     if drift.place == "host":
         return "host" if drift.status == "leak" and not growth.nodes else None
     if growth or any(leak.site == drift.site for leak in one.rank.leaks()):
-        return "optimizer" if keeper is not None and keeper.scope == "optimizer" else None
+        return "optimizer" if keeper is not None and keeper.scope == "optimizer" and not growth else None
     return None if drift.status == "leak" else drift.status
 
 

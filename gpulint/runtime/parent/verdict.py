@@ -324,7 +324,8 @@ def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_Wha
             continue
         share = one.growth(holder)
         # Host memory of `.cpu()` copies is the script's business; the graph behind a holder is not.
-        if holder.scope == "optimizer" or not (share.device > 0 or share.nodes > 0):
+        is_state = holder.scope == "optimizer" and not share.window
+        if is_state or not (share.device > 0 or share.nodes > 0):
             continue
         left.append(((holder.container, holder.variable, holder.owner), _left(holder, share, one)))
     return left
