@@ -220,6 +220,8 @@ class Harness:
     def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         if not self.session.done:
             self._steps.confirm(kind, previous, mark)
+            if self.session.lingering is not None and not self._windows.are_named:
+                self._windows.stepped()
             self._touching.step(kind)
             with self.session.aside():
                 self.session.relatives.step(self.session.steps)

@@ -204,7 +204,7 @@ class Looks:
                 self.look(series, 2)
             now = series.window or before
             fell = self._fell(series) if lingering.held else 0
-            series.window = released(before, now, lingering.held, fell, lingering.last)
+            series.window = released(before, now, lingering.held, fell, lingering.later(same=True))
             ended |= {(d.site, d.place): d.reason for d in series.window.drifts if d.status == "bounded"}
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:

@@ -208,7 +208,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
             cycles=_largest(session.cycles),
             collections=session.collector.figures(),
             processes=session.relatives.figures(),
-            later=session.lingering.last if session.lingering is not None else Later(),
+            later=session.lingering.later() if session.lingering is not None else Later(),
         ),
         windows=tuple(span.figures() for span in session.spans.values() if span.ends or span.is_open),
         unjudged=tuple(session.unjudged),
@@ -348,13 +348,11 @@ class Lingering:
             self._most = 0
         return self._most > 0
 
-    @property
-    def last(self) -> Later:
-        """How `allocated` grew in the last part of those steps."""
-        steps = max(FEWEST_STOPPED, int(STOPPED_SHARE * self._held))
-        if steps >= self._held:
-            return Later()
-        return Later(steps, self._levels[self._held - 1] - self._levels[self._held - 1 - steps])
+    def later(self, same: bool = False) -> Later:
+        """How `allocated` grew in the last part of the steps, or of those of the `same` loop."""
+        levels = self._levels[: self._held] if same else self._levels
+        steps = min(max(FEWEST_STOPPED, int(STOPPED_SHARE * len(levels))), len(levels) - 1)
+        return Later(steps, levels[-1] - levels[-1 - steps]) if steps > 0 else Later()
 
     @property
     def grows_anew(self) -> bool:

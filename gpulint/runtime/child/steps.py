@@ -114,11 +114,15 @@ class Steps:
                 self._looks.take_back()
         if lingering is not None and kind != "eval":
             if self._begins_anew(lingering):
-                self._anew += 1
                 series.begin_anew()
-                session.goal, session.lingering = series.sampled + session.options.steps, None
+                self._sample_anew(series)
         elif not self.unwatched:
             self._record(series, previous, mark)
+
+    def _sample_anew(self, series: Series) -> None:
+        self._anew += 1
+        self._session.goal = series.sampled + self._session.options.steps
+        self._session.lingering = None
 
     def _begins_anew(self, lingering: Lingering) -> bool:
         """Whether training is to be sampled once more: it goes on in another place, or `allocated` begins to grow. Ranks and trials,
@@ -227,6 +231,9 @@ class Steps:
         session = self._session
         series.archive()
         self._loops[self._caller] += 1
+        alone = not session.stepper.has_optimizer and self._anew < MOST_ANEW
+        if alone and session.lingering is not None and self._loops[self._caller] == 1:
+            self._sample_anew(series)
         series.boundaries = [] if series.warm and session.options.warmup != 0 else [mark]
         self._evaluation = session.stepper.phase
         session.watch_more(session.lingering is not None or series.warm)

@@ -156,13 +156,12 @@ class Stopping:
             return False
         if session.lingering is not None:
             return self.is_over()
-        train, evaluation, explicit = (session.series[kind].sampled for kind in KINDS)
         again = self._lingering is not None and self._lingering.expired
-        enough = evaluation >= session.options.steps
-        if max(explicit, train) >= session.goal or again or (enough and not session.stepper.has_optimizer):
+        if again or max(session.series[kind].sampled for kind in session.main_kinds) >= session.goal:
             self._linger()
             return self.is_over()
-        return enough and time.monotonic() - self._trained > max(session.options.reach, PATIENCE)
+        evaluated = session.series["eval"].sampled >= session.options.steps
+        return evaluated and time.monotonic() - self._trained > max(session.options.reach, PATIENCE)
 
     def _linger(self) -> None:
         """Enough steps are sampled. They are judged now; what comes after does not change that."""

@@ -23,13 +23,14 @@ from gpulint.runtime.observing.lines import Ticks
 from gpulint.runtime.probes.frames import Activation, activation, site_in
 from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
-from gpulint.runtime.record.series import EVALUATION, ROUND, Span
+from gpulint.runtime.record.series import EVALUATION, ROUND, STRETCH, Span
 
 WANTED = 8  # ends of a window that may leak after which it is no longer waited for
 MOST_ENDS = 100  # of a window, after which it is left alone
 LOOKED_AT = 0.5  # of its ends, which come between two looks at a window at least
 WAITED_FOR = 0.25  # of what is told: what several windows have left is told where one of them leaves less
 STEPWISE = 6  # ends after which it is known whether a window is just a step
+IN_STRETCH = 16  # steps
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
 
 
@@ -227,6 +228,14 @@ class Windows:
             # What is the same under another name was judged already
             if span.name == EVALUATION or all(one.ends != span.ends for one in twins):
                 self._looks.look_at(span)
+
+    def stepped(self) -> None:
+        """A step has passed unwatched: what comes in few of them shows in stretches of several."""
+        span = self._session.spans.get(STRETCH)
+        if span is None:
+            self.begin(STRETCH, f"{STRETCH} {IN_STRETCH} steps", self._session.frames.here())
+        elif len(self._session.ended) - span.first >= IN_STRETCH * (len(span.seconds) + 1):
+            self.end(STRETCH, again=True)
 
     def close(self) -> None:
         """The script has ended by itself: so have the calls and the evaluation under way."""

@@ -33,7 +33,7 @@ from gpulint.runtime.record.result import (
     count_steps,
     said_steps,
 )
-from gpulint.runtime.record.series import EVALUATION, ROUND
+from gpulint.runtime.record.series import EVALUATION, ROUND, STRETCH
 from gpulint.units import format_bytes
 
 SHOWN: tuple[Figure, ...] = ("allocated", "reserved", "rss", "heap")
@@ -43,7 +43,7 @@ HOST = (
     "what malloc keeps of what was freed. The heap is what is in use beside tensors: autograd nodes, Python's objects."
 )
 FEWEST = 5  # sampled steps below which no trend is told
-_CALLS = ("call of", "run of")  # how windows are named that often come but once
+_CALLS = ("call of", "run of", STRETCH)  # how windows are named that often come but once
 MOST_POINTS = 200  # of a series, for its slope: the slopes of all pairs are computed
 UNEXPLAINED = 0.25  # of the growth of a step: less is the measurement's
 
@@ -286,7 +286,7 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
 def _is_open(window: WindowFigures) -> bool:
     """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls is the rule, or twice. How
     often loops came round is said above."""
-    if window.name.startswith(ROUND):
+    if window.name.startswith((ROUND, STRETCH)):
         return False
     return window.seen == 2 or (window.seen == 1 and not window.name.startswith(_CALLS))
 
@@ -419,7 +419,7 @@ def _left_over(phase: Phase, one: Evidence) -> float:
     if left <= max(UNEXPLAINED * rise, noted(one.rank)):
         return 0.0
     each = left / (phase.sampled - 1)
-    return 0.0 if one.rank.besides.later.stopped(each) else each
+    return 0.0 if one.rank.besides.later.stopped(each, min(TOTAL, phase.sampled)) else each
 
 
 def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> float:
@@ -434,7 +434,7 @@ def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> f
         if drift.window:
             ends = [w.seconds for w in rank.windows if w.name == drift.window]
             often = max((sum(begin < at <= end for at in one) for one in ends), default=0) + 1  # and a part
-            total += drift.per_window * often if alone != "eval" else 0.0
+            total += drift.per_window * often
         elif alone in (None, drift.kind):
             total += drift.bytes_per_step * (len(own) - 1 if alone else between[drift.kind])
     return total

@@ -92,15 +92,15 @@ class Later(Record):
     steps: int = 0
     grew: int = 0
 
-    def stopped(self, rate: float) -> bool:
-        """Whether what grew by so many bytes a step has stopped."""
-        return self.steps >= FEWEST_STOPPED and self.grew < STOPPED * rate * self.steps
+    def stopped(self, rate: float, fewest: int = FEWEST_STOPPED) -> bool:
+        """Whether what grew by so many bytes a step has stopped; `fewest` steps show it."""
+        return self.steps >= fewest and self.grew < STOPPED * rate * self.steps
 
 
 @dataclass(frozen=True, slots=True)
 class Besides(Record):
     """`watched` are the steps whose operators were followed, by kind; `doubt` says what of them cannot be seen. `later` is the last
-    part of the steps of the same loop that came after the sampled ones."""
+    part of the steps that came after the sampled ones."""
 
     watched: dict[str, int] = field(default_factory=dict)
     doubt: str = ""

@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gpulint.runtime.record.besides import STOPPED
 from gpulint.runtime.record.result import (
     Drift,
     Figure,
@@ -181,9 +182,17 @@ class _Look:
         if after_ends or self.begins_late(events, eligible, late, total):
             eligible = late
         each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
-        status, reason = self.status(events, eligible, each)
+        status, reason = self.status(events, eligible, each, total / self.steps(eligible))
         count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
         return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
+
+    def has_stopped(self, each: float) -> bool:
+        """Whether what is alive has grown little in the second half: the site goes on, and what it makes takes the place of other."""
+        late = self.levels[len(self.levels) // 2 :]
+        if len(self.levels) < 2 * FEWEST_LEVELS:
+            return False
+        (start, low), (end, high) = late[0], late[-1]
+        return high - low < STOPPED * each * (end - start) and slope_of(late) < STOPPED * each
 
     def steps(self, eligible: Sequence[int]) -> int:
         return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
@@ -219,7 +228,9 @@ class _Look:
         in_each = len(events) == len(late) >= FEWEST_WINDOWS
         return late[0] == eligible[0] + 1 and in_each and bool(after) and rises
 
-    def status(self, events: list[int], eligible: list[int], per_step: float) -> tuple[Status, str]:
+    def status(
+        self, events: list[int], eligible: list[int], per_step: float, average: float
+    ) -> tuple[Status, str]:
         levels, edges = self.births.levels, self.edges
         if len(eligible) < (FEWEST_WINDOWS if self.window else FEWEST):
             return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
@@ -235,6 +246,8 @@ class _Look:
             since = [alive for step, alive in levels if step >= edges[eligible[0]]]
             if not self.window and _rises(since) < RISING:
                 return "occasional", "grew in few of the steps, however many its survivors seem to come from"
+        if self.has_stopped(average):
+            return "bounded", "stopped growing within what was seen"
         if every:
             return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
         gaps = [b - a for a, b in itertools.pairwise(events)]

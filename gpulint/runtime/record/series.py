@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -14,6 +15,7 @@ from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Si
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
+STRETCH = "stretch of"  # the same of so many steps one after the other, after the sampled ones
 _NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
 GONE = "was let go of"  # how the reasons begin why something that grew is no leak
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
@@ -220,12 +222,11 @@ def united(
         for d in w.drifts
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
+    known = {(d.site, d.place) for w in windows for d in w.drifts if d.status == "leak"}
     growing: set[tuple[Site, Place]] = set()  # from window to window
-    # Of what comes equally often, give or take one, an evaluation says most, and a loop's round least.
-    order = {EVALUATION: -1.5}
-    for span in sorted(spans, key=lambda s: len(s.ends) + order.get(s.name, s.name.startswith(ROUND))):
+    for span in sorted(spans, key=_rank_of):
         if span.window is not None:
-            told = stepwise | growing
+            told = growing | (known if span.name.startswith(STRETCH) else stepwise)
             drifts_of = [d for d in span.window.drifts if (d.site, d.place) not in told]
             growing |= {(d.site, d.place) for d in drifts_of if d.status == "leak"}
             windows.append(span.window._replace(drifts=drifts_of))
@@ -247,6 +248,13 @@ def rank(holder: Holder, leaking: Set[tuple[Site, Place]]) -> tuple[int, bool, i
     """What explains most of the growth comes first, and an optimizer's state last."""
     grown = sum(held.bytes for held in holder.births if (held.site, holder.place) in leaking)
     return -grown, holder.scope == "optimizer", -holder.nodes
+
+
+def _rank_of(span: Span) -> float:
+    """Of what comes equally often, give or take one, an evaluation says most, a loop's round least, and a stretch after all others."""
+    if span.name.startswith(STRETCH):
+        return math.inf
+    return len(span.ends) - 1.5 * (span.name == EVALUATION) + span.name.startswith(ROUND)
 
 
 def _is_settled(drift: Drift, window: Window, spans: Iterable[Span]) -> bool:
