@@ -20,7 +20,6 @@ from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
 from gpulint.runtime.record.series import (
     EVALUATION,
-    GONE,
     LET_GO,
     Series,
     Span,
@@ -107,21 +106,11 @@ class Looks:
                 session.unjudged.append(said)
             return None
 
-    def _found(self) -> Iterator[Drift]:
-        """What was found from step to step."""
-        for series in self._session.series.values():
-            for window in (*series.past, series.window):
-                yield from window.drifts if window is not None else ()
-
     @property
     def suspects(self) -> bool:
         """Whether something leaks from step to step, as far as it is known."""
-        return any(one.status == "leak" for one in self._found())
-
-    @property
-    def empties(self) -> bool:
-        """Whether something grows and is let go of now and then."""
-        return any(one.reason.startswith(GONE) for one in self._found())
+        windows = (w for series in self._session.series.values() for w in (*series.past, series.window) if w)
+        return any(drift.status == "leak" for window in windows for drift in window.drifts)
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.
@@ -170,9 +159,9 @@ class Looks:
                         reason = f"outlived {one.outlived} of them before the script ended, which is too few to tell"
                         judged[one] = replace(one, status="occasional", reason=reason)
                     continue
-                reason = f"{GONE} at the end of each {span.name}"
+                reason = f"was let go of at the end of each {span.name}"
                 if one.outlived:
-                    reason = f"{GONE} when {one.outlived + 1} {span.name}s had ended"
+                    reason = f"was let go of when {one.outlived + 1} {span.name}s had ended"
                 judged[one] = replace(one, status="bounded", reason=reason, released=span.name, outlived=0)
             elif one.kind == "eval" and span.name == EVALUATION and not one.window:
                 number = len(span.ends)

@@ -267,8 +267,6 @@ ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
 PATROL_SHARE = 1 / 6
 PATROL_TIMES = 6.0  # what sampling took: where it took most of one round, three more end in that
 STOPPED_SHARE = 0.25  # of the steps that were seen, the last: whether growth has stopped
-ALARM_STEPS = 24  # in which `allocated` rises where growth begins after the sampled steps
-ALARM = 0.6  # of the pairs of those must rise
 
 
 class Lingering:
@@ -353,13 +351,6 @@ class Lingering:
         levels = self._levels[: self._held] if same else self._levels
         steps = min(max(FEWEST_STOPPED, int(STOPPED_SHARE * len(levels))), len(levels) - 1)
         return Later(steps, levels[-1] - levels[-1 - steps]) if steps > 0 else Later()
-
-    @property
-    def grows_anew(self) -> bool:
-        """Whether `allocated` has risen steadily of late."""
-        late = self._levels[-ALARM_STEPS:]
-        due = len(self._levels) % (ALARM_STEPS // 3) == 0 and len(late) == ALARM_STEPS
-        return due and drift.rising(late) >= ALARM
 
 
 def free_host_memory() -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
-from gpulint.runtime.child.session import TRAINING, Lingering, Session
+from gpulint.runtime.child.session import TRAINING, Session
 from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.observing.hostmemory import HostMemory
 from gpulint.runtime.record.result import Progress, Sample, StepKind
@@ -113,25 +113,19 @@ class Steps:
             if lingering.step(session.allocated() or 0):
                 self._looks.take_back()
         if lingering is not None and kind != "eval":
-            if self._begins_anew(lingering):
+            if self._is_elsewhere and not self._looks.suspects and self._sample_anew(series):
                 series.begin_anew()
-                self._sample_anew(series)
         elif not self.unwatched:
             self._record(series, previous, mark)
 
-    def _sample_anew(self, series: Series) -> None:
-        self._anew += 1
-        self._session.goal = series.sampled + self._session.options.steps
-        self._session.lingering = None
-
-    def _begins_anew(self, lingering: Lingering) -> bool:
-        """Whether training is to be sampled once more: it goes on in another place, or `allocated` begins to grow. Ranks and trials,
-        which end after the same step, and what leaks already are left at that."""
+    def _sample_anew(self, series: Series) -> bool:
+        """The run goes on in another place: that is sampled too. Ranks and trials, which end after the same step, are left at that."""
         session = self._session
-        alone = session.world_size == 1 and session.options.trial is None
-        if not alone or self._anew >= MOST_ANEW or self._looks.suspects:
+        if self._anew >= MOST_ANEW or session.world_size > 1 or session.options.trial is not None:
             return False
-        return self._is_elsewhere or (lingering.grows_anew and not self._looks.empties)
+        self._anew += 1
+        session.goal, session.lingering = series.sampled + session.options.steps, None
+        return True
 
     def _record(self, series: Series, previous: int, mark: int) -> None:
         session = self._session
@@ -231,8 +225,7 @@ class Steps:
         session = self._session
         series.archive()
         self._loops[self._caller] += 1
-        alone = not session.stepper.has_optimizer and self._anew < MOST_ANEW
-        if alone and session.lingering is not None and self._loops[self._caller] == 1:
+        if not session.stepper.has_optimizer and session.lingering and self._loops[self._caller] == 1:
             self._sample_anew(series)
         series.boundaries = [] if series.warm and session.options.warmup != 0 else [mark]
         self._evaluation = session.stepper.phase

@@ -17,7 +17,6 @@ EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
 STRETCH = "stretch of"  # the same of so many steps one after the other, after the sampled ones
 _NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
-GONE = "was let go of"  # how the reasons begin why something that grew is no leak
 LET_GO = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -165,7 +164,7 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
         later = left.get((one.site, one.place))
         left_of_it = one.total - fell if one.enlarged else later.total if later else 0
         if one.status == "leak" and left_of_it < LET_GO * one.total:
-            reason = f"{GONE} within {steps} more steps of the same loop"
+            reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason)
         drifts.append(one)
     if drifts == before.drifts and last is not None:
