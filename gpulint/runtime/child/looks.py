@@ -186,15 +186,16 @@ class Looks:
             return
         ended: dict[tuple[Site, Place], str] = {}
         for series in (session.series[kind] for kind in session.main_kinds):
-            before = series.window
-            if before is None or not (self.suspects or any(holder.nodes for holder in before.holders)):
+            before = now = series.window
+            if before is None or now is None:
                 continue
-            if lingering.held:
-                self.look(series, 2)
-            now = series.window or before
-            fell = self._fell(series) if lingering.held else 0
-            series.window = released(before, now, lingering.held, fell, lingering.later(same=True))
-            ended |= {(d.site, d.place): d.reason for d in series.window.drifts if d.status == "bounded"}
+            if self.suspects or any(holder.nodes for holder in before.holders):
+                if lingering.held:
+                    self.look(series, 2)
+                fell = self._fell(series) if lingering.held else 0
+                last = lingering.later(same=True)
+                now = series.window = released(before, series.window or before, lingering.held, fell, last)
+            ended |= {(d.site, d.place): d.reason for d in now.drifts if d.status == "bounded"}
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
             if other.window is not None and ended:

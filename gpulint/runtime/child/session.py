@@ -10,14 +10,13 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from types import FrameType
 from typing import Any
 
 from gpulint.runtime.observing.calls import Calls, Collector
 from gpulint.runtime.observing.hostmemory import Relatives
 from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Told
 from gpulint.runtime.observing.stepping import Stepper
-from gpulint.runtime.probes.frames import Activation, Frames, activation
+from gpulint.runtime.probes.frames import Activation, Frames
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import FEWEST_STOPPED, Besides, Cycle, Later, Recording
 from gpulint.runtime.record.channel import Send
@@ -284,7 +283,7 @@ class Lingering:
         self._most = 0
         self._held = 0  # steps of the loop that was sampled
         self._due = FEWEST_DUE
-        self._frames: list[weakref.ref[Activation]] = []
+        self._calls: list[weakref.ref[Activation]] = []
 
     @property
     def expired(self) -> bool:
@@ -301,12 +300,12 @@ class Lingering:
         """How long it has lasted."""
         return self._clock() - self._begin
 
-    def hold(self, frames: Iterable[FrameType], per_step: float, free: int | None) -> None:
-        """From now on see whether what leaks `per_step` bytes is let go of, while each of the running `frames` runs on.
-        `free` are the bytes that are left for it."""
+    def hold(self, calls: list[weakref.ref[Activation]], per_step: float, free: int | None) -> None:
+        """From now on see whether what leaks `per_step` bytes is let go of, while each of the `calls` goes on. `free` are the bytes that
+        are left for it."""
         room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
         self._most = min(HOLD_STEPS, room)
-        self._frames = [weakref.ref(call) for frame in frames if (call := activation(frame)) is not None]
+        self._calls = calls
 
     def again(self) -> None:
         """Other steps were sampled since."""
@@ -342,7 +341,7 @@ class Lingering:
     @property
     def _is_running(self) -> bool:
         """Whether that loop goes on."""
-        if any(reference() is None for reference in self._frames):
+        if any(call() is None for call in self._calls):
             self._most = 0
         return self._most > 0
 

@@ -188,8 +188,7 @@ class Stopping:
         if reach and session.world_size == 1 and (leaks or nodes or session.options.trial is None):
             growth = sum(drift.bytes_per_step for drift in leaks)
             free = session.probe.free() if session.probe is not None else None
-            running = session.frames.running(sys._getframe())
-            lingering.hold(running, growth, free or free_host_memory())
+            lingering.hold(self._windows.around, growth, free or free_host_memory())
         session.attributing = self._patrols
         session.watch_more(False)
         self._tell_waiting()

@@ -229,6 +229,12 @@ class Windows:
             if span.name == EVALUATION or all(one.ends != span.ends for one in twins):
                 self._looks.look_at(span)
 
+    @property
+    def around(self) -> list[weakref.ref[Activation]]:
+        """The calls under way, down to that with the innermost loop: those that it makes end with each round."""
+        looped = [number for number, one in enumerate(self._calls) if one.place.loops]
+        return [one.call for one in self._calls[: looped[-1] + 1 if looped else None]]
+
     def stepped(self) -> None:
         """A step has passed unwatched: what comes in few of them shows in stretches of several."""
         span = self._session.spans.get(STRETCH)
