@@ -192,6 +192,7 @@ class Harness:
         stop."""
         self._touching.stop()
         self.session.lines.stop()
+        self.session.ticks.stop()
         self.session.calls.stop()
         self.session.collector.stop()
         if self.session.probe is not None:

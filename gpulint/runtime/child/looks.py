@@ -18,17 +18,7 @@ from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import Cycle
 from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
-from gpulint.runtime.record.series import (
-    EVALUATION,
-    LET_GO,
-    Series,
-    Span,
-    View,
-    Window,
-    rank,
-    released,
-    spread,
-)
+from gpulint.runtime.record.series import EVALUATION, GONE, Series, Span, View, Window, rank, released, spread
 
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
@@ -140,7 +130,7 @@ class Looks:
         for holder in window.holders:
             graphs.update({birth.site: birth.bytes for birth in holder.births if holder.through_graph})
         growing = [d for d in window.drifts if d.status == "leak" or d.outlived]
-        leaking = [d for d in growing if graphs[d.site] < LET_GO * d.total]
+        leaking = [d for d in growing if graphs[d.site] < GONE * d.total]
         outlived = any(begin < earlier and (last or earlier < end) for earlier in span.ends[:-1])
         if not leaking or outlived or begin < span.begun or span.ends[-1] <= end:
             return window
@@ -153,7 +143,7 @@ class Looks:
                 alive[cell] += block.size
         judged = {}
         for one in leaking:
-            if alive[one.site, one.place] < LET_GO * one.total:
+            if alive[one.site, one.place] < GONE * one.total:
                 if one.outlived and last:
                     if one.outlived < FEWEST:
                         reason = f"outlived {one.outlived} of them before the script ended, which is too few to tell"
@@ -192,9 +182,9 @@ class Looks:
             if self.suspects or any(holder.nodes for holder in before.holders):
                 if lingering.held:
                     self.look(series, 2)
-                fell = self._fell(series) if lingering.held else 0
-                last = lingering.later(same=True)
-                now = series.window = released(before, series.window or before, lingering.held, fell, last)
+                held, last = lingering.held, lingering.later(same=True)
+                fell = lingering.fell if held else 0
+                now = series.window = released(before, series.window or before, held, fell, last)
             ended |= {(d.site, d.place): d.reason for d in now.drifts if d.status == "bounded"}
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
@@ -206,11 +196,6 @@ class Looks:
                     for d in other.window.drifts
                 ]
                 other.window = other.window._replace(drifts=drifts)
-
-    def _fell(self, series: Series) -> int:
-        """By how much what is allocated fell since the sampled steps."""
-        sampled = [one.allocated for one in series.samples if one.sampled and one.allocated is not None]
-        return sampled[-1] - int(self._session.probe.allocated()) if sampled else 0
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpulint.runtime.observing.calls import Calls, Collector
 from gpulint.runtime.observing.hostmemory import Relatives
-from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Told
+from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Ticks, Told
 from gpulint.runtime.observing.stepping import Stepper
 from gpulint.runtime.probes.frames import Activation, Frames
 from gpulint.runtime.record import drift
@@ -46,6 +46,7 @@ class Session:
         self.calls = Calls(self.frames, self.reserved, self.allocated)
         named = NamedCalls(options.named, called)
         self.lines = LineCounter(options.lines, self.tensor_bytes, options.trial is None, named)
+        self.ticks = Ticks()
         self.relatives = Relatives()
         self.collector = Collector(lambda: self.calls.sampling and not self.looking, self.allocated)
         self.torch: Any = None
@@ -270,30 +271,20 @@ STOPPED_SHARE = 0.25  # of the steps that were seen, the last: whether growth ha
 
 class Lingering:
     """The time after the sampled steps, in which the script goes on without being watched: places of interest that have not run yet may be
-    reached, what looks like a leak may turn out to be let go of, growth may begin, and the loops around the steps may come round. `reach`
+    reached, what looks like a leak may turn out to be let go of, and for the seconds of `patrol` growth may begin and loops may come round. `reach`
     are the seconds it may take by this `clock`, `sampling` those that the steps took; `awaiting` is set where places of interest have not run yet."""
 
     def __init__(self, reach: float, sampling: float, clock: Callable[[], float]) -> None:
         self.awaiting = False
         self._clock = clock
-        self._patrol = min(reach, max(PATROL_SHARE * reach, PATROL_TIMES * sampling))
+        self.patrol = min(reach, max(PATROL_SHARE * reach, PATROL_TIMES * sampling))
         self._begin = clock()
-        self._reach = reach
+        self.reach = reach
         self._levels: list[int] = []  # what was allocated after each step
         self._most = 0
         self._held = 0  # steps of the loop that was sampled
         self._due = FEWEST_DUE
         self._calls: list[weakref.ref[Activation]] = []
-
-    @property
-    def expired(self) -> bool:
-        """Whether the time is up."""
-        return self.seconds >= self._reach
-
-    @property
-    def patrols(self) -> bool:
-        """Whether there is time yet for growth to begin, and for loops around the steps to come round."""
-        return self.seconds < self._patrol
 
     @property
     def seconds(self) -> float:
@@ -305,12 +296,7 @@ class Lingering:
         are left for it."""
         room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
         self._most = min(HOLD_STEPS, room)
-        self._calls = calls
-
-    def again(self) -> None:
-        """Other steps were sampled since."""
-        self._levels.clear()
-        self._most, self._held, self._due = 0, 0, FEWEST_DUE
+        self._calls, self._levels, self._held, self._due = calls, [], 0, FEWEST_DUE
 
     def step(self, level: int) -> bool:
         """A step has passed unwatched. Returns whether it is time to see what leaked was let go of: the script may end before all these
@@ -334,6 +320,11 @@ class Lingering:
         return len(self._levels) < self._most and self.seconds < HOLD_SECONDS and self._is_running
 
     @property
+    def fell(self) -> int:
+        """By how much what is allocated has fallen."""
+        return self._levels[0] - self._levels[-1]
+
+    @property
     def held(self) -> int:
         """In how many further steps of the same loop it could have been let go of; 0 where that cannot be said."""
         return self._held if self._is_running else 0
@@ -354,10 +345,6 @@ class Lingering:
 
 def free_host_memory() -> int | None:
     """Bytes that the machine still has, where it says."""
-    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
-        for line in lines:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError, StopIteration), open("/proc/meminfo", "rb") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"MemAvailable:"))
     return None

@@ -24,7 +24,7 @@ ENOUGH_LOOPS = 3  # samplings of an evaluation loop after which it is left alone
 
 class Steps:
     """Takes marks and turns the stretches between them into samples. `unwatched` says that what comes now would tell
-    nothing new; `evaluated` that an evaluation was sampled since training is."""
+    nothing new; `evaluated` that an evaluation was sampled since training is, `evaluation` is that under way which is sampled."""
 
     def __init__(self, session: Session, looks: Looks, device: DeviceChoice) -> None:
         self.unwatched = False
@@ -40,7 +40,7 @@ class Steps:
         self._is_elsewhere = False  # whether one has stepped in another place since
         self._anew = 0  # times that training was sampled anew
         self._caller = 0  # who called the outermost module last, as a number
-        self._evaluation: Any = None  # the evaluation loop under way, once it is known to be one
+        self.evaluation: Any = None  # the evaluation loop under way, once it is known to be one
         self._loops: Counter[Any] = Counter()  # how often each evaluation loop was sampled, by who called it
         self._readings: Counter[Any] = Counter()  # evaluation loop -> marks taken in it
 
@@ -228,15 +228,15 @@ class Steps:
         if not session.stepper.has_optimizer and session.lingering and self._loops[self._caller] == 1:
             self._sample_anew(series)
         series.boundaries = [] if series.warm and session.options.warmup != 0 else [mark]
-        self._evaluation = session.stepper.phase
+        self.evaluation = session.stepper.phase
         session.watch_more(session.lingering is not None or series.warm)
 
     def check_evaluation(self) -> None:
         """After an event: what ran in an evaluation loop that is over now was sampled as far as it goes."""
         session = self._session
-        if self._evaluation is None or session.stepper.phase == self._evaluation:
+        if self.evaluation is None or session.stepper.phase == self.evaluation:
             return
-        self._evaluation = None
+        self.evaluation = None
         trained = any(session.series[kind].warm for kind in TRAINING)
         if trained or not session.stepper.has_optimizer:
             self.evaluated = True

@@ -156,7 +156,7 @@ class Stopping:
             return False
         if session.lingering is not None:
             return self.is_over()
-        again = self._lingering is not None and self._lingering.expired
+        again = self._lingering is not None and self._lingering.seconds >= self._lingering.reach
         if again or max(session.series[kind].sampled for kind in session.main_kinds) >= session.goal:
             self._linger()
             return self.is_over()
@@ -180,7 +180,6 @@ class Stopping:
         lingering = session.lingering = self._lingering = self._lingering or Lingering(
             reach, sampling, session.clock
         )
-        lingering.again()
         lingering.awaiting = bool(reach) and self._misses_something()
         windows = [series.window for series in trained if series.window is not None]
         leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
@@ -197,7 +196,7 @@ class Stopping:
         """Whether enough steps are sampled and nothing is left to go on for."""
         session = self._session
         lingering = session.lingering
-        if lingering is None or lingering.expired:
+        if lingering is None or lingering.seconds >= lingering.reach:
             return lingering is not None
         if session.stepper.in_phase and session.stepper.has_optimizer:
             lingering.loop_is_over()
@@ -213,13 +212,9 @@ class Stopping:
         session, lingering = self._session, self._session.lingering
         if lingering is None or session.world_size > 1:
             return False
-        return self._windows.missing or (lingering.patrols and not self._is_known)
-
-    @property
-    def _is_known(self) -> bool:
-        """Whether there is no more to be seen: something leaks, or a trial's run has had its windows."""
-        return self._looks.suspects or (
-            self._session.options.trial is not None and not self._windows.mark_open()
+        going = lingering.seconds < lingering.patrol and not self._looks.suspects
+        return self._windows.missing or (
+            going and (session.options.trial is None or self._windows.mark_open())
         )
 
     def _misses_something(self) -> bool:
@@ -250,7 +245,7 @@ class Stopping:
     def finish(self, look: bool = True) -> None:
         """End the script. Without `look` the loop that was judged last may be over."""
         session = self._session
-        if look and session.stepper.in_phase:
+        if look and self._steps.evaluation is not None:
             self._looks.look(session.series["eval"], 2)
         self._looks.take_back()
         self._windows.mark_open()

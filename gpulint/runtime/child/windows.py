@@ -19,7 +19,6 @@ from typing import NamedTuple
 from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
 from gpulint.runtime.holding.naming import heads, loops_around
-from gpulint.runtime.observing.lines import Ticks
 from gpulint.runtime.probes.frames import Activation, activation, site_in
 from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
@@ -109,7 +108,6 @@ class Windows:
         self._calls: list[_Call] = []  # under way, the outermost first
         self._places: dict[tuple[int, int], _Place] = {}
         self._codes: list[CodeType] = []  # keeps the ids in `_places` from being reused
-        self._ticks = Ticks()
         self._phase: Hashable | None = None  # the evaluation under way
         self._promoted: Hashable | None = None
         self._stepwise: set[Hashable] = set()  # windows that are steps under another name
@@ -154,7 +152,7 @@ class Windows:
             if call is not None:
                 inner = activation(below) if below is not None else None
                 place = self._place(frame)
-                ticks = self._ticks.of(frame.f_code, (loop.site.line for loop in place.loops))
+                ticks = self._session.ticks.of(frame.f_code, (loop.site.line for loop in place.loops))
                 below_it = weakref.ref(inner) if inner else None
                 yield _Call(weakref.ref(call), below_it, place, ticks=ticks)
             below, frame = frame, frame.f_back
@@ -173,7 +171,7 @@ class Windows:
             place = self._places[id(code), instruction] = _Place(function, instruction, line, loops)
             self._codes.append(code)
             if parted:
-                self._ticks.follow(code, heads(start.file))
+                self._session.ticks.follow(code, heads(start.file))
         return place
 
     def follow(self, frame: FrameType) -> None:

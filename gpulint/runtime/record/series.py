@@ -17,7 +17,7 @@ EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
 STRETCH = "stretch of"  # the same of so many steps one after the other, after the sampled ones
 _NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
-LET_GO = 0.5  # of what leaked: where less is left, it was let go of
+GONE = 0.5  # of what leaked: where less is left, it was let go of
 
 
 class Mark(NamedTuple):
@@ -163,7 +163,7 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
     for one in before.drifts:
         later = left.get((one.site, one.place))
         left_of_it = one.total - fell if one.enlarged else later.total if later else 0
-        if one.status == "leak" and left_of_it < LET_GO * one.total:
+        if one.status == "leak" and left_of_it < GONE * one.total:
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason)
         drifts.append(one)
@@ -181,7 +181,7 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
         held
         for held in before.holders
         if any((birth.site, held.place) in kept for birth in held.births)
-        or any(name == _NAMED(held) and number >= LET_GO * held.nodes > 0 for name, number in nodes)
+        or any(name == _NAMED(held) and number >= GONE * held.nodes > 0 for name, number in nodes)
         or (held.births and not held.nodes)
     ]
     return before._replace(drifts=drifts, holders=holders)
@@ -221,12 +221,14 @@ def united(
         for d in w.drifts
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
-    known = {(d.site, d.place) for w in windows for d in w.drifts if d.status == "leak"}
+    known = {(d.site, d.place) for w in windows for d in w.drifts if d.status in ("leak", "bounded")}
     growing: set[tuple[Site, Place]] = set()  # from window to window
     for span in sorted(spans, key=_rank_of):
         if span.window is not None:
-            told = growing | (known if span.name.startswith(STRETCH) else stepwise)
+            stretch = span.name.startswith(STRETCH)  # of which growth alone says something
+            told = growing | (known if stretch else stepwise)
             drifts_of = [d for d in span.window.drifts if (d.site, d.place) not in told]
+            drifts_of = [d for d in drifts_of if d.status == "leak" or not stretch]
             growing |= {(d.site, d.place) for d in drifts_of if d.status == "leak"}
             windows.append(span.window._replace(drifts=drifts_of))
     drifts: dict[Any, tuple[Drift, int]] = {}
