@@ -177,9 +177,8 @@ class Stopping:
         reach = session.options.reach
         first = min((s.seconds - s.duration for series in trained for s in series.samples), default=0.0)
         sampling = session.marks[-1].seconds - first
-        lingering = session.lingering = self._lingering = self._lingering or Lingering(
-            reach, sampling, session.clock
-        )
+        self._lingering = self._lingering or Lingering(reach, sampling, session.clock)
+        lingering = session.lingering = self._lingering
         lingering.awaiting = bool(reach) and self._misses_something()
         windows = [series.window for series in trained if series.window is not None]
         leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
@@ -235,10 +234,8 @@ class Stopping:
         why = "is what leaks let go of?"
         if session.lines.missing(session.options.awaited):
             why = "lines with findings have not run yet"
-        elif self._patrols:
+        elif self._patrols or session.lingering.awaiting:
             why = "does growth begin later, or go with rounds of loops, evaluations or calls?"
-        elif session.lingering.awaiting:
-            why = "no evaluation has run yet"
         progress = Progress(session.rank, samples[-1], 0, None, why)
         session.send({"progress": progress.to_json()})
 

@@ -406,9 +406,7 @@ def _left_over(phase: Phase, one: Evidence) -> float:
     else:
         rise, known = moved.last - moved.first, _named(one.rank, own, None)
     left = rise - known
-    if left <= max(UNEXPLAINED * rise, noted(one.rank)):
-        return 0.0
-    each = left / (phase.sampled - 1)
+    each = left / (phase.sampled - 1) if left > max(UNEXPLAINED * rise, noted(one.rank)) else 0.0
     return 0.0 if one.rank.besides.later.stopped(each, min(TOTAL, phase.sampled)) else each
 
 

@@ -201,9 +201,7 @@ class _Look:
         late = amounts[len(amounts) // 2 :] if len(amounts) >= 2 * FEWEST_LEVELS else amounts
         if len(amounts) < FEWEST_RENEWED or rise < QUANTUM * len(amounts) or rising(amounts) < STEADY:
             return None
-        if rising(late) < STEADY:  # it has its size by now
-            return None
-        if self.births.now < rise:  # it was let go of since
+        if rising(late) < STEADY or self.births.now < rise:  # it has its size by now, or was let go of since
             return None
         steps, reason = self.edges[-1] - self.edges[0], "is replaced by something larger each time"
         total = round(slope_of(self.levels) * steps)
