@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -270,7 +270,8 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
         # What is the same under several names is told once.
         few = (_too_few(window) for window in one.rank.windows if _is_open(window))
         lines |= {("few", str(line.total)): line for line in few}
-    return {key: line for key, line in lines.items() if line.total >= noted(one.rank)}
+    least = {why: noted(one.rank, min if why == "occasional" else max) for why, _ in lines}
+    return {key: line for key, line in lines.items() if line.total >= least[key[0]]}
 
 
 def _is_open(window: result.WindowFigures) -> bool:
@@ -293,9 +294,9 @@ def _too_few(window: result.WindowFigures) -> Harmless:
 
 
 def _is_in_use(drift: result.Drift, keeper: result.Holder | None) -> bool:
-    """Whether it is no more than what is in use at the moment, what one step or the first of many windows has made, or what an
+    """Whether it is no more than what is in use at the moment, what one step or two of many windows have made, or what an
     optimizer has for its parameters."""
-    if drift.status == "occasional" and not drift.outlived and (drift.windows or drift.events == 1):
+    if drift.status == "occasional" and not drift.outlived and 0 < drift.events < 2 + bool(drift.windows):
         return True
     return keeper is not None and keeper.scope == "optimizer" and drift.status != "leak"
 
@@ -428,7 +429,7 @@ def _named(rank: result.RankResult, own: Sequence[result.Sample], alone: result.
     return total
 
 
-def noted(rank: result.RankResult) -> float:
-    """Bytes below which growth that is none is not worth a line."""
+def noted(rank: result.RankResult, of: Callable[[float, float], float] = max) -> float:
+    """Bytes below which growth that is none is not worth a line; where it may be some, the smaller `of` the two measures."""
     peaks = [max(s.peak or 0, s.allocated or 0) for s in rank.samples]
-    return max(drifts.NOTED, drifts.NOTED_SHARE * max(peaks, default=0))
+    return of(drifts.NOTED, drifts.NOTED_SHARE * max(peaks, default=0))
