@@ -109,9 +109,8 @@ class Steps:
         self._session.ended.append(mark)
         session = self._session
         lingering, series = session.lingering, session.series[kind]
-        if lingering is not None and kind in session.main_kinds:
-            if lingering.step(session.allocated() or 0):
-                self._looks.take_back()
+        if lingering is not None and kind in session.main_kinds and lingering.step(session.allocated() or 0):
+            self._looks.take_back()
         if lingering is not None and kind != "eval":
             if self._is_elsewhere and not self._looks.suspects and self._sample_anew(series):
                 series.begin_anew()
@@ -217,8 +216,9 @@ class Steps:
             return False
         if session.lingering is not None and (trains or self._loops[self._caller] >= ENOUGH_LOOPS):
             return True
-        long = len(session.series["eval"].boundaries) > session.options.steps + 1
-        return long and not trains and session.stepper.has_optimizer and session.stepper.phase == loop
+        often = 1 if session.stepper.has_optimizer else 10
+        long = len(session.series["eval"].boundaries) > often * session.options.steps + 1
+        return long and not trains and session.stepper.phase == loop
 
     def _begin_phase(self, series: Series, mark: int) -> None:
         """An evaluation loop begins: its first step is warm-up, whatever came before."""
