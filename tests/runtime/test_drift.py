@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulint.runtime.record import drift
+from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import Births
 from gpulint.runtime.record.result import Drift, Held, Holder, Sample, Site
-from gpulint.runtime.record.series import Stretch, Window, released
+from gpulint.runtime.record.series import Window, released
 
 SITE = Site("/train.py", 10, "train")
 STEPS = 20
@@ -288,7 +289,7 @@ def test_what_is_replaced_by_something_larger_is_let_go_of_only_where_memory_fal
 )
 def test_what_stops_growing_in_the_steps_that_follow_is_no_leak(steps: int, grew: int, status: str) -> None:
     kept = Drift(Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
-    later = released(Window([kept], [], 20), Window([kept], [], 20), 100, -grew, Stretch(steps, grew))
+    later = released(Window([kept], [], 20), Window([kept], [], 20), 100, -grew, Later(steps, grew))
     assert [one.status for one in later.drifts] == [status]
 
 
@@ -297,5 +298,5 @@ def test_what_is_let_go_of_meanwhile_may_hide_that_another_grows_on() -> None:
         Drift(Site("train.py", row, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
         for row in (3, 9)
     )
-    later = released(Window([one, other], [], 20), Window([other], [], 20), 100, 0, Stretch(100, 0))
+    later = released(Window([one, other], [], 20), Window([other], [], 20), 100, 0, Later(100, 0))
     assert [drift.status for drift in later.drifts] == ["bounded", "leak"]

@@ -652,7 +652,7 @@ for _ in range({epochs}):
         ("limited", 90, 1, {"bounded"}),
         ("ringed", 1000, 1000, {"bounded"}),
         ("lambda loss: recent.append(loss.detach())", 1000, 1000, {"leak"}),
-        ("lambda loss: kept.append(loss.detach())", 1000, 1000, {"leak"}),
+        ("lambda loss: kept.append(loss.detach())", 10**6, 1, {"leak"}),
         # let go of at the end of a call that is followed by the next: it outlives no epoch
         ("lambda loss: kept.append(loss.detach())", 60, 1000, {"bounded"}),
     ],

@@ -193,7 +193,7 @@ def test_how_often_a_loop_came_round_is_said(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     done = verify(tmp_path, "train.py")
     assert done.returncode == 0
-    assert "round of `for rate in range(5)`: 3 seen, train.py:5" in done.stdout
+    assert "round of `for rate in range(5)`: 5 seen, train.py:5" in done.stdout
     assert "round of `for _ in" not in done.stdout  # which are the steps
 
 

@@ -192,6 +192,7 @@ class Harness:
         stop."""
         self._touching.stop()
         self.session.lines.stop()
+        self.session.ticks.stop()
         self.session.calls.stop()
         self.session.collector.stop()
         if self.session.probe is not None:
@@ -220,6 +221,8 @@ class Harness:
     def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         if not self.session.done:
             self._steps.confirm(kind, previous, mark)
+            if self.session.lingering is not None and not self._windows.are_named:
+                self._windows.stepped()
             self._touching.step(kind)
             with self.session.aside():
                 self.session.relatives.step(self.session.steps)
@@ -416,7 +419,7 @@ class Harness:
         self._forwarded = set()
         self._optimizing = True
         self._touching.stepped(optimizer)
-        self._steps.optimizer_stepped(optimizer)
+        self._steps.optimizer_stepped(optimizer, self.session.frames.stack(frame))
         self._stopping.trained()
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
@@ -447,6 +450,7 @@ class Harness:
         if not self.session.done:
             self._steps.event()
             self._windows.close()
+            self.looks.take_back()
 
     def report(self, end: End) -> None:
         """Send the result, once."""

@@ -10,26 +10,15 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from gpulint.runtime.child.session import TRAINING, Session
+from gpulint.runtime.child.session import Session
 from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import Cycle
 from gpulint.runtime.record.drift import FEWEST
-from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status, StepKind
-from gpulint.runtime.record.series import (
-    EVALUATION,
-    LET_GO,
-    Series,
-    Span,
-    Stretch,
-    View,
-    Window,
-    rank,
-    released,
-    spread,
-)
+from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
+from gpulint.runtime.record.series import EVALUATION, GONE, Series, Span, View, Window, rank, released, spread
 
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
@@ -42,9 +31,6 @@ class Looks:
         self._session = session
         self._evaluations = 0
         self._judged: dict[Any, int] = {}  # evaluation loop -> steps it was judged by
-        self._levels: dict[
-            StepKind, tuple[int, int]
-        ] = {}  # unwatched steps and what was allocated then, at the last look
 
     def prepare(self) -> None:
         """Import what a look needs: in the middle of a step that would take the step's time."""
@@ -113,18 +99,14 @@ class Looks:
     @property
     def suspects(self) -> bool:
         """Whether something leaks from step to step, as far as it is known."""
-        return any(
-            drift.status == "leak"
-            for series in self._session.series.values()
-            for window in (*series.past, series.window)
-            for drift in (window.drifts if window is not None else ())
-        )
+        windows = (w for series in self._session.series.values() for w in (*series.past, series.window) if w)
+        return any(drift.status == "leak" for window in windows for drift in window.drifts)
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.
         That tells nothing where the window is all of the training: it has ended before, or begins `again`. Returns whether what is
         replaced by something larger each time is there still: it may be as large in the next window, and no larger. The `last` end is also
-        that of the script, which lets go of all."""
+        that of the loop or the script, which lets go of all."""
         session = self._session
         if len(span.ends) < 2 and span.name != EVALUATION and not again:
             return False
@@ -148,8 +130,8 @@ class Looks:
         for holder in window.holders:
             graphs.update({birth.site: birth.bytes for birth in holder.births if holder.through_graph})
         growing = [d for d in window.drifts if d.status == "leak" or d.outlived]
-        leaking = [d for d in growing if graphs[d.site] < LET_GO * d.total]
-        outlived = any(begin < earlier < end for earlier in span.ends[:-1])
+        leaking = [d for d in growing if graphs[d.site] < GONE * d.total]
+        outlived = any(begin < earlier and (last or earlier < end) for earlier in span.ends[:-1])
         if not leaking or outlived or begin < span.begun or span.ends[-1] <= end:
             return window
         probe.settle()
@@ -161,7 +143,7 @@ class Looks:
                 alive[cell] += block.size
         judged = {}
         for one in leaking:
-            if alive[one.site, one.place] < LET_GO * one.total:
+            if alive[one.site, one.place] < GONE * one.total:
                 if one.outlived and last:
                     if one.outlived < FEWEST:
                         reason = f"outlived {one.outlived} of them before the script ended, which is too few to tell"
@@ -189,18 +171,21 @@ class Looks:
     def take_back(self) -> None:
         """Leaks of the sampled steps that the same loop has let go of since, or that have stopped growing, are none; nor are they of
         evaluations and other windows, which have made the same."""
-        session = self._session
-        held = session.lingering.held if session.lingering is not None else 0
+        session, lingering = self._session, self._session.lingering
+        if lingering is None:
+            return
         ended: dict[tuple[Site, Place], str] = {}
-        for series in (session.series[kind] for kind in TRAINING) if held else ():
-            before = series.window
-            if before is not None:
-                self.look(series, 2)
-                if series.window is not None:
-                    series.window = released(before, series.window, held, *self._since_sampled(series, held))
-                    ended |= {
-                        (d.site, d.place): d.reason for d in series.window.drifts if d.status == "bounded"
-                    }
+        for series in (session.series[kind] for kind in session.main_kinds):
+            before = now = series.window
+            if before is None or now is None:
+                continue
+            if self.suspects or any(holder.nodes for holder in before.holders):
+                if lingering.held:
+                    self.look(series, 2)
+                held, last = lingering.held, lingering.later(same=True)
+                fell = lingering.fell if held else 0
+                now = series.window = released(before, series.window or before, held, fell, last)
+            ended |= {(d.site, d.place): d.reason for d in now.drifts if d.status == "bounded"}
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
             if other.window is not None and ended:
@@ -211,15 +196,6 @@ class Looks:
                     for d in other.window.drifts
                 ]
                 other.window = other.window._replace(drifts=drifts)
-
-    def _since_sampled(self, series: Series, held: int) -> tuple[int, Stretch]:
-        """By how much what is allocated fell since the sampled steps, and how it grew since the last of these looks."""
-        allocated = self._session.probe.allocated()
-        sampled = [one.allocated for one in series.samples if one.sampled and one.allocated is not None]
-        fell = sampled[-1] - allocated if sampled else 0
-        since, level = self._levels.get(series.kind, (0, allocated + fell))
-        self._levels[series.kind] = held, allocated
-        return fell, Stretch(held - since, allocated - level)
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not

@@ -9,17 +9,16 @@ import platform
 import sys
 import time
 import weakref
-from collections.abc import Hashable, Iterable, Iterator
-from types import FrameType
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gpulint.runtime.observing.calls import Calls, Collector
 from gpulint.runtime.observing.hostmemory import Relatives
-from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Told
+from gpulint.runtime.observing.lines import LineCounter, NamedCalls, Ticks, Told
 from gpulint.runtime.observing.stepping import Stepper
-from gpulint.runtime.probes.frames import Activation, Frames, activation
+from gpulint.runtime.probes.frames import Activation, Frames
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.besides import Besides, Cycle, Recording
+from gpulint.runtime.record.besides import FEWEST_STOPPED, Besides, Cycle, Later, Recording
 from gpulint.runtime.record.channel import Send
 from gpulint.runtime.record.options import Options
 from gpulint.runtime.record.peaks import CardUse
@@ -40,12 +39,14 @@ class Session:
 
     def __init__(self, options: Options, send: Send, endless: bool, called: Told) -> None:
         self.options = options
+        self.goal = options.steps  # steps of training that are to be sampled, all loops of it together
         self.send = send
         self.endless = endless
         self.frames = Frames(options.home)
         self.calls = Calls(self.frames, self.reserved, self.allocated)
         named = NamedCalls(options.named, called)
         self.lines = LineCounter(options.lines, self.tensor_bytes, options.trial is None, named)
+        self.ticks = Ticks()
         self.relatives = Relatives()
         self.collector = Collector(lambda: self.calls.sampling and not self.looking, self.allocated)
         self.torch: Any = None
@@ -81,6 +82,10 @@ class Session:
             self.looking = within
             self.looked += 0.0 if within else time.perf_counter() - begin
 
+    def clock(self) -> float:
+        """Seconds that the script has had for itself."""
+        return time.perf_counter() - self.looked
+
     def note(self, text: str) -> None:
         """Something for the reader of the figures, told once."""
         if text not in self.notes:
@@ -104,6 +109,11 @@ class Session:
     def fewest_warmup(self) -> int:
         """The steps that warm-up takes at least."""
         return FEWEST_WARMUP if self.options.warmup is None else self.options.warmup
+
+    @property
+    def main_kinds(self) -> Sequence[StepKind]:
+        """The kinds of steps that the run is about."""
+        return TRAINING if self.stepper.has_optimizer else KINDS
 
     @property
     def counts(self) -> dict[StepKind, int]:
@@ -198,6 +208,7 @@ def assemble(session: Session, end: End, notes: Iterable[str]) -> RankResult:
             cycles=_largest(session.cycles),
             collections=session.collector.figures(),
             processes=session.relatives.figures(),
+            later=session.lingering.later() if session.lingering is not None else Later(),
         ),
         windows=tuple(span.figures() for span in session.spans.values() if span.ends or span.is_open),
         unjudged=tuple(session.unjudged),
@@ -247,59 +258,57 @@ def _environment(session: Session) -> Environment:
 
 # -- after the sampled steps ---------------------------------------------------------------------------------
 
-HOLD_STEPS = 400  # steps in which a leak has the chance to be let go of
+HOLD_STEPS = 2000  # steps in which a leak has the chance to be let go of
 HOLD_SECONDS = 10.0
-DUE = (8, 16, 32, 64, 128, 256)  # of those steps, after which it is looked at what was let go of
+FEWEST_DUE = 8  # of those steps, after which it is looked at what was let go of; then after half as many again, and so on
+DUE_AGAIN = 1.5
 ROOM = 0.5  # of the memory that is free, which a leak may fill meanwhile
-# Of the reach, in which loops around the steps may come round; more where sampling took long
-ROUNDS_SHARE = 1 / 6
-ROUNDS_TIMES = 6.0  # what sampling took: where it took most of one round, three more end in that
+# Of the reach, in which growth may begin and loops around the steps may come round; more where sampling took long
+PATROL_SHARE = 1 / 6
+PATROL_TIMES = 6.0  # what sampling took: where it took most of one round, three more end in that
+STOPPED_SHARE = 0.25  # of the steps that were seen, the last: whether growth has stopped
 
 
 class Lingering:
     """The time after the sampled steps, in which the script goes on without being watched: places of interest that have not run yet may be
-    reached, what looks like a leak may turn out to be let go of, and the loops around the steps may come round. `reach` are the seconds
-    it may take, `sampling` those that the steps took, `awaiting` says that places of interest have not run yet."""
+    reached, what looks like a leak may turn out to be let go of, and for the seconds of `patrol` growth may begin and loops may come round. `reach`
+    are the seconds it may take by this `clock`, `sampling` those that the steps took; `awaiting` is set where places of interest have not run yet."""
 
-    def __init__(self, reach: float, sampling: float, awaiting: bool) -> None:
-        self.awaiting = awaiting
-        self._rounds = min(reach, max(ROUNDS_SHARE * reach, ROUNDS_TIMES * sampling))
-        self._begin = time.monotonic()
-        self._reach = reach
-        self._steps = 0
+    def __init__(self, reach: float, sampling: float, clock: Callable[[], float]) -> None:
+        self.awaiting = False
+        self._clock = clock
+        self.patrol = min(reach, max(PATROL_SHARE * reach, PATROL_TIMES * sampling))
+        self._begin = clock()
+        self.reach = reach
+        self._levels: list[int] = []  # what was allocated after each step
         self._most = 0
-        self._frames: list[weakref.ref[Activation]] = []
-
-    @property
-    def expired(self) -> bool:
-        """Whether the time is up."""
-        return self.seconds >= self._reach
-
-    @property
-    def waits_for_rounds(self) -> bool:
-        """Whether there is time yet for loops around the steps to come round."""
-        return self.seconds < self._rounds
+        self._held = 0  # steps of the loop that was sampled
+        self._due = FEWEST_DUE
+        self._calls: list[weakref.ref[Activation]] = []
 
     @property
     def seconds(self) -> float:
         """How long it has lasted."""
-        return time.monotonic() - self._begin
+        return self._clock() - self._begin
 
-    def hold(self, frames: Iterator[FrameType], per_step: float, free: int | None) -> None:
-        """From now on see whether what leaks `per_step` bytes is let go of, while each of the running `frames` runs on.
-        `free` are the bytes that are left for it."""
+    def hold(self, calls: list[weakref.ref[Activation]], per_step: float, free: int | None) -> None:
+        """From now on see whether what leaks `per_step` bytes is let go of, while each of the `calls` goes on. `free` are the bytes that
+        are left for it."""
         room = HOLD_STEPS if free is None or per_step <= 0 else int(ROOM * free / per_step)
         self._most = min(HOLD_STEPS, room)
-        if per_step > 0:
-            self._rounds = 0.0  # it is known, and may fill the memory
-        for frame in frames:
-            call = activation(frame)
-            if call is not None:
-                self._frames.append(weakref.ref(call))
+        self._calls, self._levels, self._held, self._due = calls, [], 0, FEWEST_DUE
 
-    def step(self) -> None:
-        """A step has passed unwatched."""
-        self._steps += 1
+    def step(self, level: int) -> bool:
+        """A step has passed unwatched. Returns whether it is time to see what leaked was let go of: the script may end before all these
+        steps, and a look takes as long as many a step."""
+        self._levels.append(level)
+        if not self.holding:
+            return False
+        self._held = len(self._levels)
+        due = self._held >= self._due or self._held == self._most - 1
+        if due:
+            self._due = int(DUE_AGAIN * self._due)
+        return due
 
     def loop_is_over(self) -> None:
         """The loop in which steps were sampled has ended: what is let go of now was kept as long as it ran."""
@@ -308,28 +317,34 @@ class Lingering:
     @property
     def holding(self) -> bool:
         """Whether it is still open if what leaked is let go of."""
-        if any(reference() is None for reference in self._frames):
-            self._most = 0
-        return self._steps < self._most and self.seconds < HOLD_SECONDS
+        return len(self._levels) < self._most and self.seconds < HOLD_SECONDS and self._is_running
 
     @property
-    def is_due(self) -> bool:
-        """Whether it is time to see what of it was let go of: the script may end before all these steps, and a look takes as long as
-        many a step."""
-        return self.holding and (self._steps in DUE or self._steps == self._most - 1)
+    def fell(self) -> int:
+        """By how much what is allocated has fallen."""
+        return self._levels[0] - self._levels[-1]
 
     @property
     def held(self) -> int:
         """In how many further steps of the same loop it could have been let go of; 0 where that cannot be said."""
-        return self._steps if self._most else 0
+        return self._held if self._is_running else 0
+
+    @property
+    def _is_running(self) -> bool:
+        """Whether that loop goes on."""
+        if any(call() is None for call in self._calls):
+            self._most = 0
+        return self._most > 0
+
+    def later(self, same: bool = False) -> Later:
+        """How `allocated` grew in the last part of the steps, or of those of the `same` loop."""
+        levels = self._levels[: self._held] if same else self._levels
+        steps = min(max(FEWEST_STOPPED, int(STOPPED_SHARE * len(levels))), len(levels) - 1)
+        return Later(steps, levels[-1] - levels[-1 - steps]) if steps > 0 else Later()
 
 
 def free_host_memory() -> int | None:
     """Bytes that the machine still has, where it says."""
-    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
-        for line in lines:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError, StopIteration), open("/proc/meminfo", "rb") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"MemAvailable:"))
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -19,12 +18,13 @@ from gpulint.runtime.record.series import Mark, Series, sample_of
 MOST_WARMUP = 10
 EARLY = (1, 2, 3, 6)  # sampled steps whose readings the looks need, to tell enough stretches apart
 MOST_READINGS = 50  # in one evaluation loop, for loops too short to be judged
+MOST_ANEW = 8  # times that training is sampled anew
 ENOUGH_LOOPS = 3  # samplings of an evaluation loop after which it is left alone, once training is sampled
 
 
 class Steps:
     """Takes marks and turns the stretches between them into samples. `unwatched` says that what comes now would tell
-    nothing new; `evaluated` that an evaluation was sampled since training is."""
+    nothing new; `evaluated` that an evaluation was sampled since training is, `evaluation` is that under way which is sampled."""
 
     def __init__(self, session: Session, looks: Looks, device: DeviceChoice) -> None:
         self.unwatched = False
@@ -32,12 +32,15 @@ class Steps:
         self._session = session
         self._looks = looks
         self._device = device
-        self._begin = time.perf_counter()
+        self._begin = session.clock()
         self._marked: int | None = None  # the mark of the present event, where one was taken
         self._memory = HostMemory()
         self._optimizers: dict[int, weakref.ref[Any]] = {}
+        self._places: set[int] = set()  # where optimizers stepped while steps were sampled, as numbers
+        self._is_elsewhere = False  # whether one has stepped in another place since
+        self._anew = 0  # times that training was sampled anew
         self._caller = 0  # who called the outermost module last, as a number
-        self._evaluation: Any = None  # the evaluation loop under way, once it is known to be one
+        self.evaluation: Any = None  # the evaluation loop under way, once it is known to be one
         self._loops: Counter[Any] = Counter()  # how often each evaluation loop was sampled, by who called it
         self._readings: Counter[Any] = Counter()  # evaluation loop -> marks taken in it
 
@@ -80,7 +83,7 @@ class Steps:
         if session.torch is not None:
             with contextlib.suppress(AttributeError):
                 sequence = session.torch._C._autograd._get_sequence_nr()
-        now = time.perf_counter() - self._begin - session.looked
+        now = session.clock() - self._begin
         session.marks.append(Mark(now, figures, self._memory.rss(), heap, sequence, parts))
         return number
 
@@ -104,13 +107,24 @@ class Steps:
     def confirm(self, kind: StepKind, previous: int, mark: int) -> None:
         """The stretch between two marks was a step of this kind."""
         self._session.ended.append(mark)
-        lingering = self._session.lingering
+        session = self._session
+        lingering, series = session.lingering, session.series[kind]
+        if lingering is not None and kind in session.main_kinds and lingering.step(session.allocated() or 0):
+            self._looks.take_back()
         if lingering is not None and kind != "eval":
-            lingering.step()
-            if lingering.is_due:
-                self._looks.take_back()
+            if self._is_elsewhere and not self._looks.suspects and self._sample_anew(series):
+                series.begin_anew()
         elif not self.unwatched:
-            self._record(self._session.series[kind], previous, mark)
+            self._record(series, previous, mark)
+
+    def _sample_anew(self, series: Series) -> bool:
+        """The run goes on in another place: that is sampled too. Ranks and trials, which end after the same step, are left at that."""
+        session = self._session
+        if self._anew >= MOST_ANEW or session.world_size > 1 or session.options.trial is not None:
+            return False
+        self._anew += 1
+        session.goal, session.lingering = series.sampled + session.options.steps, None
+        return True
 
     def _record(self, series: Series, previous: int, mark: int) -> None:
         session = self._session
@@ -174,9 +188,11 @@ class Steps:
 
     # -- which training, which evaluation --------------------------------------------------------------------
 
-    def optimizer_stepped(self, optimizer: Any) -> None:
-        """Its state is part of what must settle before steps are sampled."""
+    def optimizer_stepped(self, optimizer: Any, place: int) -> None:
+        """Its state is part of what must settle before steps are sampled. `place` is a number for the lines that led to it."""
         self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+        self._is_elsewhere = self._session.lingering is not None and place not in self._places
+        self._places |= {place} if not self._is_elsewhere else set()
 
     def begin_other_training(self, optimizer: Any) -> None:
         """A loop with an optimizer for parameters that were never stepped is another training: it warms up
@@ -200,24 +216,27 @@ class Steps:
             return False
         if session.lingering is not None and (trains or self._loops[self._caller] >= ENOUGH_LOOPS):
             return True
-        long = len(session.series["eval"].boundaries) > session.options.steps + 1
-        return long and not trains and session.stepper.has_optimizer and session.stepper.phase == loop
+        often = 1 if session.stepper.has_optimizer else 10
+        long = len(session.series["eval"].boundaries) > often * session.options.steps + 1
+        return long and not trains and session.stepper.phase == loop
 
     def _begin_phase(self, series: Series, mark: int) -> None:
         """An evaluation loop begins: its first step is warm-up, whatever came before."""
         session = self._session
         series.archive()
         self._loops[self._caller] += 1
+        if not session.stepper.has_optimizer and session.lingering and self._loops[self._caller] == 1:
+            self._sample_anew(series)
         series.boundaries = [] if series.warm and session.options.warmup != 0 else [mark]
-        self._evaluation = session.stepper.phase
+        self.evaluation = session.stepper.phase
         session.watch_more(session.lingering is not None or series.warm)
 
     def check_evaluation(self) -> None:
         """After an event: what ran in an evaluation loop that is over now was sampled as far as it goes."""
         session = self._session
-        if self._evaluation is None or session.stepper.phase == self._evaluation:
+        if self.evaluation is None or session.stepper.phase == self.evaluation:
             return
-        self._evaluation = None
+        self.evaluation = None
         trained = any(session.series[kind].warm for kind in TRAINING)
         if trained or not session.stepper.has_optimizer:
             self.evaluated = True

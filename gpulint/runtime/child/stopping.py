@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulint.runtime.child.looks import LOOKS, Looks
-from gpulint.runtime.child.session import KINDS, TRAINING, Lingering, Session, free_host_memory
+from gpulint.runtime.child.session import KINDS, Lingering, Session, free_host_memory
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
@@ -98,6 +98,7 @@ class Stopping:
         self._stops = 0
         self._begin = time.monotonic()
         self._enough_since: float | None = None
+        self._lingering: Lingering | None = None  # the one that there was, whatever was sampled anew since
         self._agreement = Agreement(lambda: session.world_size)
 
     def trained(self) -> None:
@@ -155,23 +156,17 @@ class Stopping:
             return False
         if session.lingering is not None:
             return self.is_over()
-        wanted = session.options.steps
-        train, evaluation, explicit = (session.series[kind].sampled for kind in KINDS)
-        if explicit >= wanted or train >= wanted:
+        again = self._lingering is not None and self._lingering.seconds >= self._lingering.reach
+        if again or max(session.series[kind].sampled for kind in session.main_kinds) >= session.goal:
             self._linger()
             return self.is_over()
-        if evaluation < wanted:
-            return False
-        if not session.stepper.has_optimizer:
-            self._linger()
-            return self.is_over()
-        return time.monotonic() - self._trained > max(session.options.reach, PATIENCE)
+        evaluated = session.series["eval"].sampled >= session.options.steps
+        return evaluated and time.monotonic() - self._trained > max(session.options.reach, PATIENCE)
 
     def _linger(self) -> None:
         """Enough steps are sampled. They are judged now; what comes after does not change that."""
         session = self._session
-        kinds = TRAINING if session.stepper.has_optimizer else KINDS
-        trained = [session.series[kind] for kind in kinds]
+        trained = [session.series[kind] for kind in session.main_kinds]
         for series in trained:
             self._looks.look(series, 2)
         session.lines.settle()
@@ -182,16 +177,17 @@ class Stopping:
         reach = session.options.reach
         first = min((s.seconds - s.duration for series in trained for s in series.samples), default=0.0)
         sampling = session.marks[-1].seconds - first
-        session.lingering = Lingering(reach, sampling, bool(reach) and self._misses_something())
+        self._lingering = self._lingering or Lingering(reach, sampling, session.clock)
+        lingering = session.lingering = self._lingering
+        lingering.awaiting = bool(reach) and self._misses_something()
         windows = [series.window for series in trained if series.window is not None]
         leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
         nodes = any(holder.nodes for window in windows for holder in window.holders)
-        if reach and (leaks or nodes) and session.world_size == 1:
+        if reach and session.world_size == 1 and (leaks or nodes or session.options.trial is None):
             growth = sum(drift.bytes_per_step for drift in leaks)
             free = session.probe.free() if session.probe is not None else None
-            running = session.frames.running(sys._getframe())
-            session.lingering.hold(running, growth, free or free_host_memory())
-        session.attributing = self._waits_for_rounds
+            lingering.hold(self._windows.around, growth, free or free_host_memory())
+        session.attributing = self._patrols
         session.watch_more(False)
         self._tell_waiting()
 
@@ -199,7 +195,7 @@ class Stopping:
         """Whether enough steps are sampled and nothing is left to go on for."""
         session = self._session
         lingering = session.lingering
-        if lingering is None or lingering.expired:
+        if lingering is None or lingering.seconds >= lingering.reach:
             return lingering is not None
         if session.stepper.in_phase and session.stepper.has_optimizer:
             lingering.loop_is_over()
@@ -207,15 +203,18 @@ class Stopping:
             few = len(session.series["eval"].boundaries) <= LOOKS[-1] + 1
             if (session.stepper.in_phase and few) or self._misses_something():
                 return False
-        return not (lingering.holding or self._waits_for_rounds)
+        return not (lingering.holding or self._patrols)
 
     @property
-    def _waits_for_rounds(self) -> bool:
-        """Whether windows around the steps have come round too seldom yet. What grows from step to step is known without them."""
-        lingering, windows = self._session.lingering, self._windows
-        if lingering is None or self._session.world_size > 1:
+    def _patrols(self) -> bool:
+        """Whether growth may begin yet, or windows have come round too seldom. What grows from step to step is known without them."""
+        session, lingering = self._session, self._session.lingering
+        if lingering is None or session.world_size > 1:
             return False
-        return windows.missing or (lingering.waits_for_rounds and windows.mark_open())
+        going = lingering.seconds < lingering.patrol and not self._looks.suspects
+        return self._windows.missing or (
+            going and (session.options.trial is None or self._windows.mark_open())
+        )
 
     def _misses_something(self) -> bool:
         """Whether places of interest, or the evaluation that is to be expected, have not run as far as they are needed."""
@@ -235,17 +234,15 @@ class Stopping:
         why = "is what leaks let go of?"
         if session.lines.missing(session.options.awaited):
             why = "lines with findings have not run yet"
-        elif self._waits_for_rounds:
-            why = "what may leak from one round of a loop, evaluation or call to the next was seen too seldom yet"
-        elif session.lingering.awaiting:
-            why = "no evaluation has run yet"
+        elif self._patrols or session.lingering.awaiting:
+            why = "does growth begin later, or go with rounds of loops, evaluations or calls?"
         progress = Progress(session.rank, samples[-1], 0, None, why)
         session.send({"progress": progress.to_json()})
 
     def finish(self, look: bool = True) -> None:
         """End the script. Without `look` the loop that was judged last may be over."""
         session = self._session
-        if look and session.stepper.in_phase:
+        if look and self._steps.evaluation is not None:
             self._looks.look(session.series["eval"], 2)
         self._looks.take_back()
         self._windows.mark_open()

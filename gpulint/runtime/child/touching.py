@@ -22,6 +22,7 @@ LEAST = 64 * 1024  # bytes, or a hundredth of what the live tensors have, below 
 
 GRAPHS = "a CUDA graph was replayed, and what it reads and writes cannot be seen"
 KERNELS = "what compiled code and kernels of Triton's touch is not seen: weights of the networks that ran were left out"
+MOST_LOOPS = 8  # that are followed: a search for parameters may make a new one hundreds of times
 UNREAD = "operators could not be followed, because the script follows them itself or a step ended on another thread"
 
 
@@ -74,7 +75,8 @@ class Touching:
             return
         loop = session.stepper.loop
         self._counts[loop] = count = self._counts[loop] + 1
-        due = self._due.setdefault(loop, EVALUATION if kind == "eval" else TRAINING)
+        later = () if len(self._due) >= MOST_LOOPS else EVALUATION if kind == "eval" else TRAINING
+        due = self._due.setdefault(loop, later)
         with session.aside():
             try:
                 if self._is_on and loop != self._loop:

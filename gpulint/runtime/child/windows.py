@@ -4,7 +4,7 @@ evaluations, passes over a DataLoader, and what the user has named.
 Each end of one is a mark. What was born in one and outlives those that follow is growth of that window, however few steps it
 has: looks at windows judge from end to end what looks at steps judge from step to step. Which calls are under way, and where in
 them, an event's stack says: what is no longer on it has ended, and a loop has come round where an event comes from a place of it
-that was passed before.
+that was passed before, or whose head has run again meanwhile.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from typing import NamedTuple
 
 from gpulint.runtime.child.looks import Looks
 from gpulint.runtime.child.session import Session
-from gpulint.runtime.holding.naming import loops_around
+from gpulint.runtime.holding.naming import heads, loops_around
 from gpulint.runtime.probes.frames import Activation, activation, site_in
 from gpulint.runtime.record.drift import FEWEST, NOTED, NOTED_SHARE
 from gpulint.runtime.record.result import Site
-from gpulint.runtime.record.series import EVALUATION, ROUND, Span
+from gpulint.runtime.record.series import EVALUATION, ROUND, STRETCH, Span
 
-WANTED = 4  # ends of a window that may leak after which it is left alone
-LOOKED_AT = (3, 4, 6, 10)  # ends at which a window is judged
+WANTED = 8  # ends of a window that may leak after which it is no longer waited for
+MOST_ENDS = 100  # of a window, after which it is left alone
+LOOKED_AT = 0.5  # of its ends, which come between two looks at a window at least
 WAITED_FOR = 0.25  # of what is told: what several windows have left is told where one of them leaves less
 STEPWISE = 6  # ends after which it is known whether a window is just a step
+IN_STRETCH = 16  # steps
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
 
 
@@ -57,6 +59,7 @@ class _Call:
     below: weakref.ref[Activation] | None
     place: _Place
     passed: list[set[int]] = field(default_factory=list)
+    ticks: list[int] = field(default_factory=list)  # how often the heads of the loops around it had run
 
     @property
     def kinds(self) -> tuple[_Kind, ...]:
@@ -70,12 +73,15 @@ class _Call:
         for one, other in zip(old.loops, new.loops, strict=False):
             common += one == other
         again = common - 1
+        ticked = [i for i in range(common) if self.ticks[i] != to.ticks[i]]
         # A call over several lines goes back in lines, an exception's handler in instructions.
         back = new.instruction <= old.instruction and new.line <= old.line
-        if common and not back and new.instruction not in self.passed[again]:
+        if ticked:
+            again = ticked[0]
+        elif common and not back and new.instruction not in self.passed[again]:
             again = common
         ended, begun = list(old.loops[max(0, again) :]), list(new.loops[max(0, again) :])
-        self.place, self.below = new, to.below
+        self.place, self.below, self.ticks = new, to.below, to.ticks
         self.passed[max(0, again) :] = [set() for _ in begun]
         self.note()
         return ended, begun
@@ -145,7 +151,10 @@ class Windows:
             call = activation(frame) if frames.is_user(frame.f_code.co_filename) else None
             if call is not None:
                 inner = activation(below) if below is not None else None
-                yield _Call(weakref.ref(call), weakref.ref(inner) if inner else None, self._place(frame))
+                place = self._place(frame)
+                ticks = self._session.ticks.of(frame.f_code, (loop.site.line for loop in place.loops))
+                below_it = weakref.ref(inner) if inner else None
+                yield _Call(weakref.ref(call), below_it, place, ticks=ticks)
             below, frame = frame, frame.f_back
 
     def _place(self, frame: FrameType) -> _Place:
@@ -161,6 +170,8 @@ class Windows:
             function = _Kind(said, start, is_call)
             place = self._places[id(code), instruction] = _Place(function, instruction, line, loops)
             self._codes.append(code)
+            if parted:
+                self._session.ticks.follow(code, heads(start.file))
         return place
 
     def follow(self, frame: FrameType) -> None:
@@ -200,19 +211,35 @@ class Windows:
             del self._session.spans[key]
             self._stepwise.add(key)
             return
-        known = len(span.ends) >= (WANTED if not span.may_leak else LOOKED_AT[-1])
-        if known and not self._looks.suspects:
-            return  # a reading would tell nothing new
+        if len(span.ends) >= MOST_ENDS and not self._looks.suspects:
+            return
         span.ends.append(self._mark())
-        self._decide(key, span)
-        span.may_leak |= self._looks.recheck(span, again, last)
-        judged = len(span.ends) in LOOKED_AT and self._session.sees_births
-        if judged and span.may_leak and not self._is_stepwise(span):
+        self._decide(key, span, last)
+        # What a loop has left may have gone with its call once it is over.
+        over = last or (not again and span.name.startswith(ROUND))
+        span.may_leak |= self._looks.recheck(span, again, over)
+        due = len(span.ends) >= span.due and self._session.sees_births and not (over and span.window)
+        if due and (span.may_leak or span.window is not None) and not self._is_stepwise(span):
+            span.due, span.settled = len(span.ends) + 1 + int(LOOKED_AT * len(span.ends)), span.kept
             others = (one for one in self._session.spans.values() if one is not span)
             twins = (one for one in others if one.window is not None)
             # What is the same under another name was judged already
             if span.name == EVALUATION or all(one.ends != span.ends for one in twins):
                 self._looks.look_at(span)
+
+    @property
+    def around(self) -> list[weakref.ref[Activation]]:
+        """The calls under way, down to that with the innermost loop: those that it makes end with each round."""
+        looped = [number for number, one in enumerate(self._calls) if one.place.loops]
+        return [one.call for one in self._calls[: looped[-1] + 1 if looped else None]]
+
+    def stepped(self) -> None:
+        """A step has passed unwatched: what comes in few of them shows in stretches of several."""
+        span = self._session.spans.get(STRETCH)
+        if span is None:
+            self.begin(STRETCH, f"{STRETCH} {IN_STRETCH} steps", self._session.frames.here())
+        elif len(self._session.ended) - span.first >= IN_STRETCH * (len(span.seconds) + 1):
+            self.end(STRETCH, again=True)
 
     def close(self) -> None:
         """The script has ended by itself: so have the calls and the evaluation under way."""
@@ -228,7 +255,7 @@ class Windows:
 
     # -- what becomes of them --------------------------------------------------------------------------------
 
-    def _decide(self, key: Hashable, span: Span) -> None:
+    def _decide(self, key: Hashable, span: Span, last: bool) -> None:
         """Whether calls are steps where nothing else is, and whether something may leak in the window."""
         number = len(span.ends)
         is_call = isinstance(key, _Kind) and key.is_call
@@ -236,10 +263,13 @@ class Windows:
             if not self._session.ended and self._session.stepper.is_idle:
                 self._promoted = key
                 self._promote(span.site.function)
-        span.levels.append(self._session.marks[span.ends[-1]].figures.allocated or 0)
-        before, span.kept = span.kept, self._kept(span)
-        left = span.levels[-1] - span.levels[-2] if number > 1 else span.kept
-        span.may_leak = max(left, span.kept - before) >= self._noted
+        if not last:  # the script has let go of all
+            span.levels.append(self._session.marks[span.ends[-1]].figures.allocated or 0)
+        span.kept = self._kept(span)
+        left = span.levels[-1] - span.levels[-2] if len(span.levels) > 1 else span.kept
+        span.may_leak = max(left, span.kept - span.settled) >= self._noted
+        if number < FEWEST:
+            span.settled = span.kept
 
     def _is_stepwise(self, span: Span) -> bool:
         """Whether the window is no more than a step, as far as is known."""

@@ -19,15 +19,9 @@ import torch
 from gpulint.runtime.holding.naming import storing_lines
 from gpulint.runtime.holding.paths import PARTS, born_at, file_of, name_in, name_of_attribute
 from gpulint.runtime.holding.walking import PLAIN, grad_of, is_node, undisturbed
+from gpulint.runtime.probes import plain
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames, frame_locals, function_name, site_in
-from gpulint.runtime.probes.plain import (
-    attributes_of,
-    is_one,
-    module_of,
-    name_of,
-    namespace_of,
-)
 from gpulint.runtime.record.besides import Cycle
 
 MOST_OBJECTS = 300_000  # of garbage that are looked through
@@ -48,8 +42,9 @@ def collected(targets: Targets, key_of: Key, frames: Frames, collect: Callable[[
         with undisturbed():
             return _explained(garbage, targets, key_of, frames) if len(garbage) <= MOST_OBJECTS else []
     finally:
-        garbage.clear()
-        collect()
+        if garbage:
+            garbage.clear()
+            collect()
 
 
 def _explained(garbage: list[Any], targets: Targets, key_of: Key, frames: Frames) -> list[Cycle]:
@@ -84,7 +79,7 @@ def _storages(garbage: list[Any], targets: Targets, key_of: Key) -> dict[int, li
     """Position in the garbage -> the storages of that tensor and of its gradient."""
     held: dict[int, list[Hashable]] = {}
     for number, one in enumerate(garbage):
-        if is_one(one, torch.Tensor):
+        if plain.is_one(one, torch.Tensor):
             keys = [key_of(tensor) for tensor in (one, grad_of(one)) if tensor is not None]
             if known := [key for key in keys if key in targets and key is not None]:
                 held[number] = known
@@ -162,7 +157,7 @@ class _Knot:
         self._below = {
             id(one): [b for b in gc.get_referents(one) if id(b) in self.objects] for one in objects
         }
-        self.owners = {id(found): one for one in objects if (found := attributes_of(one)) is not None}
+        self.owners = {id(found): one for one in objects if (found := plain.attributes_of(one)) is not None}
         self.functions = {
             id(cell): (one, name)
             for one in objects
@@ -200,7 +195,7 @@ class _Knot:
             text = f"`{site.function}()` closes over `{name}`: give it a `weakref.ref` to it, or the values that it needs"
             return _Edge(1, above, below, text, site.file, site.line)
         if kind is types.FrameType:
-            return _local(above, below) if is_one(below, BaseException) else None
+            return _local(above, below) if plain.is_one(below, BaseException) else None
         if kind is types.MethodType:
             function = above.__func__
             if below is not above.__self__ or type(function) is not types.FunctionType:
@@ -214,18 +209,21 @@ class _Knot:
         """An attribute of an object, by its dict or by itself."""
         owner = self.owners.get(id(above), above) if type(above) is dict else above
         kind = type(owner)
-        if kind is dict or (is_one(owner, torch.nn.Module) and is_one(below, torch.nn.Module)):
+        if kind is dict or (plain.is_one(owner, torch.nn.Module) and plain.is_one(below, torch.nn.Module)):
             return None  # a module's own submodules
         name = name_of_attribute(owner, below)
         if name is None:
             return None
         if is_node(kind):
-            rank, kind = 1, namespace_of(kind).get("_forward_cls", kind)
-            text = f"`ctx.{name}` of `{name_of(kind)}` leads back to it: `ctx.save_for_backward()` does not"
-        elif name in PARTS or module_of(kind).partition(".")[0] == "torch":
+            rank, kind = 1, plain.namespace_of(kind).get("_forward_cls", kind)
+            text = f"`ctx.{name}` of `{plain.name_of(kind)}` leads back to it: `ctx.save_for_backward()` does not"
+        elif name in PARTS or plain.module_of(kind).partition(".")[0] == "torch":
             return None
         else:
-            rank, text = 3, f"attribute `{name}` of `{name_of(kind)}` leads back: hold it by `weakref.ref`"
+            rank, text = (
+                3,
+                f"attribute `{name}` of `{plain.name_of(kind)}` leads back: hold it by `weakref.ref`",
+            )
         file = file_of(kind)
         lines = storing_lines(file, name, True) if file else ()
         return _Edge(rank, above, below, text, file, lines[0] if lines else 0)
@@ -266,19 +264,19 @@ def _chain(ring: list[Any]) -> Iterator[str]:
             yield f"function `{function_name(one.__code__)}()`"
         elif kind is types.FrameType:
             yield f"frame of `{function_name(one.f_code)}()`"
-        elif is_one(one, BaseException):
-            yield f"`{name_of(kind)}` with its traceback"
+        elif plain.is_one(one, BaseException):
+            yield f"`{plain.name_of(kind)}` with its traceback"
         elif kind is types.MethodType and type(one.__func__) is types.FunctionType:
             yield f"bound method `{function_name(one.__func__.__code__)}()`"
         elif issubclass(kind, torch.Tensor) or is_node(kind):
-            yield f"`{name_of(kind)}`"
-        elif kind not in PLAIN and module_of(kind) != "builtins":
-            yield f"`{name_of(kind).rpartition('.')[2]}{_led(one, ring[position + 1 :])}`"
+            yield f"`{plain.name_of(kind)}`"
+        elif kind not in PLAIN and plain.module_of(kind) != "builtins":
+            yield f"`{plain.name_of(kind).rpartition('.')[2]}{_led(one, ring[position + 1 :])}`"
 
 
 def _led(one: Any, after: list[Any]) -> str:
     """The attribute by which an object leads to what comes after it."""
-    if after and after[0] is attributes_of(one):
+    if after and after[0] is plain.attributes_of(one):
         after = after[1:]
     name = name_of_attribute(one, after[0]) if after else None
     if name in PARTS and len(after) > 1:

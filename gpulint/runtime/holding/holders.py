@@ -16,21 +16,9 @@ from typing import Any, get_args
 
 import torch
 
+from gpulint.runtime.holding import walking
 from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of
-from gpulint.runtime.holding.walking import (
-    Find,
-    Root,
-    Walk,
-    explore,
-    follow_graphs,
-    instances,
-    library_frames,
-    other_roots,
-    reaches_old,
-    running_frames,
-    undisturbed,
-    user_roots,
-)
+from gpulint.runtime.holding.walking import Walk
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.probes.plain import attribute, attributes_of, is_one, name_of
@@ -61,15 +49,15 @@ def find(
     passed over.
     """
     walk = Walk(targets, key_of, old)
-    with undisturbed(), contextlib.closing(walk):
-        explore(walk, user_roots(frames, running_frames(frames, extra_frames)))
-        if not targets and not reaches_old(walk):
+    with walking.undisturbed(), contextlib.closing(walk):
+        walking.explore(walk, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
+        if not targets and not walking.reaches_old(walk):
             return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
-        follow_graphs(walk)
-        for roots in (other_roots(frames), library_frames(frames), instances(frames)):
+        walking.follow_graphs(walk)
+        for roots in (walking.other_roots(frames), walking.library_frames(frames), walking.instances(frames)):
             if not leaking <= walk.found.keys():
-                explore(walk, roots)
-                follow_graphs(walk)
+                walking.explore(walk, roots)
+                walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
         return _group(walk, lost, frames, modules)
 
@@ -80,9 +68,9 @@ def reached(
     """Which of `targets` are kept alive by these objects, through autograd graphs too. Objects of classes whose modules' names
     begin as one of `closed` does are not looked into."""
     walk = Walk(targets, key_of, range(0), closed=("gpulint.", *closed))
-    with undisturbed(), contextlib.closing(walk):
-        explore(walk, ((one, Root("object", "", None)) for one in roots))
-        follow_graphs(walk)
+    with walking.undisturbed(), contextlib.closing(walk):
+        walking.explore(walk, ((one, walking.Root("object", "", None)) for one in roots))
+        walking.follow_graphs(walk)
         return set(walk.found)
 
 
@@ -106,7 +94,7 @@ class _Group:
     # Storages of which a tensor shows a part, and their bytes
     slices: dict[Hashable, int] = field(default_factory=dict)
 
-    def add(self, one: Find, above: list[Any]) -> None:
+    def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
         self.blocks.append(one.block)
         self.tensors.add(id(one.tensor))
@@ -181,7 +169,7 @@ _Sets = dict[int, set[int]]  # by ids of objects
 def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
     epochs: _Sets = {}
     optimizers: _Sets = {}  # of which states are below an object
-    paths: list[tuple[Find, list[Any]]] = []
+    paths: list[tuple[walking.Find, list[Any]]] = []
     for one in walk.finds:
         path = path_of(walk.parents, one.tensor)
         paths.append((one, path))

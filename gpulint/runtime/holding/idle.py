@@ -10,20 +10,9 @@ from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpulint.runtime.holding import walking
 from gpulint.runtime.holding.holders import is_namespace
 from gpulint.runtime.holding.paths import born_at, describe, path_of, written
-from gpulint.runtime.holding.walking import (
-    Root,
-    Walk,
-    explore,
-    follow_graphs,
-    grad_fn_of,
-    grad_of,
-    running_frames,
-    tensors_behind,
-    undisturbed,
-    user_roots,
-)
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames, function_name
 from gpulint.runtime.probes.plain import attributes_of, is_one, live_tensors, name_of
@@ -55,14 +44,14 @@ def tensors_of(targets: Targets, key_of: Key) -> dict[Hashable, Any]:
     found: dict[Hashable, Any] = {}
     pending = live_tensors()
     seen: set[Any] = set()
-    with undisturbed():
+    with walking.undisturbed():
         while pending:
             tensor = pending.pop()
             if (key := key_of(tensor)) in targets:
                 found.setdefault(key, tensor)
-            if (gradient := grad_of(tensor)) is not None and (key := key_of(gradient)) in targets:
+            if (gradient := walking.grad_of(tensor)) is not None and (key := key_of(gradient)) in targets:
                 found.setdefault(key, gradient)
-            pending += tensors_behind([grad_fn_of(tensor)], seen, MOST_NODES)
+            pending += walking.tensors_behind([walking.grad_fn_of(tensor)], seen, MOST_NODES)
     return found
 
 
@@ -71,7 +60,7 @@ def idle(
 ) -> list[tuple[Untouched, list[tuple[Any, int]]]]:
     """Of `targets`, all storages that are alive, those that are `unused` and that variables of the user's lead to, by what
     holds them, largest first, each with a tensor of each storage and its bytes. Less than `least` bytes are not told."""
-    with undisturbed(), contextlib.closing(Walk(targets, key_of, range(0))) as walk:
+    with walking.undisturbed(), contextlib.closing(walking.Walk(targets, key_of, range(0))) as walk:
         _walk(walk, frames)
         groups = [one for one in _together(_groups(walk, unused & walk.found.keys())) if one.bytes >= least]
         large = sorted(groups, key=lambda one: -one.bytes)[:MOST]
@@ -81,18 +70,20 @@ def idle(
         ]
 
 
-def _walk(walk: Walk, frames: Frames, but: Root | None = None, held: Any = None) -> None:
+def _walk(walk: walking.Walk, frames: Frames, but: walking.Root | None = None, held: Any = None) -> None:
     """From all variables of the user's, `but` not from one to what it holds."""
-    roots = user_roots(frames, running_frames(frames, ()))
-    explore(walk, ((value, root) for value, root in roots if value is not held or not _is_same(root, but)))
-    follow_graphs(walk)
+    roots = walking.user_roots(frames, walking.running_frames(frames, ()))
+    walking.explore(
+        walk, ((value, root) for value, root in roots if value is not held or not _is_same(root, but))
+    )
+    walking.follow_graphs(walk)
 
 
-def _is_same(root: Root, but: Root | None) -> bool:
+def _is_same(root: walking.Root, but: walking.Root | None) -> bool:
     return but is not None and root.name == but.name and root.where is but.where
 
 
-def _groups(walk: Walk, unused: Set[Hashable]) -> list[Idle]:
+def _groups(walk: walking.Walk, unused: Set[Hashable]) -> list[Idle]:
     paths = {key: path_of(walk.parents, tensor) for key, tensor in walk.found.items()}
     used = {key: walk.targets[key] for key in paths if key not in unused}
     busy = {id(above): True for key in used for above in paths[key][:-1]}
@@ -113,7 +104,7 @@ def _together(groups: list[Idle]) -> list[Idle]:
     found: dict[int, list[Idle]] = {}
     for one in groups:
         above = one.path[1]
-        is_entry = is_one(above, list, tuple, deque, dict, set) and type(above) is not Root
+        is_entry = is_one(above, list, tuple, deque, dict, set) and type(above) is not walking.Root
         joins = is_entry and not is_namespace(one.path, 1)
         found.setdefault(id(above if joins else one), []).append(one)
     return [_joined(entries) if len(entries) > 1 else entries[0] for entries in found.values()]
@@ -128,8 +119,8 @@ def _joined(entries: list[Idle]) -> Idle:
 def _is_busy(one: Any, busy: dict[int, bool], used: Targets, key_of: Key) -> bool:
     """Whether an object leads to memory that is used; what is known of others is in `busy`."""
     if id(one) not in busy:
-        with contextlib.closing(Walk(used, key_of, range(0), first=True)) as walk:
-            explore(walk, iter([(one, Root("object", "", None))]))
+        with contextlib.closing(walking.Walk(used, key_of, range(0), first=True)) as walk:
+            walking.explore(walk, iter([(one, walking.Root("object", "", None))]))
             busy[id(one)] = bool(walk.finds)
     return busy[id(one)]
 
@@ -169,8 +160,8 @@ def _owner(path: list[Any]) -> str:
 def _elsewhere(one: Idle, key_of: Key, frames: Frames) -> tuple[tuple[str, ...], int]:
     """What else leads to the same storages, and to how many bytes of them."""
     held, above = one.path[0], one.path[1]
-    with contextlib.closing(Walk(one.blocks, key_of, range(0))) as walk:
-        if type(above) is Root:
+    with contextlib.closing(walking.Walk(one.blocks, key_of, range(0))) as walk:
+        if type(above) is walking.Root:
             _walk(walk, frames, above, held)
         else:
             walk.cut = (frozenset(map(id, (above, attributes_of(above), *_owner_of(one.path)))), held)

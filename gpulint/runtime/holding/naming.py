@@ -63,6 +63,13 @@ def loops_around(file: str, first_line: int, line: int) -> tuple[tuple[int, str]
 
 
 @functools.lru_cache(maxsize=256)
+def heads(file: str) -> frozenset[int]:
+    """Where those loops of a file begin that have others within."""
+    loops = _loops(file)
+    return frozenset(first for first, last, _ in loops if any(first < other[0] <= last for other in loops))
+
+
+@functools.lru_cache(maxsize=256)
 def _loops(file: str) -> tuple[tuple[int, int, str], ...]:
     """First and last line of every loop of a file, and its head."""
     found = []

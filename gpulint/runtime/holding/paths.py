@@ -16,21 +16,11 @@ import torch
 
 from gpulint.runtime.holding.naming import renews, storing_lines
 from gpulint.runtime.holding.walking import Root, grad_of
+from gpulint.runtime.probes import plain
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.crests import by_site
 from gpulint.runtime.probes.frames import Frames, frame_locals, function_name, site_in
-from gpulint.runtime.probes.plain import (
-    attribute,
-    attributes_of,
-    elements_of,
-    is_one,
-    items_of,
-    length_of,
-    module_of,
-    name_of,
-    namespace_of,
-    slots_of,
-)
+from gpulint.runtime.probes.plain import attribute
 from gpulint.runtime.record.result import Scope
 
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
@@ -89,13 +79,13 @@ def describe(path: list[Any]) -> Name:
         state, skip = _down(state, above, below, following)
     if type(holding) is _LRU:
         state = _cache(holding)
-    elif is_one(holding, torch.optim.Optimizer):
+    elif plain.is_one(holding, torch.optim.Optimizer):
         state = _optimizer(holding)
     container = _container(holding)
     bound = state.bound
-    if is_one(holding, deque) and _MAXLEN.__get__(holding) is not None:
+    if plain.is_one(holding, deque) and _MAXLEN.__get__(holding) is not None:
         bound = _MAXLEN.__get__(holding)
-    elif is_one(holding, list) and list.__len__(holding) and list.__getitem__(holding, -1) is None:
+    elif plain.is_one(holding, list) and list.__len__(holding) and list.__getitem__(holding, -1) is None:
         bound = list.__len__(holding)  # slots that are filled one after the other, and then anew
     lines: tuple[int, ...] = ()
     if state.base and state.file:
@@ -105,7 +95,7 @@ def describe(path: list[Any]) -> Name:
     variable = state.variable
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
-    length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else length_of(holding)
+    length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else plain.length_of(holding)
     scope, owner, file = state.scope, state.owner, state.file
     renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
     text, line = _text(state, variable, container), lines[0] if lines else state.first_line
@@ -148,24 +138,24 @@ def _step(chain: list[Any], position: int) -> tuple[str, int]:
     """What an expression adds to go down from the object at a position, and the position that it gets to. Nobody writes the dict
     of an object, nor those of a module's parts."""
     above, below, following = chain[position], chain[position + 1], position + 1
-    if is_one(above, torch.Tensor):
+    if plain.is_one(above, torch.Tensor):
         return ".grad" if below is grad_of(above) else "", following
-    attributes = attributes_of(above)
+    attributes = plain.attributes_of(above)
     if attributes is not None:
         if below is attributes and following + 1 < len(chain):
             following += 1
             below = chain[following]
         name = name_in(attributes, below)
-        if name in PARTS and is_one(above, torch.nn.Module) and following + 1 < len(chain):
+        if name in PARTS and plain.is_one(above, torch.nn.Module) and following + 1 < len(chain):
             key = name_in(below, chain[following + 1]) or ""
             return (f"[{key}]" if key.isdecimal() else f".{key}"), following + 1
         if name is not None:
             return f".{name}", following
-    if is_one(above, dict):
-        keys = [key for key, item in items_of(above) if item is below]
+    if plain.is_one(above, dict):
+        keys = [key for key, item in plain.items_of(above) if item is below]
         return f"[{keys[0]!r}]" if keys and type(keys[0]) in _WRITTEN else "", following
-    if is_one(above, list, tuple, deque):
-        places = [number for number, item in enumerate(elements_of(above)) if item is below]
+    if plain.is_one(above, list, tuple, deque):
+        places = [number for number, item in enumerate(plain.elements_of(above)) if item is below]
         return f"[{places[0]}]" if places else "", following
     name = name_of_attribute(above, below)
     return f".{name}" if name is not None else "", following
@@ -204,12 +194,12 @@ def _container(holding: Any) -> str:
     for known in (list, dict, set, tuple, deque):
         if issubclass(kind, known):
             return known.__name__
-    return name_of(kind).rpartition(".")[2] or "object"
+    return plain.name_of(kind).rpartition(".")[2] or "object"
 
 
 def file_of(kind: type) -> str:
     """Where a class's module lies; empty where that is not known."""
-    file = attribute(sys.modules.get(module_of(kind)), "__file__")
+    file = attribute(sys.modules.get(plain.module_of(kind)), "__file__")
     return os.path.abspath(file) if type(file) is str else ""
 
 
@@ -219,7 +209,7 @@ def _root(root: Root) -> _State:
     if root.kind == "local":
         code = root.where.f_code
         owner = frame_locals(root.where).get("self") if code.co_name == "step" else None
-        if is_one(owner, torch.optim.Optimizer):  # what it will put into its state
+        if plain.is_one(owner, torch.optim.Optimizer):  # what it will put into its state
             return _optimizer(owner)
         return _State.of_code(code, root.name, "local")
     name, file = (str(attribute(root.where, one, "") or "") for one in ("__name__", "__file__"))
@@ -309,18 +299,18 @@ def _frame(state: _State, above: types.FrameType, below: Any) -> _State:
 
 
 def _class(state: _State, above: type, below: Any) -> _State:
-    for name, value in namespace_of(above).items():
+    for name, value in plain.namespace_of(above).items():
         method = value.__func__ if type(value) in (staticmethod, classmethod) else None
         if value is below or method is below:
-            variable = f"{name_of(above).rpartition('.')[2]}.{name}"
-            return _State(variable, "class attribute", name_of(above), file_of(above), 0, name, True)
+            variable = f"{plain.name_of(above).rpartition('.')[2]}.{name}"
+            return _State(variable, "class attribute", plain.name_of(above), file_of(above), 0, name, True)
     return state
 
 
 def _attribute(state: _State, above: Any, below: Any, following: Any) -> tuple[_State, bool]:
     """An instance: the hop goes to the value (inline values, slots) or to its `__dict__` and from there to
     the value."""
-    namespace = attributes_of(above)
+    namespace = plain.attributes_of(above)
     skip = namespace is below and following is not None
     value = following if skip else below
     name, kind = name_of_attribute(above, value), type(above)
@@ -329,26 +319,26 @@ def _attribute(state: _State, above: Any, below: Any, following: Any) -> tuple[_
     if issubclass(kind, torch.optim.Optimizer) and name == "state":
         return _optimizer(above), skip
     if issubclass(kind, torch.nn.Module) and name in PARTS:
-        if state.variable and (name == "_modules" or module_of(kind).partition(".")[0] == "torch"):
+        if state.variable and (name == "_modules" or plain.module_of(kind).partition(".")[0] == "torch"):
             return state._replace(part=True), skip
-        return _State("self", "attribute", name_of(kind), file_of(kind), part=True), skip
-    return _State(f"self.{name}", "attribute", name_of(kind), file_of(kind), 0, name, True), skip
+        return _State("self", "attribute", plain.name_of(kind), file_of(kind), part=True), skip
+    return _State(f"self.{name}", "attribute", plain.name_of(kind), file_of(kind), 0, name, True), skip
 
 
 def name_in(namespace: dict[Any, Any], value: Any) -> str | None:
     """Under which name a value stands in a dict."""
-    return next((key for key, item in items_of(namespace) if item is value and type(key) is str), None)
+    return next((key for key, item in plain.items_of(namespace) if item is value and type(key) is str), None)
 
 
 def name_of_attribute(owner: Any, value: Any) -> str | None:
     """Under which attribute an object holds a value, in its dict or in a slot."""
-    name = name_in(attributes_of(owner) or {}, value)
-    return name or next((slot for slot, held in slots_of(owner) if held is value), None)
+    name = name_in(plain.attributes_of(owner) or {}, value)
+    return name or next((slot for slot, held in plain.slots_of(owner) if held is value), None)
 
 
 def _optimizer(above: Any) -> _State:
     kind = type(above)
     bound = None
-    if module_of(kind).startswith("torch.optim"):
-        bound = int(above.param_groups[0].get("history_size", max(1, len(above.state))))
-    return _State("state", "optimizer", name_of(kind), file_of(kind), bound=bound)
+    if plain.module_of(kind).startswith("torch.optim"):
+        bound = above.param_groups[0].get("history_size")
+    return _State("state", "optimizer", plain.name_of(kind), file_of(kind), bound=bound)

@@ -21,18 +21,9 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from gpulint.runtime.probes import plain
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames, frame_locals
-from gpulint.runtime.probes.plain import (
-    attribute,
-    attributes_of,
-    bases_of,
-    is_one,
-    items_of,
-    module_of,
-    name_of,
-    namespace_of,
-)
 
 MOST_OBJECTS = 3_000_000
 
@@ -140,12 +131,12 @@ def _is_closed(kind: type, closed: tuple[str, ...]) -> bool:
     verifier is not the user's."""
     if is_node(kind):
         return True
-    return issubclass(kind, (types.ModuleType, *_ATOMS)) or module_of(kind).startswith(closed)
+    return issubclass(kind, (types.ModuleType, *_ATOMS)) or plain.module_of(kind).startswith(closed)
 
 
 def is_node(kind: type) -> bool:
     """Whether it is a kind of autograd node; those of C++ have no base in common."""
-    return any("next_functions" in namespace_of(one) for one in bases_of(kind))
+    return any("next_functions" in plain.namespace_of(one) for one in plain.bases_of(kind))
 
 
 def undisturbed() -> contextlib.AbstractContextManager[Any]:
@@ -176,10 +167,10 @@ def _children(parent: Any) -> Iterator[Any]:
     """
     kind = type(parent)
     if issubclass(kind, dict):
-        entries = items_of(parent)
+        entries = plain.items_of(parent)
         yield from _inner([value for _, value in entries])
         yield from _inner([key for key, _ in entries])
-        if kind not in PLAIN and (attributes := attributes_of(parent)):
+        if kind not in PLAIN and (attributes := plain.attributes_of(parent)):
             yield attributes
     elif kind is types.FunctionType:
         yield from parent.__closure__ or ()
@@ -193,8 +184,8 @@ def _children(parent: Any) -> Iterator[Any]:
         frames = (getattr(parent, name, None) for name in ("gi_frame", "cr_frame", "ag_frame"))
         yield from filter(None, frames)
     elif issubclass(kind, type):
-        if not module_of(parent).startswith(("torch", "builtins", "collections", "typing", "abc")):
-            yield from list(namespace_of(parent).values())
+        if not plain.module_of(parent).startswith(("torch", "builtins", "collections", "typing", "abc")):
+            yield from list(plain.namespace_of(parent).values())
     elif issubclass(kind, torch.Tensor):
         gradient = grad_of(parent)
         if gradient is not None:
@@ -276,15 +267,15 @@ def tensors_behind(nodes: Iterable[Any], seen: set[Any], most: float = math.inf)
 def saved_by(node: Any) -> Iterator[Any]:
     """What a node keeps: saved tensors as they are stored (packed, if hooks packed them), and a Python node's
     fields. No hook that would unpack one is called: it may compute a forward anew, or copy tensors back."""
-    for kind in bases_of(type(node)):
-        for name in namespace_of(kind):
+    for kind in plain.bases_of(type(node)):
+        for name in plain.namespace_of(kind):
             if name.startswith("_raw_saved_"):
                 raw = None
                 with contextlib.suppress(RuntimeError):  # freed by backward
                     raw = getattr(node, name)
                 for one in raw if isinstance(raw, (tuple, list)) else (raw,):
                     yield from _unpacked(one, node, name)
-    fields = attributes_of(node)
+    fields = plain.attributes_of(node)
     if fields:
         yield fields
     variable = getattr(node, "variable", None)  # of an AccumulateGrad: a leaf, with its gradient
@@ -352,25 +343,25 @@ def user_modules(frames: Frames) -> Iterator[types.ModuleType]:
                 foreign[package] = _is_foreign(modules.get(package), frames)
             if foreign[package]:
                 continue
-        if is_one(module, types.ModuleType) and _is_user_module(module, frames):
+        if plain.is_one(module, types.ModuleType) and _is_user_module(module, frames):
             yield module
 
 
 def _is_foreign(package: Any, frames: Frames) -> bool:
     """Whether it is known to be a package that is not the user's; one without a file may be anybody's."""
-    file = attribute(package, "__file__")
-    return is_one(package, types.ModuleType) and type(file) is str and not frames.is_user(file)
+    file = plain.attribute(package, "__file__")
+    return plain.is_one(package, types.ModuleType) and type(file) is str and not frames.is_user(file)
 
 
 def _is_user_module(module: types.ModuleType, frames: Frames) -> bool:
-    if attribute(module, "__name__") in ("__main__", "__mp_main__"):
-        return not attribute(module, "_gpulint_bootstrap")
-    file = attribute(module, "__file__")
+    if plain.attribute(module, "__name__") in ("__main__", "__mp_main__"):
+        return not plain.attribute(module, "_gpulint_bootstrap")
+    file = plain.attribute(module, "__file__")
     return type(file) is str and frames.is_user(file)
 
 
 def _globals_of(module: types.ModuleType) -> Iterator[tuple[Any, Root]]:
-    for name, value in list((attributes_of(module) or {}).items()):
+    for name, value in list((plain.attributes_of(module) or {}).items()):
         if not (name.startswith("__") and name.endswith("__")):
             yield value, Root("global", name, module)
 
@@ -378,7 +369,7 @@ def _globals_of(module: types.ModuleType) -> Iterator[tuple[Any, Root]]:
 def other_roots(frames: Frames) -> Iterator[tuple[Any, Root]]:
     for name, module in list(sys.modules.items()):
         if (
-            is_one(module, types.ModuleType)
+            plain.is_one(module, types.ModuleType)
             and not _is_user_module(module, frames)
             and name.split(".")[0] != "gpulint"
         ):
@@ -398,7 +389,7 @@ def instances(frames: Frames) -> Iterator[tuple[Any, Root]]:
     for one in gc.get_objects():
         kind = type(one)
         if kind not in theirs:
-            module: Any = sys.modules.get(module_of(kind))
-            theirs[kind] = is_one(module, types.ModuleType) and _is_user_module(module, frames)
+            module: Any = sys.modules.get(plain.module_of(kind))
+            theirs[kind] = plain.is_one(module, types.ModuleType) and _is_user_module(module, frames)
         if theirs[kind]:
-            yield one, Root("object", name_of(kind), kind)
+            yield one, Root("object", plain.name_of(kind), kind)

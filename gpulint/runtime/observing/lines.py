@@ -16,6 +16,7 @@ import importlib.machinery
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
@@ -35,6 +36,7 @@ _ENTER, _LEAVE, _CALL = "__gpulint_enter__", "__gpulint_leave__", "__gpulint_cal
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (*_LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+_TOOLS = (4, 3)  # numbers that `sys.monitoring` has for tools without a name
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -370,6 +372,50 @@ def _call(name: str, index: int, at: Any) -> ast.stmt:
     if name == _LEAVE:  # the call after a statement is still on its last line
         located.lineno = located.end_lineno = at.end_lineno or at.lineno
     return located
+
+
+# -- heads of loops ------------------------------------------------------------------------------------------
+
+
+class Ticks:
+    """How often lines ran at which loops begin, in code that is followed: `sys.monitoring` says so, from Python 3.12 on. No other line
+    of it costs anything, nor does other code."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[int, int]] = Counter()
+        self._heads: dict[int, tuple[CodeType, frozenset[int]]] = {}  # by the code's id: its hash takes long
+        self._tool: int | None = None
+
+    def follow(self, code: CodeType, heads: frozenset[int]) -> None:
+        """From now on count these lines of it."""
+        monitoring: Any = getattr(sys, "monitoring", None)
+        if monitoring is None or id(code) in self._heads or not heads:
+            return
+        if self._tool is None:
+            self._tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
+            if self._tool is None:
+                return
+            monitoring.use_tool_id(self._tool, "gpulint")
+            monitoring.register_callback(self._tool, monitoring.events.LINE, self._ran)
+        self._heads[id(code)] = code, heads
+        monitoring.set_local_events(self._tool, code, monitoring.events.LINE)
+
+    def _ran(self, code: CodeType, line: int) -> Any:
+        if line not in self._heads[id(code)][1]:
+            return sys.monitoring.DISABLE
+        self._counts[id(code), line] += 1
+        return None
+
+    def of(self, code: CodeType, lines: Iterable[int]) -> list[int]:
+        """How often each of them has run; 0 where it is not followed."""
+        return [self._counts[id(code), line] for line in lines]
+
+    def stop(self) -> None:
+        """Count no more."""
+        if self._tool is not None:
+            sys.monitoring.register_callback(self._tool, sys.monitoring.events.LINE, None)
+            sys.monitoring.free_tool_id(self._tool)
+            self._tool = None
 
 
 # -- functions that were named -------------------------------------------------------------------------------

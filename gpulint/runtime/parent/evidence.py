@@ -11,20 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gpulint.findings import Finding
 from gpulint.runtime.parent import source
-from gpulint.runtime.record.result import (
-    CallFigures,
-    Drift,
-    ForwardFigures,
-    Held,
-    Holder,
-    LineFigures,
-    Place,
-    RankResult,
-    Site,
-    StepKind,
-    count_steps,
-    said_steps,
-)
+from gpulint.runtime.record import result
 
 CLEARING = ("gc.collect", "torch.cuda.empty_cache")
 DEPTH = 3  # calls from a finding's line to the function that fills a holder
@@ -65,14 +52,14 @@ class Share(NamedTuple):
         return cls(device, host, nodes)
 
     @classmethod
-    def of_drift(cls, drift: Drift, part: float = 1.0) -> Share:
+    def of_drift(cls, drift: result.Drift, part: float = 1.0) -> Share:
         """What a site grows by, or that part of it."""
         if drift.place == "host":
             return cls(host=drift.bytes_per_step * part)
         return cls(drift.bytes_per_step * part, window=drift.window, each=drift.per_window * part)
 
 
-_Sited = TypeVar("_Sited", CallFigures, ForwardFigures)
+_Sited = TypeVar("_Sited", result.CallFigures, result.ForwardFigures)
 _Ranked = TypeVar("_Ranked", bound=Any)  # a frozen record with `ranks`
 
 
@@ -91,7 +78,7 @@ def over_ranks(
 class Evidence:
     """One rank's measurements, indexed for questions about findings."""
 
-    def __init__(self, rank: RankResult) -> None:
+    def __init__(self, rank: result.RankResult) -> None:
         self.rank = rank
         self.on_device = rank.environment.device == "cuda"
         self.where = "on the GPU" if self.on_device else "of what would be on the GPU"
@@ -106,11 +93,11 @@ class Evidence:
         own = [(file, line) for line in range(finding.line, max(finding.line, last) + 1)]
         return own + [(real(other.filename), other.position.row) for other in finding.related]
 
-    def line(self, file: str, line: int) -> LineFigures | None:
+    def line(self, file: str, line: int) -> result.LineFigures | None:
         """The figures of a whole line that was asked for."""
         return self._lines.get((real(file), line, 0))
 
-    def at(self, finding: Finding) -> LineFigures | None:
+    def at(self, finding: Finding) -> result.LineFigures | None:
         """The figures of the finding's own place."""
         exact = self._lines.get((real(finding.filename), finding.line, finding.column))
         return exact or self.line(finding.filename, finding.line)
@@ -119,13 +106,13 @@ class Evidence:
 
     def steps_text(self) -> str:
         """`20 sampled steps`; where there are several kinds, `20 training and 12 evaluation steps`."""
-        counts = count_steps(self.rank.samples, sampled=True)
-        said = said_steps(counts)
+        counts = result.count_steps(self.rank.samples, sampled=True)
+        said = result.said_steps(counts)
         return said if sum(map(bool, counts.values())) > 1 else said.replace(" ", " sampled ")
 
-    def main_kind(self) -> StepKind:
+    def main_kind(self) -> result.StepKind:
         """Train where it was sampled well, else the kind of which most steps were sampled."""
-        kinds: tuple[StepKind, ...] = ("train", "explicit", "eval")
+        kinds: tuple[result.StepKind, ...] = ("train", "explicit", "eval")
         return "train" if self.rank.steps("train") >= 5 else max(kinds, key=self.rank.steps)
 
     def step_seconds(self) -> float | None:
@@ -142,7 +129,7 @@ class Evidence:
         clearing = sum(call.seconds for call in self.rank.calls if call.what in CLEARING)
         return max(step - clearing / max(1, self.rank.steps()), 0.1 * step)
 
-    def heap_slope(self, kind: StepKind | None = None) -> float | None:
+    def heap_slope(self, kind: result.StepKind | None = None) -> float | None:
         """Host bytes per step that malloc did not get back, where they grow steadily, in steps of a kind."""
         kind = kind or self.main_kind()
         for figure in ("heap", "rss"):
@@ -153,7 +140,7 @@ class Evidence:
 
     # -- holders and drift -----------------------------------------------------------------------------------
 
-    def holders(self, finding: Finding) -> list[Holder]:
+    def holders(self, finding: Finding) -> list[result.Holder]:
         """The holders a finding means: by the line that fills them, by a function that it calls and that fills them, by name in the
         same file, or else by what was born there."""
         spots = set(self.spots(finding))
@@ -172,33 +159,33 @@ class Evidence:
         return named or [h for h in self.rank.holders if self._is_born(h, spots)]
 
     @staticmethod
-    def _is_born(holder: Holder, spots: set[Spot]) -> bool:
+    def _is_born(holder: result.Holder, spots: set[Spot]) -> bool:
         """Whether a good part of what the holder keeps was born on these lines."""
         own = sum(h.bytes for h in holder.births if (real(h.site.file), h.site.line) in spots)
         return own > 0 and own >= BORN * holder.bytes
 
-    def born_at(self, finding: Finding) -> list[Drift]:
+    def born_at(self, finding: Finding) -> list[result.Drift]:
         """The drift of sites on the finding's lines."""
         spots = set(self.spots(finding))
         return [d for d in self.rank.drifts if (real(d.site.file), d.site.line) in spots]
 
-    def drifts_of(self, holder: Holder) -> list[Drift]:
+    def drifts_of(self, holder: result.Holder) -> list[result.Drift]:
         """The drift of the sites where what the holder keeps was born."""
         sites = {held.site for held in holder.births}
         drifts = [d for d in self.rank.drifts if d.site in sites and d.place == holder.place]
         return [d for d in drifts if bool(d.released) == bool(holder.released)]
 
-    def text_of(self, holder: Holder) -> str:
+    def text_of(self, holder: result.Holder) -> str:
         """The holder in words, with what its limit amounts to where it has one that is none."""
         said = [d.reason for d in self.drifts_of(holder) if d.limited and d.status == "leak"]
         return said[0].removeprefix("kept by ") if said and holder.bound is not None else holder.text
 
-    def kind_of(self, holder: Holder) -> StepKind:
+    def kind_of(self, holder: result.Holder) -> result.StepKind:
         """The kind of steps in which the holder grows; the main kind where it holds nodes alone."""
         drifts = [drift for drift in self.drifts_of(holder) if drift.status == "leak"]
         return max(drifts, key=lambda drift: drift.total).kind if drifts else self.main_kind()
 
-    def growth(self, holder: Holder) -> Share:
+    def growth(self, holder: result.Holder) -> Share:
         """What a holder grows by, from the part of each leaking site that it keeps."""
         parts = []
         for held in () if holder.released else holder.births:
@@ -211,34 +198,34 @@ class Evidence:
         window = parts[0].window if parts else ""
         return Share.of([*parts, Share(nodes=nodes if nodes >= 1 else 0.0, window=window)])
 
-    def leaks(self) -> list[Drift]:
-        """What grows on the device, but for the state of optimizers that are no more than there were."""
+    def leaks(self) -> list[result.Drift]:
+        """What grows on the device, but for what an optimizer has for its parameters from step to step."""
         return [leak for leak in self.rank.leaks() if not self._is_state(leak)]
 
-    def keepers(self, drift: Drift) -> list[tuple[int, Holder]]:
+    def keepers(self, drift: result.Drift) -> list[tuple[int, result.Holder]]:
         """Who keeps how many bytes of what a site left behind."""
         holders = [holder for holder in self.rank.holders if holder.place == drift.place]
         return [(held.bytes, one) for one in holders for held in one.births if held.site == drift.site]
 
-    def _is_state(self, leak: Drift) -> bool:
+    def _is_state(self, leak: result.Drift) -> bool:
         kept = sum(size for size, holder in self.keepers(leak) if holder.scope == "optimizer")
-        return kept >= 0.9 * leak.total > 0
+        return kept >= 0.9 * leak.total > 0 and not leak.window
 
-    def _leak(self, site: Site, place: Place) -> Drift | None:
+    def _leak(self, site: result.Site, place: result.Place) -> result.Drift | None:
         leaks = self.leaks() if place == "device" else self.rank.leaks(place)
         return max((d for d in leaks if d.site == site), key=lambda d: d.total, default=None)
 
-    def _judged_steps(self, kind: StepKind) -> int:
+    def _judged_steps(self, kind: result.StepKind) -> int:
         judged = [d.steps for d in self.rank.drifts if d.kind == kind]
         return max(judged) if judged else max(1, self.rank.steps(kind) - 2)
 
     # -- forwards and calls ----------------------------------------------------------------------------------
 
-    def forwards(self, finding: Finding) -> list[ForwardFigures]:
+    def forwards(self, finding: Finding) -> list[result.ForwardFigures]:
         """The forwards that the finding's lines start, directly or through a function they call."""
         return self._through(finding, self.rank.forwards)
 
-    def calls(self, finding: Finding, what: Sequence[str]) -> list[CallFigures]:
+    def calls(self, finding: Finding, what: Sequence[str]) -> list[result.CallFigures]:
         """The calls of certain functions that the finding's lines make, directly or through a function."""
         return self._through(finding, [call for call in self.rank.calls if call.what in what])
 
@@ -257,7 +244,7 @@ class Evidence:
         return {name for file, line in spots for name in source.called_on(file, line)}
 
 
-def _is_passing(held: Held, leak: Drift) -> bool:
+def _is_passing(held: result.Held, leak: result.Drift) -> bool:
     """Whether a holder has no more of a leaking site's blocks than one step makes: this batch's tensor, born on
     the line where another leaks (`x, y = x.to(device), y.to(device)`), at an address that looked old."""
     if leak.enlarged:
@@ -267,12 +254,12 @@ def _is_passing(held: Held, leak: Drift) -> bool:
     return held.count < FEWEST and held.bytes <= 2 * leak.bytes_per_step
 
 
-def _is_filled_in(holder: Holder, functions: Container[str]) -> bool:
+def _is_filled_in(holder: result.Holder, functions: Container[str]) -> bool:
     lines = (holder.line, *holder.lines[:1])
     return any(source.function_at(holder.file, line) in functions for line in lines)
 
 
-def _is_named(holder: Holder, name: str) -> bool:
+def _is_named(holder: result.Holder, name: str) -> bool:
     return bool(name and holder.variable) and _base(holder.variable) == name
 
 

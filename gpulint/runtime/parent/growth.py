@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,34 +16,20 @@ from gpulint.findings import Finding
 from gpulint.runtime.parent.evidence import Evidence, Share, over_ranks, real
 from gpulint.runtime.parent.judgement import per, place, rate
 from gpulint.runtime.record import drift as drifts
+from gpulint.runtime.record import result
 from gpulint.runtime.record.peaks import STRETCHES
 from gpulint.runtime.record.records import Record
-from gpulint.runtime.record.result import (
-    KIND_NAMES,
-    Drift,
-    Figure,
-    Holder,
-    RankResult,
-    RunResult,
-    Sample,
-    Site,
-    StepKind,
-    TrendStatus,
-    WindowFigures,
-    count_steps,
-    said_steps,
-)
-from gpulint.runtime.record.series import EVALUATION, ROUND
+from gpulint.runtime.record.series import EVALUATION, ROUND, STRETCH
 from gpulint.units import format_bytes
 
-SHOWN: tuple[Figure, ...] = ("allocated", "reserved", "rss", "heap")
-SAID: dict[Figure, str] = {"rss": "host (RSS)", "heap": "host heap"}
+SHOWN: tuple[result.Figure, ...] = ("allocated", "reserved", "rss", "heap")
+SAID: dict[result.Figure, str] = {"rss": "host (RSS)", "heap": "host heap"}
 HOST = (
     "Host memory is not counted as drift. RSS is all that the process has resident: live tensors on the host, the heap, and "
     "what malloc keeps of what was freed. The heap is what is in use beside tensors: autograd nodes, Python's objects."
 )
 FEWEST = 5  # sampled steps below which no trend is told
-_CALLS = ("call of", "run of")  # how windows are named that often come but once
+_CALLS = ("call of", "run of", STRETCH)  # how windows are named that often come but once
 MOST_POINTS = 200  # of a series, for its slope: the slopes of all pairs are computed
 UNEXPLAINED = 0.25  # of the growth of a step: less is the measurement's
 
@@ -61,8 +47,8 @@ class Movement(Record):
     where there are too few steps.
     """
 
-    figure: Figure
-    status: TrendStatus
+    figure: result.Figure
+    status: result.TrendStatus
     first: int
     last: int
     low: int
@@ -77,7 +63,7 @@ class Phase(Record):
     them."""
 
     rank: int
-    kind: StepKind
+    kind: result.StepKind
     steps: int
     warmup: int
     sampled: int
@@ -87,16 +73,16 @@ class Phase(Record):
     @property
     def name(self) -> str:
         """`training`, `evaluation`."""
-        return KIND_NAMES[self.kind]
+        return result.KIND_NAMES[self.kind]
 
     @property
     def headline(self) -> str:
         """`training: 20 steps sampled after 3 of warm-up`."""
         if not self.sampled:
-            return f"{self.name}: {said_steps({self.kind: self.steps})} of warm-up, none sampled"
+            return f"{self.name}: {result.said_steps({self.kind: self.steps})} of warm-up, none sampled"
         loops = f" in {self.loops} loops" if self.loops > 1 else ""
         after = f" after {self.warmup} of warm-up" if self.warmup else ", no warm-up"
-        return f"{self.name}: {said_steps({self.kind: self.sampled})} sampled{loops}{after}"
+        return f"{self.name}: {result.said_steps({self.kind: self.sampled})} sampled{loops}{after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +92,11 @@ class Harmless(Record):
 
     text: str
     why: Why
-    kind: StepKind
+    kind: result.StepKind
     device: float
     host: float
     total: int
-    born: tuple[Site, ...] = ()
+    born: tuple[result.Site, ...] = ()
     ranks: tuple[int, ...] = ()
 
     @property
@@ -133,7 +119,7 @@ class Unexplained(Record):
     """`allocated` grew from step to step by `device` bytes more than survivors account for."""
 
     text: str
-    kind: StepKind
+    kind: result.StepKind
     device: float
     ranks: tuple[int, ...] = ()
 
@@ -141,17 +127,17 @@ class Unexplained(Record):
 # -- phases --------------------------------------------------------------------------------------------------
 
 
-def phases(rank: RankResult) -> tuple[Phase, ...]:
+def phases(rank: result.RankResult) -> tuple[Phase, ...]:
     """The kinds of steps this rank took, training first."""
-    kinds = {kind: [sample for sample in rank.samples if sample.kind == kind] for kind in KIND_NAMES}
+    kinds = {kind: [sample for sample in rank.samples if sample.kind == kind] for kind in result.KIND_NAMES}
     return tuple(_phase(rank.rank, kind, samples) for kind, samples in kinds.items() if samples)
 
 
-def told_windows(rank: RankResult) -> tuple[WindowFigures, ...]:
+def told_windows(rank: result.RankResult) -> tuple[result.WindowFigures, ...]:
     """Of each kind of window those that were seen most often, the largest first: all that something grows from one to the next of,
     and besides them rounds of loops, evaluations and what the user has named."""
     growing = {leak.window for leak in rank.leaks()}
-    found: dict[str, WindowFigures] = {}
+    found: dict[str, result.WindowFigures] = {}
     for window in rank.windows:
         known = found.get(window.name)
         is_wanted = window.name in growing if window.name.startswith(_CALLS) else True
@@ -160,21 +146,21 @@ def told_windows(rank: RankResult) -> tuple[WindowFigures, ...]:
     return tuple(sorted(found.values(), key=lambda w: (len(w.seconds), w.name)))
 
 
-def seen_text(window: WindowFigures) -> tuple[str, str]:
+def seen_text(window: result.WindowFigures) -> tuple[str, str]:
     """`3 seen`, or that growth cannot be told; and how memory stood at their ends where there were several."""
     said = f"{len(window.seconds)} seen"
     if window.is_open:
         kind = window.name.partition(" of ")[0]
         what = f"of growth from one {kind} to the next nothing is said below three"
         said = f"{len(window.seconds) or 'no end of one'} seen when the time for it was up: {what} (--reach)"
-    if window.seen < 2:
+    if len(window.levels) < 2:
         return said, ""
     first, last = window.levels[0], window.levels[-1]
-    each = format_bytes(round((last - first) / (window.seen - 1)), signed=True)
+    each = format_bytes(round((last - first) / (len(window.levels) - 1)), signed=True)
     return said, f"{format_bytes(first)} → {format_bytes(last)} at their ends, {each} each"
 
 
-def _phase(rank: int, kind: StepKind, samples: Sequence[Sample]) -> Phase:
+def _phase(rank: int, kind: result.StepKind, samples: Sequence[result.Sample]) -> Phase:
     loops = _loops(samples)
     moved = (_movement(figure, kind, loops) for figure in SHOWN)
     sampled = sum(map(len, loops))
@@ -182,13 +168,15 @@ def _phase(rank: int, kind: StepKind, samples: Sequence[Sample]) -> Phase:
     return Phase(rank, kind, len(samples), len(samples) - sampled, sampled, len(loops), figures)
 
 
-def _loops(samples: Sequence[Sample]) -> list[list[Sample]]:
+def _loops(samples: Sequence[result.Sample]) -> list[list[result.Sample]]:
     """The sampled steps, parted where another loop begins with its warm-up."""
     runs = itertools.groupby(samples, key=lambda sample: sample.sampled)
     return [list(loop) for sampled, loop in runs if sampled]
 
 
-def _movement(figure: Figure, kind: StepKind, loops: Sequence[Sequence[Sample]]) -> Movement | None:
+def _movement(
+    figure: result.Figure, kind: result.StepKind, loops: Sequence[Sequence[result.Sample]]
+) -> Movement | None:
     series = [[value for s in loop if (value := getattr(s, figure)) is not None] for loop in loops]
     values = [value for one in series for value in one]
     if len(values) < 2:
@@ -204,7 +192,9 @@ def _movement(figure: Figure, kind: StepKind, loops: Sequence[Sequence[Sample]])
     return Movement(figure, whole[0], *ends, whole[1])
 
 
-def _trend(figure: Figure, kind: StepKind, values: Sequence[int]) -> tuple[TrendStatus, float]:
+def _trend(
+    figure: result.Figure, kind: result.StepKind, values: Sequence[int]
+) -> tuple[result.TrendStatus, float]:
     stride = -(-len(values) // MOST_POINTS)
     one = drifts.trend(figure, kind, values[::stride])
     return one.status, one.slope / stride
@@ -231,14 +221,14 @@ def _aside(moved: Movement) -> str:
     return ""
 
 
-def notes(run: RunResult) -> list[str]:
+def notes(run: result.RunResult) -> list[str]:
     """What the reader of the figures has to know, each once."""
     moved = [one for rank in run.ranks for phase in phases(rank) for one in phase.figures]
     grows = any(one.figure in SAID and one.status == "growing" for one in moved)
     return [*dict.fromkeys(note for rank in run.ranks for note in rank.notes), *([HOST] if grows else [])]
 
 
-def peak_text(run: RunResult) -> tuple[str, str] | None:
+def peak_text(run: result.RunResult) -> tuple[str, str] | None:
     """The peak of a run, and of what it is and when: `18.09 MiB`, `live tensor storages, in the evaluation`."""
     if run.highest is None or not run.highest[1].allocated:
         return None
@@ -267,7 +257,7 @@ def harmless(findings: Sequence[Finding], evidence: Sequence[Evidence]) -> tuple
 
 def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str], Harmless]:
     told = _told(findings, one)
-    groups: dict[tuple[str, str], list[tuple[Drift, Holder | None]]] = {}
+    groups: dict[tuple[str, str], list[tuple[result.Drift, result.Holder | None]]] = {}
     for drift in one.rank.drifts:
         keeper = _keeper(drift, one)
         why = _why(drift, keeper, one)
@@ -280,39 +270,40 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
         # What is the same under several names is told once.
         few = (_too_few(window) for window in one.rank.windows if _is_open(window))
         lines |= {("few", str(line.total)): line for line in few}
-    return {key: line for key, line in lines.items() if line.total >= noted(one.rank)}
+    least = {why: noted(one.rank, min if why == "occasional" else max) for why, _ in lines}
+    return {key: line for key, line in lines.items() if line.total >= least[key[0]]}
 
 
-def _is_open(window: WindowFigures) -> bool:
+def _is_open(window: result.WindowFigures) -> bool:
     """Whether what windows of this kind leave was seen, but not often enough to tell: once, which of calls is the rule, or twice. How
     often loops came round is said above."""
-    if window.name.startswith(ROUND):
+    if window.name.startswith((ROUND, STRETCH)):
         return False
     return window.seen == 2 or (window.seen == 1 and not window.name.startswith(_CALLS))
 
 
-def _too_few(window: WindowFigures) -> Harmless:
-    more = window.levels[1] - window.levels[0] if window.seen == 2 else window.kept
+def _too_few(window: result.WindowFigures) -> Harmless:
+    more = window.levels[1] - window.levels[0] if len(window.levels) == 2 else window.kept
     once = "once" if window.seen == 1 else "twice"
     text = (
         f"{format_bytes(more)} that {per(window.name)} has left: it was seen {once}, and of growth from one to the next nothing is "
         "said below three (--reach)"
     )
-    kind: StepKind = "eval" if window.name == EVALUATION else "train"
+    kind: result.StepKind = "eval" if window.name == EVALUATION else "train"
     return Harmless(text, "few", kind, 0.0, 0.0, more, (window.site,))
 
 
-def _is_in_use(drift: Drift, keeper: Holder | None) -> bool:
-    """Whether it is no more than what is in use at the moment, what one step or the first of many windows has made, or what an
+def _is_in_use(drift: result.Drift, keeper: result.Holder | None) -> bool:
+    """Whether it is no more than what is in use at the moment, what one step or two of many windows have made, or what an
     optimizer has for its parameters."""
-    if drift.status == "occasional" and not drift.outlived and (drift.windows or drift.events == 1):
+    if drift.status == "occasional" and not drift.outlived and 0 < drift.events < 2 + bool(drift.windows):
         return True
     return keeper is not None and keeper.scope == "optimizer" and drift.status != "leak"
 
 
-def _told(findings: Sequence[Finding], one: Evidence) -> set[Drift]:
+def _told(findings: Sequence[Finding], one: Evidence) -> set[result.Drift]:
     """What verdicts speak of already, as confirmed growth or as the reason why there is none."""
-    told: set[Drift] = set()
+    told: set[result.Drift] = set()
     if one.rank.besides.cycles:
         told.update(drift for drift in one.rank.drifts if drift.status == "gc-garbage")
     for finding in findings:
@@ -323,24 +314,24 @@ def _told(findings: Sequence[Finding], one: Evidence) -> set[Drift]:
     return told
 
 
-def _keeper(drift: Drift, one: Evidence) -> Holder | None:
+def _keeper(drift: result.Drift, one: Evidence) -> result.Holder | None:
     """The holder that keeps most of what a site left behind."""
     kept = one.keepers(drift)
     return max(kept, key=lambda pair: pair[0])[1] if kept else None
 
 
-def _why(drift: Drift, keeper: Holder | None, one: Evidence) -> Why | None:
+def _why(drift: result.Drift, keeper: result.Holder | None, one: Evidence) -> Why | None:
     """Why this is no drift; None where it is, or belongs to what is: of a list that grows in an evaluation
     the training sees now and then a piece."""
     growth = one.growth(keeper) if keeper is not None else Share()
     if drift.place == "host":
         return "host" if drift.status == "leak" and not growth.nodes else None
     if growth or any(leak.site == drift.site for leak in one.rank.leaks()):
-        return "optimizer" if keeper is not None and keeper.scope == "optimizer" else None
+        return "optimizer" if keeper is not None and keeper.scope == "optimizer" and not growth else None
     return None if drift.status == "leak" else drift.status
 
 
-def _one_line(why: Why, group: Sequence[tuple[Drift, Holder | None]]) -> Harmless:
+def _one_line(why: Why, group: Sequence[tuple[result.Drift, result.Holder | None]]) -> Harmless:
     first, keeper = max(group, key=lambda pair: pair[0].total)
     same = [drift for drift, _ in group if (drift.kind, drift.window) == (first.kind, first.window)]
     total = sum(drift.total for drift in same)
@@ -352,7 +343,7 @@ def _one_line(why: Why, group: Sequence[tuple[Drift, Holder | None]]) -> Harmles
     return Harmless(text, why, first.kind, device, host_rate, total, born)
 
 
-def _words(why: Why, drift: Drift, keeper: Holder | None) -> str:
+def _words(why: Why, drift: result.Drift, keeper: result.Holder | None) -> str:
     known = keeper is not None and keeper.scope != "unknown"
     held = f"kept by {keeper.text}" if keeper is not None and known else f"born at {place(drift.site)}"
     if why == "host":
@@ -385,7 +376,7 @@ def _rates(one: Evidence) -> tuple[Rate, ...]:
 
 def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
     """Steady growth of `allocated` that survivors, of whatever kind, do not account for."""
-    found: dict[StepKind, Unexplained] = {}
+    found: dict[result.StepKind, Unexplained] = {}
     for one in evidence:
         for phase in phases(one.rank):
             left = _left_over(phase, one)
@@ -402,7 +393,7 @@ def unexplained(evidence: Sequence[Evidence]) -> tuple[Unexplained, ...]:
 
 
 def _left_over(phase: Phase, one: Evidence) -> float:
-    """Bytes a step of growth that nothing accounts for."""
+    """Bytes a step of growth that nothing accounts for, and that has not stopped since."""
     moved = next((one for one in phase.figures if one.figure == "allocated"), None)
     # What an evaluation piles up beside a training may go at its end, which is looked at elsewhere.
     beside = phase.kind == "eval" and one.main_kind() != "eval"
@@ -416,14 +407,15 @@ def _left_over(phase: Phase, one: Evidence) -> float:
     else:
         rise, known = moved.last - moved.first, _named(one.rank, own, None)
     left = rise - known
-    return left / (phase.sampled - 1) if left > max(UNEXPLAINED * rise, noted(one.rank)) else 0.0
+    each = left / (phase.sampled - 1) if left > max(UNEXPLAINED * rise, noted(one.rank)) else 0.0
+    return 0.0 if one.rank.besides.later.stopped(each, min(TOTAL, phase.sampled)) else each
 
 
-def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> float:
+def _named(rank: result.RankResult, own: Sequence[result.Sample], alone: result.StepKind | None) -> float:
     """What all that was born and is named amounts to between the first and the last of these steps; `alone` of what steps of
     this kind leave."""
     begin, end = own[0].seconds, own[-1].seconds
-    between = count_steps(s for s in rank.samples if begin < s.seconds <= end)
+    between = result.count_steps(s for s in rank.samples if begin < s.seconds <= end)
     total = 0.0
     for drift in rank.drifts:
         if drift.place != "device" or (drift.status == "occasional" and not drift.outlived):
@@ -431,13 +423,13 @@ def _named(rank: RankResult, own: Sequence[Sample], alone: StepKind | None) -> f
         if drift.window:
             ends = [w.seconds for w in rank.windows if w.name == drift.window]
             often = max((sum(begin < at <= end for at in one) for one in ends), default=0) + 1  # and a part
-            total += drift.per_window * often if alone != "eval" else 0.0
+            total += drift.per_window * often
         elif alone in (None, drift.kind):
             total += drift.bytes_per_step * (len(own) - 1 if alone else between[drift.kind])
     return total
 
 
-def noted(rank: RankResult) -> float:
-    """Bytes below which growth that is none is not worth a line."""
+def noted(rank: result.RankResult, of: Callable[[float, float], float] = max) -> float:
+    """Bytes below which growth that is none is not worth a line; where it may be some, the smaller `of` the two measures."""
     peaks = [max(s.peak or 0, s.allocated or 0) for s in rank.samples]
-    return max(drifts.NOTED, drifts.NOTED_SHARE * max(peaks, default=0))
+    return of(drifts.NOTED, drifts.NOTED_SHARE * max(peaks, default=0))

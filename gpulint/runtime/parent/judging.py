@@ -10,23 +10,7 @@ from gpulint.claims import Kind
 from gpulint.findings import Finding
 from gpulint.runtime.parent import growth, judgement, source
 from gpulint.runtime.parent.evidence import Evidence, Share, Spot, real
-from gpulint.runtime.parent.judgement import (
-    FEWEST,
-    NEGLIGIBLE,
-    NOTABLE,
-    NOTICED,
-    NOTICED_SHARE,
-    OFTEN,
-    Case,
-    Judgement,
-    confirmed,
-    inconclusive,
-    per,
-    rate,
-    refuted,
-    size,
-    times,
-)
+from gpulint.runtime.parent.judgement import Case, Judgement, confirmed, inconclusive, refuted, size, times
 from gpulint.runtime.record.result import Drift, ForwardFigures, Holder
 from gpulint.units import options
 
@@ -79,7 +63,7 @@ def _confirmed_drift(
 ) -> Judgement:
     heap = evidence.heap_slope(evidence.kind_of(holders[0]) if holders else None) if share.nodes else None
     host = share.host + (heap or 0.0) if share.host or heap is not None else None
-    parts = [f"{rate(share)} stays {evidence.where}"]
+    parts = [f"{judgement.rate(share)} stays {evidence.where}"]
     if share.host:
         parts.append(f"{size(share.host)} a step of tensors on the host")
     if share.nodes:
@@ -92,7 +76,7 @@ def _confirmed_drift(
         device=share.device,
         host=host,
         nodes=share.nodes or None,
-        negligible=share.device <= NEGLIGIBLE,
+        negligible=share.device <= judgement.NEGLIGIBLE,
         holder=evidence.text_of(max(holders, key=lambda h: (h.bytes, h.nodes))) if holders else "",
         born=born[:5],
     )
@@ -108,7 +92,7 @@ def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgem
     piled = [drift for drift in drifts if drift.released and drift.place == "device"]
     if piled:
         most = max(piled, key=lambda drift: drift.total)
-        text = f"{size(sum(d.bytes_per_step for d in piled))} a step pile up until the end of {per(most.released)}"
+        text = f"{size(sum(d.bytes_per_step for d in piled))} a step pile up until the end of {judgement.per(most.released)}"
         return confirmed(f"{text}, which lets go of it", bytes=sum(d.total for d in piled))
     limited = next((holder for holder in holders if holder.bound is not None), None)
     if limited is not None:
@@ -124,12 +108,12 @@ def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgem
 def _not_grown(case: Case) -> Judgement:
     """Refuted, if the line ran often enough in steps in which growth would have been seen, and nothing else grew."""
     passes = case.figures.judged_hits or 0
-    if passes < FEWEST:
+    if passes < judgement.FEWEST:
         told = f"{f'only {passes}' if passes else 'none'} of the steps in which growth would have been seen"
         return inconclusive(f"{told} ran the line; run more with --steps")
     grown = growth.unexplained([case.evidence])
     if grown:
-        more = f"{size(grown[0].device)} {per('step')} grew that nothing explains"
+        more = f"{size(grown[0].device)} {judgement.per('step')} grew that nothing explains"
         return inconclusive(f"nothing was found that the line keeps, but {more}")
     return refuted(f"the line ran in {passes} of the steps that were judged, and nothing grew")
 
@@ -223,10 +207,10 @@ def grown_through(forwards: Iterable[ForwardFigures], evidence: Evidence) -> lis
 def is_wasted(forward: ForwardFigures, evidence: Evidence) -> bool:
     """Whether a forward's graphs died again and again and no backward ever went through one. A module without
     parameters has its graph from what it is given, so it is not to blame."""
-    if forward.visited or forward.dead < OFTEN or not forward.weights:
+    if forward.visited or forward.dead < judgement.OFTEN or not forward.weights:
         return False
     peak = max((s.peak for s in evidence.rank.samples if s.peak is not None), default=0)
-    return (forward.wasted or 0) >= max(NOTICED, peak * NOTICED_SHARE)
+    return (forward.wasted or 0) >= max(judgement.NOTICED, peak * judgement.NOTICED_SHARE)
 
 
 # -- peaks ---------------------------------------------------------------------------------------------------
@@ -254,7 +238,7 @@ def _late(case: Case) -> Judgement:
         f"`{name}` ({size(held)}) is still alive at the peak of {size(top_idle)}, on line {where}; "
         f"releasing it in time lowers the peak by up to {size(saving)}"
     )
-    return confirmed(text, bytes=saving, negligible=saving <= NEGLIGIBLE)
+    return confirmed(text, bytes=saving, negligible=saving <= judgement.NEGLIGIBLE)
 
 
 def _deferred(case: Case) -> Judgement:
@@ -352,10 +336,10 @@ def _time(case: Case) -> Judgement:
     if case.claim.device_only and not evidence.on_device:
         return inconclusive(f"{often}; without a GPU it does nothing, so its cost was not measured")
     freed = sum(call.freed or 0 for call in calls)
-    if freed / count > NEGLIGIBLE:
+    if freed / count > judgement.NEGLIGIBLE:
         text = f"{often}, and freed {size(freed / count)} a call of tensors that wait in reference cycles"
         return refuted(text, bytes=round(freed / count), seconds=per_step)
-    if not work or per_step < NOTABLE * work:
+    if not work or per_step < judgement.NOTABLE * work:
         return refuted(f"{often}, and took {per_step * 1e6:.0f} µs a step", seconds=per_step)
     share = per_step / step if step else 0.0
     text = f"{often}: {per_step * 1000:.2f} ms a step, {share:.0%} of its time"

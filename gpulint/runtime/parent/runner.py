@@ -25,34 +25,22 @@ from typing import Any, Literal
 
 from gpulint.runtime.parent import processes, source
 from gpulint.runtime.parent.processes import Tail
+from gpulint.runtime.record import result as measured
 from gpulint.runtime.record.besides import WorkerContext
 from gpulint.runtime.record.channel import ADDRESS, ENOUGH, INTERRUPTED, OPTIONS, TIMEOUT, TOKEN
 from gpulint.runtime.record.options import Options
-from gpulint.runtime.record.result import (
-    CUT_OFF,
-    ENDED_WELL,
-    LEFT_ALONE,
-    NO_TORCH,
-    End,
-    EndReason,
-    Environment,
-    Progress,
-    RankResult,
-    RunResult,
-    Sample,
-    count_steps,
-    said_steps,
-)
 
 _IDLE = ("no-steps", "no-torch")  # how a process ends that only starts others
 
 
-def of_run(results: Sequence[RankResult], end: End) -> tuple[tuple[RankResult, ...], tuple[RankResult, ...]]:
+def of_run(
+    results: Sequence[measured.RankResult], end: measured.End
+) -> tuple[tuple[measured.RankResult, ...], tuple[measured.RankResult, ...]]:
     """The processes that count, in order and numbered, and those that took no step beside them. Workers that train are ranks, in the
     order in which they were made. Without any it is torchrun that numbers them. `end` is how the run has ended."""
     counted = _counted(results)
     others = tuple(result for result in results if not any(result is one for one in counted))
-    if end.reason in ENDED_WELL:
+    if end.reason in measured.ENDED_WELL:
         counted = [_excused(result) for result in counted]
     if not any(result.process for result in counted):
         return tuple(sorted(counted, key=lambda result: result.rank)), others
@@ -62,29 +50,29 @@ def of_run(results: Sequence[RankResult], end: End) -> tuple[tuple[RankResult, .
     return tuple(numbered), others
 
 
-def _excused(result: RankResult) -> RankResult:
-    if result.end.reason in (*ENDED_WELL, *_IDLE):
+def _excused(result: measured.RankResult) -> measured.RankResult:
+    if result.end.reason in (*measured.ENDED_WELL, *_IDLE):
         return result
-    note = CUT_OFF if result.end.reason == "killed" else LEFT_ALONE
+    note = measured.CUT_OFF if result.end.reason == "killed" else measured.LEFT_ALONE
     return replace(result, notes=(*result.notes, note))
 
 
-def _counted(results: Sequence[RankResult]) -> list[RankResult]:
+def _counted(results: Sequence[measured.RankResult]) -> list[measured.RankResult]:
     """All but the workers that neither stepped nor failed; where workers stepped, also without a starter that did neither."""
     training = any(result.process and result.samples for result in results)
     if training:
         return [result for result in results if result.samples]
-    silent = (*ENDED_WELL, *_IDLE, "killed")
+    silent = (*measured.ENDED_WELL, *_IDLE, "killed")
     return [one for one in results if one.samples or not one.process or one.end.reason not in silent]
 
 
-def end_of(results: Sequence[RankResult], number: int) -> End | None:
+def end_of(results: Sequence[measured.RankResult], number: int) -> measured.End | None:
     """How a run has ended, by the reports of its processes in the order in which they came; None where none says it. `number` of
     processes were there."""
     training = any(result.process and result.samples for result in results)
     stopped = False
     for result in results:
-        failed = result.end.reason not in ENDED_WELL
+        failed = result.end.reason not in measured.ENDED_WELL
         if failed and not stopped and not (training and result.end.reason in _IDLE):
             return _named(result, results) if number > 1 else result.end
         stopped = stopped or result.end.reason == "stopped"
@@ -92,7 +80,7 @@ def end_of(results: Sequence[RankResult], number: int) -> End | None:
     return next((r.end for r in counted if r.end.reason == "stopped"), counted[0].end if counted else None)
 
 
-def _named(result: RankResult, results: Sequence[RankResult]) -> End:
+def _named(result: measured.RankResult, results: Sequence[measured.RankResult]) -> measured.End:
     """How a process has ended, with a word of which it is."""
     workers = any(one.process for one in results)
     if workers and not result.process:
@@ -101,7 +89,7 @@ def _named(result: RankResult, results: Sequence[RankResult]) -> End:
     return replace(result.end, message=f"{who}: {result.end.message}")
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[measured.Progress], None]
 
 CHILD = os.path.abspath(os.path.join(__file__, "..", "..", "child", "child.py"))
 REPORT_GRACE = 20.0  # seconds a child may take for its last look once it was told to end
@@ -157,7 +145,7 @@ class Run(Options):
         return Options.from_json({**self.to_json(), "home": home})  # read, and so checked
 
 
-def run(what: Run, on_progress: OnProgress | None = None) -> RunResult:
+def run(what: Run, on_progress: OnProgress | None = None) -> measured.RunResult:
     """Run the program for its sampled steps and return what was measured.
 
     Never raises for what the program does: the result's `end` tells. Raises ValueError for options that make
@@ -167,12 +155,12 @@ def run(what: Run, on_progress: OnProgress | None = None) -> RunResult:
         raise ValueError("steps must be at least 1 and warmup at least 0")
     problem = processes.why_not_started(what.python, None if what.module else what.target, what.cwd or "")
     if problem is not None:
-        return RunResult(what.command(), End("not-started", problem), 0.0)
+        return measured.RunResult(what.command(), measured.End("not-started", problem), 0.0)
     with contextlib.closing(_Listener()) as listener:
         return _Follower(what, listener, on_progress).follow()
 
 
-def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
+def _explained(end: measured.End, what: Run, stdout: str, stderr: str) -> measured.End:
     """The end, with what the captured output says about it: the prompt that nobody saw, a torchrun without
     torch."""
     if what.capture and end.asked:
@@ -181,11 +169,11 @@ def _explained(end: End, what: Run, stdout: str, stderr: str) -> End:
         hint = "; its output is not shown: answer it with --show-output, or pipe the answers in"
         return replace(end, message=f"{end.message}{shown}{hint}")
     if end.reason == "not-started" and what.launch and "No module named 'torch'" in stderr:
-        return replace(end, reason="no-torch", message=NO_TORCH.format(what.python))
+        return replace(end, reason="no-torch", message=measured.NO_TORCH.format(what.python))
     return end
 
 
-_ENDED = End("killed", "the worker was ended before it could report")
+_ENDED = measured.End("killed", "the worker was ended before it could report")
 
 
 class _Listener:
@@ -221,8 +209,8 @@ class _Connection:
     gone: bool = False
     rank: int = 0
     process: tuple[int, ...] = ()  # of a worker
-    samples: list[Sample] = field(default_factory=list)
-    result: RankResult | None = None
+    samples: list[measured.Sample] = field(default_factory=list)
+    result: measured.RankResult | None = None
 
 
 class _Follower:
@@ -242,14 +230,16 @@ class _Follower:
         self._contexts: list[WorkerContext] = []
         self._news = 0.0  # when a process came, said something or went
         # As they arrived: the first to fail is the cause, the others follow
-        self._order: list[RankResult] = []
+        self._order: list[measured.RankResult] = []
         self._begin = time.monotonic()
 
-    def follow(self) -> RunResult:
+    def follow(self) -> measured.RunResult:
         try:
             self._start()
         except OSError as error:
-            return self._finish(End("not-started", f"{self._what.python} could not be started: {error}"))
+            return self._finish(
+                measured.End("not-started", f"{self._what.python} could not be started: {error}")
+            )
         assert self._process is not None
         try:
             self._watch()
@@ -375,18 +365,18 @@ class _Follower:
         elif not connection.trusted:
             return
         elif "progress" in message:
-            progress = Progress.from_json(message["progress"])
+            progress = measured.Progress.from_json(message["progress"])
             connection.rank = progress.rank
             connection.samples.append(progress.sample)
             if self._on_progress is not None:
                 self._on_progress(progress)
         elif "result" in message:
-            connection.result = RankResult.from_json(message["result"])
+            connection.result = measured.RankResult.from_json(message["result"])
             self._order.append(connection.result)
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def _finish(self, end: End) -> RunResult:
+    def _finish(self, end: measured.End) -> measured.RunResult:
         self._selector.close()
         for connection in self._connections:
             connection.socket.close()
@@ -394,47 +384,57 @@ class _Follower:
         stdout, stderr = (tail.text() for tail in self._tails) if self._tails else (None, None)
         end = _explained(end, self._what, stdout or "", stderr or "")
         took, contexts = time.monotonic() - self._begin, tuple(self._contexts)
-        return RunResult(self._what.command(), end, took, ranks, stdout, stderr, others, contexts)
+        return measured.RunResult(self._what.command(), end, took, ranks, stdout, stderr, others, contexts)
 
-    def _result_of(self, connection: _Connection, end: End) -> RankResult:
+    def _result_of(self, connection: _Connection, end: measured.End) -> measured.RankResult:
         """What a child has reported; of one that died before it could, the samples it sent on its way."""
         if connection.result is not None:
             return connection.result
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        environment = Environment("", self._what.python, sys.platform, now)
+        environment = measured.Environment("", self._what.python, sys.platform, now)
         end = _ENDED if connection.process else end
         samples, process = tuple(connection.samples), connection.process
-        return RankResult(connection.rank, 1, environment, end, samples=samples, process=process)
+        return measured.RankResult(connection.rank, 1, environment, end, samples=samples, process=process)
 
-    def _end(self) -> End:
+    def _end(self) -> measured.End:
         assert self._process is not None
         results = self._order
         silent = [c for c in self._connections if c.trusted and c.result is None and not c.process]
         known = end_of(results, len(results) + len(silent))
-        if known is not None and known.reason not in ENDED_WELL:
+        if known is not None and known.reason not in measured.ENDED_WELL:
             return known
         if self._told in (TIMEOUT, INTERRUPTED) and (silent or known is None):
             word = "the time was up" if self._told == TIMEOUT else "interrupted"
-            reason: EndReason = "timeout" if self._told == TIMEOUT else "interrupted"
-            return End(reason, f"{word}{self._progress_so_far()}; the process did not answer and was killed")
+            reason: measured.EndReason = "timeout" if self._told == TIMEOUT else "interrupted"
+            return measured.End(
+                reason, f"{word}{self._progress_so_far()}; the process did not answer and was killed"
+            )
         if known is not None and (not silent or self._told == ENOUGH):
             return known
         return self._died(self._process.returncode, silent)
 
     def _progress_so_far(self) -> str:
         samples = max((c.samples for c in self._connections), key=len, default=[])
-        return f" after {said_steps(count_steps(samples))}" if samples else " before the first step"
+        return (
+            f" after {measured.said_steps(measured.count_steps(samples))}"
+            if samples
+            else " before the first step"
+        )
 
-    def _died(self, code: int, silent: list[_Connection]) -> End:
+    def _died(self, code: int, silent: list[_Connection]) -> measured.End:
         """The process ended without a report."""
         so_far = self._progress_so_far()
         if not any(c.trusted for c in self._connections):
             what = "torchrun" if self._what.launch else f"the interpreter {self._what.python}"
-            return End("not-started", f"{what} ended with code {code} before the script began", code=code)
+            return measured.End(
+                "not-started", f"{what} ended with code {code} before the script began", code=code
+            )
         if code < 0:
             name = f"signal {-code}"
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-code).name
             hint = " (out of memory on the host?)" if -code == signal.SIGKILL else ""
-            return End("killed", f"the process was killed by {name}{hint}{so_far}", signal=-code)
-        return End("killed", f"the process ended at once (os._exit) with code {code}{so_far}", code=code)
+            return measured.End("killed", f"the process was killed by {name}{hint}{so_far}", signal=-code)
+        return measured.End(
+            "killed", f"the process ended at once (os._exit) with code {code}{so_far}", code=code
+        )

@@ -11,18 +11,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from gpulint.findings import Confidence, Finding, in_words
-from gpulint.runtime.parent import judging, standing
+from gpulint.runtime.parent import growth, judging, standing
 from gpulint.runtime.parent.evidence import Evidence, Share, over_ranks, real
-from gpulint.runtime.parent.growth import (
-    Harmless,
-    Phase,
-    Rate,
-    Unexplained,
-    account,
-    harmless,
-    phases,
-    unexplained,
-)
+from gpulint.runtime.parent.growth import account, harmless, phases, unexplained
 from gpulint.runtime.parent.judgement import NEGLIGIBLE, Judgement, Status, per, place, rate, size, times
 from gpulint.runtime.parent.standing import HostGrowth, Idle, Tied
 from gpulint.runtime.record.peaks import ForeignContext, Gate
@@ -117,11 +108,11 @@ class Verification(Record):
     fragmentation: tuple[Trend, ...] = ()
     max_drift: int = 0
     wasted: tuple[Wasted, ...] = ()
-    harmless: tuple[Harmless, ...] = ()
-    unexplained: tuple[Unexplained, ...] = ()
+    harmless: tuple[growth.Harmless, ...] = ()
+    unexplained: tuple[growth.Unexplained, ...] = ()
     gate: Gate | None = None
     foreign: tuple[ForeignContext, ...] = ()
-    rates: tuple[Rate, ...] = ()
+    rates: tuple[growth.Rate, ...] = ()
 
     @property
     def on_gpu(self) -> bool:
@@ -134,7 +125,7 @@ class Verification(Record):
         return "on the GPU" if self.on_gpu else "of what would be on the GPU"
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def phases(self) -> tuple[growth.Phase, ...]:
         """The steps of each rank by kind, with how its memory moved in them."""
         return tuple(phase for rank in self.run.ranks for phase in phases(rank))
 
@@ -324,7 +315,8 @@ def _holders_left(findings: Sequence[Finding], one: Evidence) -> list[tuple[_Wha
             continue
         share = one.growth(holder)
         # Host memory of `.cpu()` copies is the script's business; the graph behind a holder is not.
-        if holder.scope == "optimizer" or not (share.device > 0 or share.nodes > 0):
+        gathers = bool(share.window) and any(held.stretches > 1 for held in holder.births)
+        if (holder.scope == "optimizer" and not gathers) or not (share.device > 0 or share.nodes > 0):
             continue
         left.append(((holder.container, holder.variable, holder.owner), _left(holder, share, one)))
     return left

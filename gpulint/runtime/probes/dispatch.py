@@ -9,13 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import (
-    TorchDispatchMode,
-    _get_current_dispatch_mode_stack,
-    _pop_mode,
-    _push_mode,
-    is_traceable_wrapper_subclass,
-)
+from torch.utils import _python_dispatch as modes
 
 # of the tensors that stand for Python's numbers
 _DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
@@ -49,7 +43,7 @@ def _numbers_as_tensors(func: Any, args: Any) -> Any:
 
 def parts_of(tensor: torch.Tensor) -> list[torch.Tensor]:
     """The tensors that one without a storage of its own is made of."""
-    if is_traceable_wrapper_subclass(tensor):
+    if modes.is_traceable_wrapper_subclass(tensor):
         names, _ = tensor.__tensor_flatten__()
         parts = [getattr(tensor, name) for name in names]
         return [part for part in parts if isinstance(part, torch.Tensor)]  # a DTensor names its mesh as well
@@ -69,7 +63,7 @@ def tensors_in(value: Any, depth: int = 4) -> Iterator[torch.Tensor]:
             yield from tensors_in(one, depth - 1)
 
 
-class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Trace(modes.TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows what operators touch from `begin` to `end`, on the thread that began and autograd's."""
 
     supports_higher_order_operators = True
@@ -91,8 +85,8 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def begin(self) -> bool:
         """Whether it could begin: not where modes of the script's own are under way, whose end must find them on top."""
-        modes = _get_current_dispatch_mode_stack()
-        if any(not type(mode).__module__.startswith("gpulint.") for mode in modes):
+        stack = modes._get_current_dispatch_mode_stack()
+        if any(not type(mode).__module__.startswith("gpulint.") for mode in stack):
             return False
         self._touched.clear()
         self._thread = threading.get_ident()
@@ -113,12 +107,12 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         nothing can be ended, and what is seen from then on counts for nothing."""
         if self._thread == threading.get_ident():
             above = []
-            while (mode := _pop_mode()) is not self:
+            while (mode := modes._pop_mode()) is not self:
                 above.append(mode)
-            _push_mode(self)
+            modes._push_mode(self)
             self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             for mode in reversed(above):
-                _push_mode(mode)
+                modes._push_mode(mode)
         self._thread = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from gpulint.runtime.record.records import Record
 
+STOPPED = 0.25  # of what it grew by in the sampled steps: where all grow by less, it has stopped
+FEWEST_STOPPED = 60  # steps that show it
+
 
 @dataclass(frozen=True, slots=True)
 class Untouched(Record):
@@ -83,8 +86,21 @@ class WorkerContext(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Later(Record):
+    """Steps that nobody watched, and what was allocated after them more than before, in bytes."""
+
+    steps: int = 0
+    grew: int = 0
+
+    def stopped(self, rate: float, fewest: int = FEWEST_STOPPED) -> bool:
+        """Whether what grew by so many bytes a step has stopped; `fewest` steps show it."""
+        return self.steps >= fewest and self.grew < STOPPED * rate * self.steps
+
+
+@dataclass(frozen=True, slots=True)
 class Besides(Record):
-    """`watched` are the steps whose operators were followed, by kind; `doubt` says what of them cannot be seen."""
+    """`watched` are the steps whose operators were followed, by kind; `doubt` says what of them cannot be seen. `later` is the last
+    part of the steps that came after the sampled ones."""
 
     watched: dict[str, int] = field(default_factory=dict)
     doubt: str = ""
@@ -92,6 +108,7 @@ class Besides(Record):
     cycles: tuple[Cycle, ...] = ()
     collections: Collections = field(default_factory=Collections)
     processes: tuple[ProcessMemory, ...] = ()
+    later: Later = field(default_factory=Later)
 
 
 @dataclass(frozen=True, slots=True)

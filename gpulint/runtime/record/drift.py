@@ -13,21 +13,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpulint.runtime.record.result import (
-    Drift,
-    Figure,
-    Holder,
-    Place,
-    Sample,
-    Site,
-    Status,
-    StepKind,
-    Trend,
-    TrendStatus,
-)
+from gpulint.runtime.record import result
+from gpulint.runtime.record.besides import STOPPED
+from gpulint.runtime.record.result import Status
 from gpulint.units import format_bytes
 
-FIGURES: tuple[Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
+FIGURES: tuple[result.Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
 
 EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
@@ -59,8 +50,8 @@ class Births:
     of the window, as (step, bytes), where known; `now` are all that are alive of what was born in it or later.
     """
 
-    site: Site
-    place: Place
+    site: result.Site
+    place: result.Place
     alive: Mapping[int, int]
     counts: Mapping[int, int]
     garbage: Mapping[int, int] = field(default_factory=dict)
@@ -121,8 +112,8 @@ def _evenly(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def judge(
-    births: Births, edges: Sequence[int], kind: StepKind, age: int = 2, window: str = ""
-) -> Drift | None:
+    births: Births, edges: Sequence[int], kind: result.StepKind, age: int = 2, window: str = ""
+) -> result.Drift | None:
     """What the site's survivors mean, or None if there are none.
 
     `window` is the name of the stretches that are judged, "" for steps.
@@ -147,7 +138,7 @@ class _Look:
 
     births: Births
     edges: Sequence[int]
-    kind: StepKind
+    kind: result.StepKind
     window: str
 
     @property
@@ -155,15 +146,22 @@ class _Look:
         return self.births.levels or ()
 
     def drift(
-        self, status: Status, total: int, count: int, share: float, steps: int, reason: str, events: int = 0
-    ) -> Drift:
+        self,
+        status: Status,
+        total: int,
+        count: int,
+        share: float,
+        steps: int,
+        reason: str,
+        events: int = 0,
+    ) -> result.Drift:
         site, place = self.births.site, self.births.place
         slope = None if self.births.levels is None else slope_of(self.levels)
         each = total / steps
-        found = Drift(site, self.kind, place, status, each, share, steps, total, count, slope, reason)
+        found = result.Drift(site, self.kind, place, status, each, share, steps, total, count, slope, reason)
         return replace(found, events=events)
 
-    def survived(self, eligible: list[int]) -> Drift | None:
+    def survived(self, eligible: list[int]) -> result.Drift | None:
         births, edges = self.births, self.edges
         alive = {i: births.alive[i] for i in eligible if births.alive.get(i, 0) > 0}
         garbage = sum(births.garbage.get(i, 0) for i in eligible)
@@ -181,20 +179,29 @@ class _Look:
         if after_ends or self.begins_late(events, eligible, late, total):
             eligible = late
         each = statistics.median_low(alive.get(i, 0) / (edges[i + 1] - edges[i]) for i in eligible)
-        status, reason = self.status(events, eligible, each)
+        status, reason = self.status(events, eligible, each, total / self.steps(eligible))
         count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
         return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
+
+    def has_stopped(self, each: float) -> bool:
+        """Whether what is alive has grown little in the second half: the site goes on, and what it makes takes the place of other."""
+        late = self.levels[len(self.levels) // 2 :]
+        if len(self.levels) < 2 * FEWEST_LEVELS:
+            return False
+        (start, low), (end, high) = late[0], late[-1]
+        return high - low < STOPPED * each * (end - start) and slope_of(late) < STOPPED * each
 
     def steps(self, eligible: Sequence[int]) -> int:
         return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
 
-    def enlarged(self) -> Drift | None:
+    def enlarged(self) -> result.Drift | None:
         """Growth without survivors: what is in use is replaced by something larger each time, as `torch.cat` does."""
         amounts = [alive for _, alive in self.levels]
         rise = amounts[-1] - amounts[0] if amounts else 0
+        late = amounts[len(amounts) // 2 :] if len(amounts) >= 2 * FEWEST_LEVELS else amounts
         if len(amounts) < FEWEST_RENEWED or rise < QUANTUM * len(amounts) or rising(amounts) < STEADY:
             return None
-        if self.births.now < rise:  # it was let go of since
+        if rising(late) < STEADY or self.births.now < rise:  # it has its size by now, or was let go of since
             return None
         steps, reason = self.edges[-1] - self.edges[0], "is replaced by something larger each time"
         total = round(slope_of(self.levels) * steps)
@@ -216,7 +223,7 @@ class _Look:
         in_each = len(events) == len(late) >= FEWEST_WINDOWS
         return late[0] == eligible[0] + 1 and in_each and bool(after) and rises
 
-    def status(self, events: list[int], eligible: list[int], per_step: float) -> tuple[Status, str]:
+    def status(self, events: list[int], eligible: list[int], each: float, mean: float) -> tuple[Status, str]:
         levels, edges = self.births.levels, self.edges
         if len(eligible) < (FEWEST_WINDOWS if self.window else FEWEST):
             return "occasional", f"only {len(eligible)} stretches could be judged; run more steps"
@@ -227,11 +234,13 @@ class _Look:
         if every and levels is not None and len(levels) >= FEWEST_RENEWED + 1:
             # the first reading is of before the first stretch
             first = max(1, len(levels) // 2) if len(levels) >= FEWEST_LEVELS else 1
-            if slope_of(levels[first:]) < SLOPE * per_step:
+            if slope_of(levels[first:]) < SLOPE * each:
                 return "bounded", "stopped growing within the sampled steps"
             since = [alive for step, alive in levels if step >= edges[eligible[0]]]
             if not self.window and _rises(since) < RISING:
                 return "occasional", "grew in few of the steps, however many its survivors seem to come from"
+        if self.has_stopped(mean):
+            return "bounded", "stopped growing within what was seen"
         if every:
             return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
         gaps = [b - a for a, b in itertools.pairwise(events)]
@@ -244,7 +253,9 @@ def _rises(amounts: Sequence[int]) -> float:
     return sum(later > earlier for earlier, later in pairs) / len(pairs) if pairs else 1.0
 
 
-def less_set_up(drifts: Sequence[Drift], holders: Sequence[Holder]) -> tuple[list[Drift], list[Holder]]:
+def less_set_up(
+    drifts: Sequence[result.Drift], holders: Sequence[result.Holder]
+) -> tuple[list[result.Drift], list[result.Holder]]:
     """Take back what one stretch alone has made and nothing of Python's reaches, where there were several: libraries set it up
     once, a workspace for cuBLAS at the first matrix product of a thread, say. It is no growth, and stands at the site of what may be."""
     once = {
@@ -278,7 +289,9 @@ def less_set_up(drifts: Sequence[Drift], holders: Sequence[Holder]) -> tuple[lis
     return left, kept
 
 
-def settle(drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None = None) -> list[Drift]:
+def settle(
+    drifts: Sequence[result.Drift], holders: Sequence[result.Holder], room: int | None = None
+) -> list[result.Drift]:
     """Take back what a limit explains: leaks of which at least nine tenths are in containers that cannot grow for ever.
 
     A container is weighed as it will be when it is full: one that does not fit into the `room` (bytes; None where that is not
@@ -291,11 +304,11 @@ def settle(drifts: Sequence[Drift], holders: Sequence[Holder], room: int | None 
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 
 
-def _keeps(holder: Holder, drift: Drift) -> bool:
+def _keeps(holder: result.Holder, drift: result.Drift) -> bool:
     return holder.place == drift.place and any(held.site == drift.site for held in holder.births)
 
 
-def _settled(drift: Drift, keepers: Sequence[Holder], room: int | None) -> Drift:
+def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | None) -> result.Drift:
     bounded = sum(held.bytes for h in keepers for held in h.births if held.site == drift.site)
     if drift.status not in ("leak", "occasional") or drift.enlarged or bounded < 0.9 * drift.total:
         return drift
@@ -312,26 +325,26 @@ def _settled(drift: Drift, keepers: Sequence[Holder], room: int | None) -> Drift
     return replace(drift, status="bounded", reason=reason, limited=True)
 
 
-def _when_full(holder: Holder) -> int:
+def _when_full(holder: result.Holder) -> int:
     """Bytes that a container with a most number of entries keeps when it has them."""
     each = holder.entry or holder.bytes / max(1, holder.length or 1)
     return round(each * (holder.bound or 0))
 
 
-def trend(figure: Figure, kind: StepKind, values: Sequence[int]) -> Trend:
+def trend(figure: result.Figure, kind: result.StepKind, values: Sequence[int]) -> result.Trend:
     """The slope of one figure over a window, with a cautious status: growing only if most pairs of points
     rise."""
     slope, steadiness = theil_sen(values), rising(values)
-    status: TrendStatus = "flat"
+    status: result.TrendStatus = "flat"
     if len(values) < 5:
         status = "unknown"
     elif abs(slope) >= 1 and abs(steadiness) >= 0.6:
         status = "growing" if slope > 0 else "shrinking"
     first, last = (values[0], values[-1]) if values else (0, 0)
-    return Trend(figure, kind, status, slope, first, last, len(values))
+    return result.Trend(figure, kind, status, slope, first, last, len(values))
 
 
-def trends(kind: StepKind, samples: Sequence[Sample]) -> list[Trend]:
+def trends(kind: result.StepKind, samples: Sequence[result.Sample]) -> list[result.Trend]:
     """The trend of every figure that was measured in the window's samples (warm-up left out)."""
     found = []
     for figure in FIGURES:
@@ -342,7 +355,7 @@ def trends(kind: StepKind, samples: Sequence[Sample]) -> list[Trend]:
     return found
 
 
-def _fragmentation(reserved: Trend, samples: Sequence[Sample]) -> Trend:
+def _fragmentation(reserved: result.Trend, samples: Sequence[result.Sample]) -> result.Trend:
     """Reserved memory that still grows in the window's second half while allocated does not, neither at the steps' ends nor within
     them."""
     half = len(samples) // 2

@@ -176,7 +176,7 @@ class Drift(Record):
 @dataclass(frozen=True, slots=True)
 class WindowFigures(Record):
     """A kind of window that the run went through `seen` times: an evaluation, a pass over a DataLoader, rounds of a loop, calls of a
-    function, or what the user has named. `levels` is `allocated` at the end of each, and `seconds` when that was; `judged` whether what outlives
+    function, or what the user has named. `levels` is `allocated` at the end of each but that with which the script ended, and `seconds` when that was; `judged` whether what outlives
     one was looked for, and `kept` the bytes of earlier ones that were there when the last one ended. `is_open`: the run was ended in
     one of them, before there were enough to tell growth."""
 

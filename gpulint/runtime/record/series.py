@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
+from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
 from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind, WindowFigures
 
 EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
+STRETCH = "stretch of"  # the same of so many steps one after the other, after the sampled ones
 _NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
-LET_GO = 0.5  # of what leaked: where less is left, it was let go of
-STOPPED = 0.25  # of what it grew by in the sampled steps: where all grow by less, it has stopped
-FEWEST_STOPPED = 60  # steps that show it
-
-
-class Stretch(NamedTuple):
-    """Steps that nobody watched, and what was allocated after them more than before, in bytes."""
-
-    steps: int
-    grew: int
-
-
-NO_STRETCH = Stretch(0, 0)
+GONE = 0.5  # of what leaked: where less is left, it was let go of
 
 
 class Mark(NamedTuple):
@@ -88,6 +79,8 @@ class Span:
     is_open: bool = False
     steps: float = 0.0
     kept: int = 0  # bytes of earlier windows that were there when the last one ended
+    settled: int = 0  # the same at the last look
+    due: int = FEWEST  # ends at which it is judged next
     window: Window | None = None
 
     def figures(self) -> WindowFigures:
@@ -161,7 +154,7 @@ def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
     return tuple(found) if len(found) > 2 else ()
 
 
-def released(before: Window, now: Window, steps: int, fell: int, last: Stretch = NO_STRETCH) -> Window:
+def released(before: Window, now: Window, steps: int, fell: int, last: Later | None = None) -> Window:
     """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded. What is replaced by
     something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone. So is what
     has stopped growing, where nothing was let go of that may hide it: in the `last` stretch of these steps all grew by less."""
@@ -170,16 +163,15 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Stretch =
     for one in before.drifts:
         later = left.get((one.site, one.place))
         left_of_it = one.total - fell if one.enlarged else later.total if later else 0
-        if one.status == "leak" and left_of_it < LET_GO * one.total:
+        if one.status == "leak" and left_of_it < GONE * one.total:
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason)
         drifts.append(one)
-    if drifts == before.drifts and last.steps >= FEWEST_STOPPED:
-        most = last.grew / (STOPPED * last.steps)
+    if drifts == before.drifts and last is not None:
         reason = f"grew no further in {last.steps} more steps of the same loop"
         drifts = [
             replace(one, status="bounded", reason=reason)
-            if one.status == "leak" and one.bytes_per_step > most
+            if one.status == "leak" and last.stopped(one.bytes_per_step)
             else one
             for one in drifts
         ]
@@ -189,7 +181,7 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Stretch =
         held
         for held in before.holders
         if any((birth.site, held.place) in kept for birth in held.births)
-        or any(name == _NAMED(held) and number >= LET_GO * held.nodes > 0 for name, number in nodes)
+        or any(name == _NAMED(held) and number >= GONE * held.nodes > 0 for name, number in nodes)
         or (held.births and not held.nodes)
     ]
     return before._replace(drifts=drifts, holders=holders)
@@ -229,13 +221,14 @@ def united(
         for d in w.drifts
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
+    known = {(d.site, d.place) for w in windows for d in w.drifts if d.status in ("leak", "bounded")}
     growing: set[tuple[Site, Place]] = set()  # from window to window
-    # Of what comes equally often, give or take one, an evaluation says most, and a loop's round least.
-    order = {EVALUATION: -1.5}
-    for span in sorted(spans, key=lambda s: len(s.ends) + order.get(s.name, s.name.startswith(ROUND))):
+    for span in sorted(spans, key=_rank_of):
         if span.window is not None:
-            told = stepwise | growing
+            stretch = span.name.startswith(STRETCH)  # of which growth alone says something
+            told = growing | (known if stretch else stepwise)
             drifts_of = [d for d in span.window.drifts if (d.site, d.place) not in told]
+            drifts_of = [d for d in drifts_of if d.status == "leak" or not stretch]
             growing |= {(d.site, d.place) for d in drifts_of if d.status == "leak"}
             windows.append(span.window._replace(drifts=drifts_of))
     drifts: dict[Any, tuple[Drift, int]] = {}
@@ -256,6 +249,13 @@ def rank(holder: Holder, leaking: Set[tuple[Site, Place]]) -> tuple[int, bool, i
     """What explains most of the growth comes first, and an optimizer's state last."""
     grown = sum(held.bytes for held in holder.births if (held.site, holder.place) in leaking)
     return -grown, holder.scope == "optimizer", -holder.nodes
+
+
+def _rank_of(span: Span) -> float:
+    """Of what comes equally often, give or take one, an evaluation says most, a loop's round least, and a stretch after all others."""
+    if span.name.startswith(STRETCH):
+        return math.inf
+    return len(span.ends) - 1.5 * (span.name == EVALUATION) + span.name.startswith(ROUND)
 
 
 def _is_settled(drift: Drift, window: Window, spans: Iterable[Span]) -> bool:

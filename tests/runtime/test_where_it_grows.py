@@ -1,0 +1,196 @@
+"""Whichever loop growth goes with, it is found; what fills, or comes and goes, is none. Each program is there in the dress in which such a
+thing comes, and ends by itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpulint.runtime.parent.runner import Run, run
+from gpulint.runtime.parent.verdict import Verification, verify
+
+pytest.importorskip("torch")
+
+HEAD = """
+import random, torch
+from torch import nn
+random.seed(0)
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+def learn(x):
+    out = net(x)
+    loss = out.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return out.detach()
+kept = []
+"""
+
+# -- every event stands in an inner loop ---------------------------------------------------------------------
+
+SHARDS = """
+def shards():
+    while True:
+        rows = torch.randn(300, 16)[torch.randperm(300)]
+        yield from rows.split(20)
+opened = []
+for shard in range(9):
+    source = shards()
+    {keep}
+    for _, x in zip(range(12), source):
+        out = net(x)
+        optimizer.zero_grad()
+        out.pow(2).mean().backward()
+        optimizer.step()
+"""
+TASKS = """
+def search():
+    task = 0
+    while True:
+        task += 1
+        support = torch.randn(40, 16)
+        for _ in range(8):
+            loss = net(support).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {keep}
+        if task == 10:
+            break
+search()
+"""
+# -- now and then alone --------------------------------------------------------------------------------------
+
+EPOCHS = """
+def epoch():
+    for _ in range(6):
+        out = learn(torch.randn(64, 16))
+    return out
+def fit(gallery):
+    for number in range({epochs}):
+        out = epoch()
+        {keep}
+fit({{}})
+"""
+BEST = """best = sorted([*best, (random.random(), [p.detach().clone() for p in net.parameters()])], key=lambda one: one[0])[:3]"""
+STEPS = """
+def fit(log):
+    for step in range({steps}):
+        x = torch.randn(32, 16)
+        out = learn(x)
+        {keep}
+fit([])
+"""
+# -- not from the beginning on -------------------------------------------------------------------------------
+
+PHASES = """
+def warm_up():
+    for _ in range(60):
+        learn(torch.randn(32, 16))
+def tune(seen):
+    for _ in range(60):
+        {step}
+warm_up()
+tune([])
+"""
+STAGES = """
+def stage(name, steps):
+    for _ in range(steps):
+        out = learn(torch.randn(32, 16))
+        if name == "main":
+            {keep}
+for name, steps in (("burn-in", 100), ("main", 220)):
+    stage(name, steps)
+"""
+SERVED = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)).eval()
+def serve(requests, keep):
+    for number in range(requests):
+        with torch.inference_mode():
+            keep(net(torch.randn(32, 16)))
+def calibrate():
+    for _ in range(60):
+        with torch.inference_mode():
+            net(torch.randn(32, 16))
+calibrate()
+answers = []
+serve(120, {keep})
+"""
+NEEDS_ROUNDS = pytest.mark.skipif(sys.version_info < (3, 12), reason="rounds are told by `sys.monitoring`")
+
+LEAKS = {
+    "generators_left_open": pytest.param(
+        SHARDS.format(keep="opened.append(source)"), "round of `for shard in range(9)`", marks=NEEDS_ROUNDS
+    ),
+    "supports_of_each_task": pytest.param(
+        TASKS.format(keep="kept.append(support)"), "round of `while True`", marks=NEEDS_ROUNDS
+    ),
+    "every_third_epoch": pytest.param(
+        EPOCHS.format(epochs=18, keep="if number % 3 == 0: gallery[number] = out"), "call of `epoch()`"
+    ),
+    "every_fifth_epoch": pytest.param(
+        EPOCHS.format(epochs=32, keep="if number % 5 == 4: gallery[number] = out"), "call of `epoch()`"
+    ),
+    "every_fortieth_step": pytest.param(
+        STEPS.format(steps=420, keep="if step % 40 == 7: log.append((x, out))"), "stretch of 16 steps"
+    ),
+    "second_loop": pytest.param(PHASES.format(step="seen.append(learn(torch.randn(32, 16)))"), ""),
+    "second_stage": pytest.param(STAGES.format(keep="kept.append(out)"), "stretch of 16 steps"),
+    "second_loop_of_inference": pytest.param(SERVED.format(keep="answers.append"), ""),
+}
+HARMLESS = {
+    "generators_given_up": SHARDS.format(keep="opened[:] = [source]"),
+    "last_support": TASKS.format(keep="kept = support"),
+    "best_three": EPOCHS.format(epochs=20, keep=BEST).replace("fit(gallery):", "fit(gallery, best=[]):"),
+    "one_of_four_slots": EPOCHS.format(epochs=24, keep="gallery[number % 4] = out"),
+    "emptied_each_epoch": EPOCHS.format(epochs=12, keep="kept.clear()").replace(
+        "learn(torch", "kept.append(learn(torch.randn(8, 16))) or learn(torch"
+    ),
+    "later_loop_is_wider": PHASES.format(step="learn(torch.randn(256, 16))"),
+    "bank_of_the_newest": STEPS.format(
+        steps=160, keep="log[:] = [torch.cat([out, *log])[:512]]"
+    ),
+    "ring_that_fills_slowly": STEPS.format(
+        steps=700, keep="log.append(out) if len(log) < 400 else log.__setitem__(step % 400, out)"
+    ),
+    "masks_of_all_lengths": STEPS.format(steps=300, keep="").replace(
+        "x = torch.randn(32, 16)",
+        "n = random.randrange(8, 40); kept = {**(kept or {}), n: torch.ones(n, n)}; x = torch.randn(n, 16)",
+    ).replace("fit(log):", "fit(log, kept=None):"),
+    "curriculum_that_ends": STEPS.format(steps=300, keep="").replace(
+        "torch.randn(32, 16)", "torch.randn(8 + 8 * min(step, 60), 16)"
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def verified(tmp_path: Path, warm_scripts: None):
+    def verified(text: str) -> Verification:
+        path = tmp_path / "train.py"
+        path.write_text(text if text.startswith("\nimport") else HEAD + text)
+        environment = {"OMP_NUM_THREADS": "1"}
+        options = {"device": "cpu", "capture": True, "timeout": 60.0, "reach": 60.0}
+        result = run(Run(str(path), environment=environment, **options))
+        assert result.end.reason in ("stopped", "finished"), (result.end, result.stderr)
+        return verify(str(path), result, ())
+
+    return verified
+
+
+@pytest.mark.parametrize(("text", "window"), LEAKS.values(), ids=LEAKS)
+def test_growth_is_found_whichever_loop_it_goes_with(verified, text, window):
+    found = verified(text)
+    assert found.exit_code == 1
+    assert [rate.window for rate in found.rates] == [window], found.rates
+
+
+@pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
+def test_what_fills_or_comes_and_goes_is_no_growth(verified, text):
+    found = verified(text)
+    assert (found.exit_code, found.rates) == (0, ()), (found.unpredicted, found.unexplained)
