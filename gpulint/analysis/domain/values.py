@@ -6,6 +6,7 @@ that says so. Confidence is arithmetic over the assumptions of what a claim rest
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -83,6 +84,21 @@ class Value:
     def refs(self) -> tuple[Any, ...]:
         """The classes or functions that it may be of, or be."""
         return (self.ref, *self.others)
+
+    @property
+    def function(self) -> Any:
+        """The function of the project that it is; None of anything else."""
+        return self.ref if self.kind == "function" else None
+
+    @property
+    def full_name(self) -> str:
+        """By what name a library has it; empty of anything else."""
+        return self.ref if self.kind == "library" and isinstance(self.ref, str) else ""
+
+    @property
+    def calls(self) -> list[tuple[ast.Call, Any]]:
+        """The calls that have made it, each with its frame."""
+        return [one for one in self.origins if isinstance(one[0], ast.Call) and one[1] is not None]
 
     @property
     def is_known(self) -> bool:

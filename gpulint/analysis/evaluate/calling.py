@@ -89,7 +89,7 @@ class Calling:
 
     def project(self, function: Function, node: ast.Call, frame: Frame, receiver: Value | None) -> Value:
         """What a function of the project gives for one call."""
-        if "contextmanager" in [one.rpartition(".")[2] for one in function.decorators]:
+        if "contextmanager" in function.decorators:
             return self._managed(function)
         inner = self._evaluator.enter(function, node, frame, receiver)
         if inner is None:

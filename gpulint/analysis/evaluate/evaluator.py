@@ -393,8 +393,8 @@ class Evaluator:
         """An object of a class of the project."""
         return self.names.instance(cls)
 
-    def method(self, cls: Class, name: str) -> Function | None:
-        """The method of an object of a class."""
+    def method(self, cls: Any, name: str) -> Function | None:
+        """The method of an object of a class; None where it has none, or is of no class of the project."""
         return self.program.method(cls, name)
 
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
@@ -402,10 +402,8 @@ class Evaluator:
         leaves it to those that derive from it, theirs."""
         found = []
         for cls in value.refs if value.kind in ("module", "object") else ():
-            method = self.method(cls, name) if isinstance(cls, Class) else None
-            if method is not None and "abstractmethod" in [
-                one.rpartition(".")[2] for one in method.decorators
-            ]:
+            method = self.method(cls, name)
+            if method is not None and "abstractmethod" in method.decorators:
                 own = [
                     (one.methods[name], one) for one in self.program.subclasses(cls) if name in one.methods
                 ]
@@ -789,9 +787,7 @@ class Evaluator:
         """What an object of a class of the project has by a name: a method, a property, or what its methods set."""
         method = self.method(cls, name)
         if method is not None:
-            if "property" in method.decorators or "cached_property" in [
-                one.rpartition(".")[2] for one in method.decorators
-            ]:
+            if not method.decorators.isdisjoint(("property", "cached_property")):
                 return self.returned(self.root(method))
             return Value("function", ref=method, receiver=base)
         made = self.constructed(base, cls)
@@ -850,10 +846,8 @@ class Evaluator:
             return None
         values = [
             self.value_of(given, frame)
-            for node, frame in base.origins
-            if isinstance(node, ast.Call)
-            and frame is not None
-            and (given := argument(node, fields.index(name), name)) is not None
+            for call, frame in base.calls
+            if (given := argument(call, fields.index(name), name)) is not None
         ]
         return join(values) if values else None
 

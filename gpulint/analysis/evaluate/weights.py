@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, iterated, key_of, keyword, last_name
 
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
 SMALL: Final = 1_000_000
@@ -166,20 +166,12 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
 
 def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
     """How often a loop runs, at most: of `range`, of `islice`, or of a display."""
-    iterated = getattr(loop, "iter", None) or (
-        loop.generators[0].iter if hasattr(loop, "generators") else None
-    )
-    if (
-        isinstance(iterated, ast.Call)
-        and getattr(iterated.func, "id", "") == "range"
-        and len(iterated.args) == 1
-    ):
-        count = evaluator.value_of(iterated.args[0], frame).const
+    through = iterated(loop)
+    if isinstance(through, ast.Call):
+        ends = {"range": 1, "islice": 2}.get(last_name(through.func), 0) == len(through.args) > 0
+        count = evaluator.value_of(through.args[-1], frame).const if ends else None
         return count if isinstance(count, int) and 0 <= count < 1000 else None
-    if isinstance(iterated, ast.Call) and last_name(iterated.func) == "islice" and len(iterated.args) == 2:
-        count = evaluator.value_of(iterated.args[1], frame).const
-        return count if isinstance(count, int) else None
-    return len(iterated.elts) if isinstance(iterated, (ast.List, ast.Tuple)) else None
+    return len(through.elts) if isinstance(through, (ast.List, ast.Tuple)) else None
 
 
 def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, depth: int) -> Weight:

@@ -15,7 +15,7 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
-from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, arguments, called_on, iterated, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
 
 _FEW: Final = 16  # rounds
@@ -158,21 +158,18 @@ def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4)
 
 def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
-    given = [*run.inner.args, *(one.value for one in run.inner.keywords)]
+    given = arguments(run.inner)
     return bool(given) and all(_is_made_up(evaluator, one, run.where, 3) for one in given)
 
 
 def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
     if isinstance(node, ast.Call):
         made = evaluator.value_of(node.func, frame)
-        if made.kind == "library" and isinstance(made.ref, str):
-            row = evaluator.table.function(made.ref)
+        if made.kind == "library":
+            row = evaluator.table.function(made.full_name)
             return row is not None and row.fills in ("alike", "draws evenly")
-        return (
-            isinstance(node.func, ast.Attribute)
-            and node.func.attr in _KEEPS
-            and _is_made_up(evaluator, node.func.value, frame, depth)
-        )
+        base = called_on(node, *_KEEPS)
+        return base is not None and _is_made_up(evaluator, base, frame, depth)
     return depth > 0 and _is_bound_to(
         node, frame, lambda made: _is_made_up(evaluator, made, frame, depth - 1)
     )
@@ -187,25 +184,17 @@ def _is_bound_to(node: Any, frame: Frame, passes: Callable[[Any], bool]) -> bool
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
-    iterated = getattr(loop, "iter", None) or (
-        loop.generators[0].iter if hasattr(loop, "generators") else None
-    )
-    if iterated is None:
+    through = iterated(loop)
+    if through is None:
         return False
-    value = evaluator.value_of(iterated, frame)
+    value = evaluator.value_of(through, frame)
     if value.kind == "loader" and _gives_single(evaluator, value):
         return False
     if value.kind == "loader" or evaluator.element(value).size == "batch":
         return True
-    words = {
-        one.id if isinstance(one, ast.Name) else one.attr
-        for one in ast.walk(iterated)
-        if isinstance(one, (ast.Name, ast.Attribute))
-    }
     target = getattr(loop, "target", None)
-    words |= (
-        {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target is not None else set()
-    )
+    parts = [*ast.walk(through), *(ast.walk(target) if target is not None else ())]
+    words = {last_name(one) for one in parts}
     return any(part in word.lower() for word in words for part in ("load", "batch")) or "dl" in words
 
 

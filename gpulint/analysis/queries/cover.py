@@ -154,20 +154,18 @@ def _may_be_decorated(evaluator: Evaluator, frame: Frame, found: Sequence[Run]) 
     node = function.node
     if not isinstance(node, ast.FunctionDef) or _suspends(node):
         return False
-    if any(one.rpartition(".")[2] not in _PLAIN_DECORATORS for one in function.decorators):
+    if not function.decorators <= _PLAIN_DECORATORS or named_otherwise(evaluator, function):
         return False
-    if _others(evaluator, frame, found, node) or named_otherwise(evaluator, function):
-        return False
-    if function.cls is not None and _has_metaclass(evaluator, function.cls):
+    if _others(evaluator, frame, found, node) or _has_metaclass(evaluator, function.cls):
         return False
     return not any(_has_given_graph(evaluator, one, frame) for one in _returned(frame))
 
 
-def _has_metaclass(evaluator: Evaluator, cls: Class) -> bool:
+def _has_metaclass(evaluator: Evaluator, cls: Class | None) -> bool:
     """Whether a metaclass of the project, or one that is not seen, makes a class: it may read the parameters of its methods."""
     return any(
         named.arg == "metaclass" and last_name(named.value) != "ABCMeta"
-        for one in evaluator.program.lineage(cls)
+        for one in (evaluator.program.lineage(cls) if cls is not None else ())
         if isinstance(one, Class)
         for named in one.node.keywords
     )

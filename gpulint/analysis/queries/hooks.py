@@ -187,7 +187,7 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[For
     """The forwards that run while a hook, and what it fills, is there; and whether they do again and again."""
     evaluator, own = multiplicity.evaluator, stored.hook.frame.function
     made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
-    managed = own.name == "__enter__" or _is_manager(own)
+    managed = own.name == "__enter__" or "contextmanager" in own.decorators
     here = not managed and any(use.frame.function is own for use in stored.hook.removed)
     files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
     for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
@@ -208,16 +208,13 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[For
                 yield one, again
 
 
-def _is_manager(function: Function) -> bool:
-    return any(one.rpartition(".")[2] == "contextmanager" for one in function.decorators)
-
-
 def _opened_around(evaluator: Evaluator, manager: Function, one: Forward) -> Any:
     """The `with` around a forward that runs a function as a context is entered."""
     for block in one.frame.flow.around(one.call):
         for item in block.owner.items if isinstance(block.owner, (ast.With, ast.AsyncWith)) else ():
             entered: Any = item.context_expr
-            made = entered.func if _is_manager(manager) and isinstance(entered, ast.Call) else entered
+            makes = "contextmanager" in manager.decorators and isinstance(entered, ast.Call)
+            made = entered.func if makes else entered
             if evaluator.value_of(made, one.frame).ref in (manager, manager.cls or manager):
                 return block.owner
     return None

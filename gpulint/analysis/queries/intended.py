@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
@@ -63,9 +64,8 @@ def _tells_of_failure(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
                     return True
         elif isinstance(one, ast.Attribute):
             base = evaluator.value_of(one.value, frame)
-            if isinstance(base.ref, Class) and any(
-                function.name == "__exit__" for function, _ in evaluator.names.fields(base.ref, one.attr)
-            ):
+            fields = evaluator.names.fields(base.ref, one.attr) if isinstance(base.ref, Class) else ()
+            if any(function.name == "__exit__" for function, _ in fields):
                 return True
     return False
 
@@ -77,12 +77,8 @@ def _profiled(evaluator: Evaluator, repeats: Repeats) -> Iterator[Answer]:
     for block in repeats.frame.flow.around(repeats.loop):
         for item in getattr(block.owner, "items", ()):
             made = item.context_expr
-            target = evaluator.value_of(made.func, repeats.frame) if isinstance(made, ast.Call) else None
-            if (
-                target is not None
-                and isinstance(target.ref, str)
-                and target.ref.startswith(("torch.profiler.", "torch.autograd.profiler."))
-            ):
+            target = evaluator.value_of(made.func, repeats.frame) if isinstance(made, ast.Call) else UNKNOWN
+            if target.full_name.startswith(("torch.profiler.", "torch.autograd.profiler.")):
                 yield left_open(
                     Question.MEANT,
                     "a profiler watches these steps, which shall begin from the same state",
@@ -158,12 +154,11 @@ def beside_a_phase(evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Fr
 def _called_beside(evaluator: Evaluator, function: Function, loop: Any) -> Iterator[Function]:
     """The functions of the project that a loop calls directly, if it stands in this function."""
     frame = evaluator.root(function)
-    for calls in function.flow.calls.values():
-        for call in calls:
-            if loop in function.flow.loops(call):
-                target = evaluator.value_of(call.func, frame)
-                if target.kind == "function" and isinstance(target.ref, Function):
-                    yield target.ref
+    for call in function.flow.every_call:
+        if loop in function.flow.loops(call):
+            target = evaluator.value_of(call.func, frame).function
+            if target is not None:
+                yield target
 
 
 def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Answer]:

@@ -15,7 +15,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.steps import Event, Steps
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, iterated, last_name
 
 Rate = Literal["step", "every nth", "phase", "once", "?"]
 FEW: Final = 8  # rounds of an inner loop that are still part of one step
@@ -194,17 +194,13 @@ class Multiplicity:
 
     def trips(self, loop: Any, frame: Frame) -> int | None:
         """The number of rounds, where it is known and small."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
-        if isinstance(iterated, ast.Call) and last_name(iterated.func) == "enumerate" and iterated.args:
-            iterated = iterated.args[0]
-        if isinstance(iterated, (ast.Tuple, ast.List)):
-            return len(iterated.elts)
-        if (
-            isinstance(iterated, ast.Call)
-            and last_name(iterated.func) in ("range", "trange")
-            and iterated.args
-        ):
-            bound = self.evaluator.value_of(iterated.args[-1 if len(iterated.args) < 3 else 1], frame).const
+        through = iterated(loop)
+        if isinstance(through, ast.Call) and last_name(through.func) == "enumerate" and through.args:
+            through = through.args[0]
+        if isinstance(through, (ast.Tuple, ast.List)):
+            return len(through.elts)
+        if isinstance(through, ast.Call) and last_name(through.func) in ("range", "trange") and through.args:
+            bound = self.evaluator.value_of(through.args[-1 if len(through.args) < 3 else 1], frame).const
             if isinstance(bound, int) and bound <= FEW:
                 return bound
         return None

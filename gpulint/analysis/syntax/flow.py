@@ -8,7 +8,7 @@ of what came before and of what the loop's own ends say; that is only resolved w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, FUNCTIONS, LOOPS, children, key_of, parameters
@@ -241,6 +241,13 @@ class Flow:
     def every_call(self) -> Iterator[ast.Call]:
         """All of its calls."""
         return (call for several in self.calls.values() for call in several)
+
+    def calls_on(self, keys: Collection[str | None], *names: str) -> Iterator[ast.Call]:
+        """Its calls of methods by these names on what goes by one of the keys."""
+        for name in names:
+            for call in self.calls.get(name, ()):
+                if isinstance(call.func, ast.Attribute) and key_of(call.func.value) in keys:
+                    yield call
 
     # -- definitions and uses
 

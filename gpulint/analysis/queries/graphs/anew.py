@@ -14,7 +14,7 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.graphs.backwards import Backward
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import key_of, last_name
+from gpulint.analysis.syntax.nodes import called_on, key_of, last_name
 
 _MOST: Final = 200  # expressions that are looked at
 _PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
@@ -214,16 +214,13 @@ class _Walk:
 def _writes_itself(method: Any) -> bool:
     """Whether a method changes its object by other means than to name an attribute of it."""
     flow, own = method.flow, method.self_name
-    for calls in flow.calls.values():
-        for call in calls:
-            base = key_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
-            if last_name(call.func) in ("append", "extend", "appendleft", "update", "setdefault") and (
-                base or ""
-            ).startswith(f"{own}."):
-                return True
-            if last_name(call.func) == "setattr":
-                return True
-    return any(isinstance(one, ast.Attribute) and one.attr == "__dict__" for one in flow.parents)
+    for name in ("append", "extend", "appendleft", "update", "setdefault"):
+        bases = (key_of(call.func.value) for call in flow.calls.get(name, ()) if called_on(call))
+        if any((one or "").startswith(f"{own}.") for one in bases):
+            return True
+    return "setattr" in flow.calls or any(
+        isinstance(one, ast.Attribute) and one.attr == "__dict__" for one in flow.parents
+    )
 
 
 def _hooks(evaluator: Evaluator, file: Any) -> bool:

@@ -160,15 +160,10 @@ def _of_function(
     inner = evaluator.enter(function, call, frame, receiver)
     below = evaluator.program.subclasses(function.cls) if function.cls is not None else ()
     several = [one.methods[function.name] for one in below if function.name in one.methods]
-    if inner is None or any(not _is_plain(one) for one in (function, *several)):
-        return Shown.NOTHING
+    if inner is None or not all(one.decorators <= _DECORATORS for one in (function, *several)):
+        return Shown.NOTHING  # who decorates it may make something else of what it returns
     frames = [inner, *(evaluator.root(one) for one in several if one is not function)]
     return _least(_returned(evaluator, one, path, depth) for one in frames)
-
-
-def _is_plain(function: Function) -> bool:
-    """Whether nothing but what is known decorates a function: it gives what it returns."""
-    return all(one.rpartition(".")[2] in _DECORATORS for one in function.decorators)
 
 
 def _returned(evaluator: Evaluator, frame: Frame, path: tuple[Any, ...], depth: int) -> Shown:

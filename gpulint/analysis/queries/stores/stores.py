@@ -181,11 +181,10 @@ def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store
             yield store
     if not depth:
         return
-    for calls in frame.flow.calls.values():
-        for call in calls:
-            inner = _entered(evaluator, call, frame)
-            if inner is not None and not evaluator.is_dead(call, frame):
-                yield from _stores_in(evaluator, inner, depth - 1)
+    for call in frame.flow.every_call:
+        inner = _entered(evaluator, call, frame)
+        if inner is not None and not evaluator.is_dead(call, frame):
+            yield from _stores_in(evaluator, inner, depth - 1)
 
 
 def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
