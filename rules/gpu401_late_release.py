@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
-from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
@@ -183,7 +182,7 @@ def _peak(asked: Asked, forward: Forward) -> ast.Call | None:
 
 
 def _is_below(use: Use, forward: Forward) -> bool:
-    return use.frame is forward.frame or any(frame is forward.frame for _, frame in use.frame.chain())
+    return forward.frame in use.frame.around
 
 
 # -- what it stands on
@@ -289,7 +288,7 @@ def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | N
     """The layers that give what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
     numbers it gives."""
     evaluator, network = asked.evaluator, forward.network
-    method = evaluator.method(network.ref, "forward") if isinstance(network.ref, Class) else None
+    method = evaluator.method(network.ref, "forward")
     inner = evaluator.enter(method, forward.call, forward.frame, network) if method is not None else None
     if inner is None:
         return

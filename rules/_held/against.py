@@ -70,9 +70,7 @@ def _is_freed_summand(asked: Asked, cut: Cut, store: Store, state: str) -> bool:
 
 def _functions_of(freed: Iterable[Use]) -> set[Function]:
     """The functions that run some backwards, themselves or by what they call."""
-    return {
-        where.function for one in freed for where in (one.frame, *(frame for _, frame in one.frame.chain()))
-    }
+    return {where.function for one in freed for where in one.frame.around}
 
 
 def _wanted(uses: Iterable[Use], holder: str, ran: set[Function]) -> str:
@@ -120,7 +118,7 @@ def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> 
 def _is_seen(asked: Asked, call: ast.Call, frame: Frame) -> bool:
     """Whether it is known what a call does with an object: it is of the file, or of a library that the table knows."""
     target, table = asked.evaluator.value_of(call.func, frame), asked.evaluator.table
-    if target.kind == "library" and isinstance(target.ref, str):
+    if target.full_name:
         return table.function(target.ref) is not None or table.own("builtins", target.ref) is not None
     return target.kind in ("function", "class") and getattr(target.ref, "file", None) is asked.file
 

@@ -270,8 +270,8 @@ class Calling:
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
         origins = base.origins | (given.origins if given.graph else frozenset()) if graph else frozenset()
-        size = base.size
-        if row.size != "same" and _gives_one(row, node, is_method):
+        size: Size = "?" if row.size == "more" else base.size
+        if row.size in ("scalar", "loss") and _gives_one(row, node, is_method):
             size = "scalar"
         device = self._placed(row, node, frame, base)
         found = Value(

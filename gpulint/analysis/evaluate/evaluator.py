@@ -220,16 +220,27 @@ class Evaluator:
         return join(self.definition(one, frame) for one in made if one.node is node)
 
     def ways(self, node: Any, frame: Frame, depth: int = 3) -> Iterator[Value]:
-        """The values that an expression may have, each by itself: of the arms of a condition, of what a name is bound to."""
-        several: list[Any] = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
-        if isinstance(node, ast.Name):
+        """The values that an expression may have, each by itself: of the arms of a condition, of what a name is bound to, of what a function
+        of the project returns."""
+        several: list[tuple[Any, Frame]] = []
+        if isinstance(node, ast.IfExp):
+            several = [(node.body, frame), (node.orelse, frame)]
+        elif isinstance(node, ast.Name):
             reaching = frame.flow.reaching(node)
             if all(one.kind == "assign" and not one.path for one in reaching):
-                several = [one.value for one in reaching]
+                several = [(one.value, frame) for one in reaching]
+        elif isinstance(node, ast.Call):
+            target = self.value_of(node.func, frame)
+            inner = self.enter(target.function, node, frame, target.receiver) if target.function else None
+            if inner is not None and not inner.flow.yields:
+                several = [(one.value, inner) for one in inner.flow.returns if not self.is_dead(one, inner)]
+                if inner.flow.falls_through or any(one is None for one, _ in several):
+                    yield NONE
         if not several or not depth:
             yield self.value_of(node, frame)
-        for one in several if depth else ():
-            yield from self.ways(one, frame, depth - 1)
+        for one, where in several if depth else ():
+            if one is not None:
+                yield from self.ways(one, where, depth - 1)
 
     def row_of(self, call: ast.Call, frame: Frame) -> Row | None:
         """What the table says of the function or class of a library, or of Python's own, that a call names."""

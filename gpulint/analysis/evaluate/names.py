@@ -483,10 +483,12 @@ class Names:
                     return True
         return False
 
-    def is_part_of_modules(self, cls: Class) -> bool:
+    def is_part_of_modules(self, cls: Class | None) -> bool:
         """Whether a class is one of torch's modules, or is mixed into nothing else."""
-        derived = () if self.is_module(cls) else self._evaluator.program.subclasses(cls)
-        return all(map(self.is_module, derived)) and (bool(derived) or self.is_module(cls))
+        if cls is None or self.is_module(cls):
+            return cls is not None
+        derived = self._evaluator.program.subclasses(cls)
+        return bool(derived) and all(map(self.is_module, derived))
 
     def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them

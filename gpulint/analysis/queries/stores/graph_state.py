@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
-from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
+from gpulint.analysis.syntax.nodes import arguments, constant_index, key_of, keyword
 
 State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
 
@@ -122,11 +122,10 @@ def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
     """The backwards through what made a value: through the forwards behind it, or through what its name was given."""
     made = [one for one in evaluator.value_of(store.value, store.frame).origins if one[1] is not None]
     if isinstance(store.value, ast.Name):
-        made += [
-            (one.value, store.frame) for one in store.frame.flow.reaching(store.value) if one.kind == "assign"
-        ]
-    calls = [one for one in made if isinstance(one[0], ast.AST) and not isinstance(one[0], ast.arg)]
-    return [use for node, frame in calls for use in backwards(evaluator, node, frame)]
+        bound = store.frame.flow.reaching(store.value)
+        made += [(one.value, store.frame) for one in bound if one.kind == "assign"]
+    given = [one for one in made if not isinstance(one[0], ast.arg)]
+    return [use for node, frame in given for use in backwards(evaluator, node, frame)]
 
 
 def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
@@ -143,9 +142,8 @@ def goes_through_itself(evaluator: Evaluator, store: Store) -> bool:
             stack += [(node.left, frame), (node.right, frame)]
         named = isinstance(node, ast.Name) and node in frame.flow.parents
         for one in frame.flow.reaching(node) if named else ():
-            given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
-            if isinstance(given, tuple) and isinstance(given[0], ast.AST):
-                stack.append((given[0], given[1]))
+            given = frame.argument(one.key) if one.kind == "parameter" else None
+            stack += [given] if given is not None else []
             if one.kind == "assign" and one.statement is not store.at:
                 if goes_backward(evaluator, one.value, frame):
                     return True
@@ -159,8 +157,7 @@ def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
         return not (use.name.endswith("autograd.grad") and _is_kept(use.node))
     if use.role != "given" or not isinstance(use.node, ast.Call):
         return False
-    given = [*use.node.args, *(one.value for one in use.node.keywords)]
-    return any(evaluator.value_of(one, use.frame).kind == "optimizer" for one in given)
+    return any(evaluator.value_of(one, use.frame).kind == "optimizer" for one in arguments(use.node))
 
 
 def _becomes_array(use: Use) -> bool:
