@@ -174,7 +174,7 @@ class _Worklist:
     def definition(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
         """Go on with the uses of a key that a definition reaches, in closures and other methods too."""
         key, flow = definition.key, frame.flow
-        if self.track == "storage":
+        if self.track != "graph":
             self.use("bound", definition.node, frame, path, key, owner=definition)
         for use in flow.uses_of(definition):
             self.push(use, frame, path)

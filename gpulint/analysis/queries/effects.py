@@ -148,7 +148,8 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
         return []
     key = ("uses", node)
     if key not in where.memo:
-        where.memo[key] = _uses_since_made(evaluator, node, where)
+        uses = _uses_since_made(evaluator, node, where)
+        where.memo[key] = [one for one in uses if one.role != "bound"]
     return where.memo[key]  # type: ignore[no-any-return]
 
 
