@@ -21,16 +21,7 @@ from gpulint.analysis.queries.loads import (
 from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
 from gpulint.analysis.queries.processes import by_every_process
 from gpulint.analysis.queries.reached import reached
-from gpulint.answers import (
-    Answer,
-    Question,
-    Verdict,
-    left_open,
-    minor,
-    proven,
-    refuted,
-    until_refuted,
-)
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
