@@ -30,13 +30,8 @@ class Frame:
         call: Any = None,
         receiver: Value | None = None,
     ) -> None:
-        self.function, self.given, self.caller, self.call, self.receiver = (
-            function,
-            given,
-            caller,
-            call,
-            receiver,
-        )
+        self.function, self.given, self.receiver = function, given, receiver
+        self.caller, self.call = caller, call
         self.depth: int = caller.depth + 1 if caller is not None else 0
         self.memo: dict[Any, Any] = {}
         self.entered: dict[Any, Frame] = {}

@@ -17,12 +17,8 @@ _ASKED = ("item", "detach", "cpu", "backward", "grad_fn", "requires_grad")
 
 def without_graph(value: Value) -> Value:
     """The value where it is known to be no tensor."""
-    return value.but(
-        kind="number" if value.kind == "tensor" else value.kind,
-        graph=Graph.NONE,
-        origins=frozenset(),
-        assumptions=(),
-    )
+    kind = "number" if value.kind == "tensor" else value.kind
+    return value.but(kind=kind, graph=Graph.NONE, origins=frozenset(), assumptions=())
 
 
 def is_no_tensor(node: ast.Name, definition: Definition, flow: Flow) -> bool:
@@ -35,30 +31,20 @@ def is_no_tensor(node: ast.Name, definition: Definition, flow: Flow) -> bool:
             if says_tensor(above.test, node.id) is (below is not above.body):
                 return True
         below = above
-    if any(
-        says_tensor(test, node.id) is not None and says_tensor(test, node.id) is not wanted
-        for test, wanted in flow.conditions(node)
-    ):
+    if any(says_tensor(test, node.id) is (not wanted) for test, wanted in flow.conditions(node)):
         return True
-    return any(
-        _made_of_tensors(other, definition, node, flow)
-        for other in flow.reaching(node)
-        if other is not definition
-    )
+    others = (one for one in flow.reaching(node) if one is not definition)
+    return any(_made_of_tensors(other, definition, node, flow) for other in others)
 
 
 def _made_of_tensors(other: Definition, definition: Definition, node: ast.Name, flow: Flow) -> bool:
     """Whether another definition takes the place of this one wherever it is a tensor: `if is_tensor(x): x = x.item()`."""
     block = flow.blocks.get(other.statement)
-    if (
-        block is None
-        or not isinstance(block.owner, ast.If)
-        or flow.order.get(definition.statement, -1) >= flow.order[block.owner]
-    ):
+    if block is None or not isinstance(block.owner, ast.If):
         return False
-    return says_tensor(block.owner.test, node.id) is (block.arm == "body") and block.owner not in [
-        one.owner for one in flow.around(node)
-    ]
+    before = flow.order.get(definition.statement, -1) < flow.order[block.owner]
+    after = block.owner not in [one.owner for one in flow.around(node)]
+    return before and after and says_tensor(block.owner.test, node.id) is (block.arm == "body")
 
 
 def says_tensor(test: Any, key: str) -> bool | None:

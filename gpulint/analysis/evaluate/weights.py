@@ -43,7 +43,11 @@ class Weight:
 
 def weight(evaluator: Evaluator, value: Value) -> Weight:
     """How many weights a network has, whichever of its origins it is: the smallest of them."""
-    found = [_of_origin(evaluator, node, frame, _DEEPEST) for node, frame in value.origins]
+    return _whichever(evaluator, value, _DEEPEST)
+
+
+def _whichever(evaluator: Evaluator, value: Value, depth: int) -> Weight:
+    found = [_of_origin(evaluator, node, frame, depth) for node, frame in value.origins]
     if not found:
         return Weight(0, False)
     return Weight(
@@ -71,7 +75,7 @@ def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> 
     made = evaluator.value_of(node.func, frame)
     if made.kind == "class" and isinstance(made.ref, Class):
         return _of_class(evaluator, made.ref, node, frame, depth)
-    if made.kind != "library" or not isinstance(made.ref, str):
+    if not made.full_name:
         return Weight(0, False)
     row = evaluator.table.own("class.methods", made.ref.rpartition(".")[2])
     row = row or evaluator.table.function(made.ref)
@@ -109,35 +113,19 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if value.kind == "list" and isinstance(node, ast.Call):
         return _of_returned(evaluator, node, frame, depth)
     if value.kind == "modules":  # the layers of another, or some of them
-        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
-        return Weight(0, False, mixes)
+        return Weight(0, False, _whichever(evaluator, value, depth - 1).mixes)
     if value.kind != "module":
         known = value.kind in ("number", "text", "none")
         return Weight(0, known, layers=0 if known else UNSEEN)
-    found = [_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins]
-    return Weight(
-        min((one.least for one in found), default=0),
-        bool(found) and all(one.whole for one in found),
-        any(one.mixes for one in found),
-        any(one.rows for one in found),
-        max((one.layers for one in found), default=UNSEEN),
-    )
+    return _whichever(evaluator, value, depth - 1)
 
 
 def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:
     """What a list of layers is filled with: at first, by `+=`, and by its methods, as often as their loops run."""
     key, flow = key_of(node), frame.flow
-    given = [
-        one.value
-        for one in flow.definitions.get(key or "", ())
-        if one.kind in ("assign", "augmented") and not one.path
-    ]
-    for name in ("append", "extend"):
-        given += [
-            call.args[0]
-            for call in flow.calls.get(name, ())
-            if isinstance(call.func, ast.Attribute) and key_of(call.func.value) == key and call.args
-        ]
+    made = flow.definitions.get(key or "", ())
+    given = [one.value for one in made if one.kind in ("assign", "augmented") and not one.path]
+    given += [call.args[0] for call in flow.calls_on({key}, "append", "extend") if call.args]
     found = []
     for one in given if depth > 0 else ():
         part = _of_value(evaluator, one, frame, depth - 1)
@@ -156,11 +144,8 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
     inner = evaluator.enter(made, call, frame, None) if isinstance(made, Function) else None
     if inner is None or depth <= 0:
         return Weight(0, False)
-    found = [
-        _of_value(evaluator, one.value, inner, depth - 1)
-        for one in inner.flow.returns
-        if one.value is not None
-    ]
+    returned = [one.value for one in inner.flow.returns if one.value is not None]
+    found = [_of_value(evaluator, one, inner, depth - 1) for one in returned]
     return min(found, key=lambda one: one.least, default=Weight(0, False))
 
 
@@ -216,8 +201,7 @@ def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, de
         return Weight(0, True, layers=0)
     value = evaluator.definition(definition, frame)
     if value.kind == "modules" or (value.kind == "module" and definition.path):
-        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
-        return Weight(0, False, mixes)
+        return Weight(0, False, _whichever(evaluator, value, depth - 1).mixes)
     if value.kind == "module":
         return _of_value(evaluator, definition.value, frame, depth - 1)
     known = not (value.kind == "unknown" and isinstance(definition.value, ast.Call))
