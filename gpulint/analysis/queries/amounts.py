@@ -30,26 +30,23 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     yield from _of_rounds(evaluator, run)
     yield from of_device(evaluator, run)
     found = weight(evaluator, run.network)
-    if found.least < NARROW and is_one_sample(
-        evaluator, run.inner.args[0] if run.inner.args else None, run.where
-    ):
+    first = run.inner.args[0] if run.inner.args else None
+    if found.least < NARROW and is_one_sample(evaluator, first, run.where):
         yield minor(Question.SIZE, "one sample at a time goes through it")
     elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
         yield left_open(Question.SIZE, f"the network has about {found.least:,} weights")
     elif found.mixes:
         yield proven(Question.SIZE, "pictures or sequences go through it")
     elif found.whole and 0 < found.least < NARROW:
-        yield left_open(
-            Question.SIZE, f"the network has about {found.least:,} weights, in nothing but linear layers"
-        )
+        clause = f"the network has about {found.least:,} weights, in nothing but linear layers"
+        yield left_open(Question.SIZE, clause)
     elif found.least >= NARROW:
         yield proven(Question.SIZE, "the network is large")
     elif through_batches(evaluator, run):
         yield proven(Question.SIZE, "batches go through it")
     else:
-        yield minor(
-            Question.SIZE, "neither how large the network is, nor that batches go through it, is seen"
-        )
+        clause = "neither how large the network is, nor that batches go through it, is seen"
+        yield minor(Question.SIZE, clause)
 
 
 def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -> Iterator[Answer]:
@@ -92,22 +89,19 @@ def _ends_at_once(loop: Any) -> bool:
 def runs_once(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function runs once where the script runs: only from where that starts, in no loop."""
     return all(
-        one.is_module
-        or (
-            one.cls is None
-            and bool(sites)
-            and all(_ends_at_once(loop) for site in sites for loop in site.frame.flow.loops(site.call))
-        )
+        one.is_module or (one.cls is None and bool(sites) and all(map(_ends_at_once, _loops_around(sites))))
         for one, sites in _above(evaluator, function)
     )
+
+
+def _loops_around(sites: Iterable[CallSite]) -> list[Any]:
+    return [loop for site in sites for loop in site.frame.flow.loops(site.call)]
 
 
 def repeats(evaluator: Evaluator, function: Function) -> bool:
     """Whether a loop is seen to run a function, or whether somebody out of sight calls it, who may do so in one."""
     return any(
-        one.name in BATCH_HOOKS
-        or not (sites or one.is_module)
-        or any(site.frame.flow.loops(site.call) for site in sites)
+        one.name in BATCH_HOOKS or not (sites or one.is_module) or bool(_loops_around(sites))
         for one, sites in _above(evaluator, function)
     )
 
@@ -127,16 +121,11 @@ def _above(evaluator: Evaluator, function: Function) -> Iterator[tuple[Function,
 
 def through_batches(evaluator: Evaluator, run: Run) -> bool:
     """Whether batches go through a run, for all that is seen."""
-    at, function = run.frame.flow.loops(run.call), run.frame.function
-    return any(is_over_batches(evaluator, loop, run.frame) for loop in at) or any(
-        one.name in BATCH_HOOKS
-        or any(
-            is_over_batches(evaluator, loop, site.frame)
-            for site in sites
-            for loop in site.frame.flow.loops(site.call)
-        )
-        for one, sites in _above(evaluator, function)
-    )
+    above = list(_above(evaluator, run.frame.function))
+    places = [(run.call, run.frame), *((site.call, site.frame) for _, sites in above for site in sites)]
+    loops = ((loop, frame) for call, frame in places for loop in frame.flow.loops(call))
+    by_name = any(one.name in BATCH_HOOKS for one, _ in above)
+    return by_name or any(is_over_batches(evaluator, loop, frame) for loop, frame in loops)
 
 
 def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
