@@ -9,7 +9,6 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.graphs.carried import (
-    arguments,
     carried,
     cuts,
     handed_on,
@@ -21,7 +20,7 @@ from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import runs, runs_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import default_of, keyword
+from gpulint.analysis.syntax.nodes import arguments, default_of, keyword
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity

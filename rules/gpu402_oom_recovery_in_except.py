@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.consumers import consumers_of_definition
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import done_within
-from gpulint.analysis.queries.graphs.carried import arguments
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import dotted, last_name
+from gpulint.analysis.syntax.nodes import arguments, dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity

@@ -59,13 +59,10 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
     for site in evaluator.callers(function):
         own, by = evaluator.modes.own(site.call, site.frame)
         certain = certain and site.certain
-        one: GradMode | None
         if own is not None:
-            one = GradMode(own, by, called=True)  # type: ignore[arg-type]
-        else:
-            one = _at_entry(evaluator, site.frame.function, depth - 1)
-        if one is not None:
-            found.append(one)
+            found.append(GradMode(own, by, called=True))  # type: ignore[arg-type]
+        elif (outer := _at_entry(evaluator, site.frame.function, depth - 1)) is not None:
+            found.append(outer)
     if function.qualname in console_scripts(evaluator.program.sources, function.file.path):
         found.append(GradMode("on", called=True))
     by = _switched_by_constructor(evaluator, function)
@@ -137,11 +134,5 @@ def _switched_at_the_top(evaluator: Evaluator, function: Function) -> Any:
     """`torch.set_grad_enabled(False)` as a statement of the module: whatever runs later runs without grad."""
     body = function.file.body
     calls = body.flow.calls.get("set_grad_enabled", ())
-    return next(
-        (
-            call
-            for call in calls
-            if _is_alone(body, call) and evaluator.modes.of_context(call, evaluator.root(body)) == "off"
-        ),
-        None,
-    )
+    alone, root = (one for one in calls if _is_alone(body, one)), evaluator.root(body)
+    return next((one for one in alone if evaluator.modes.of_context(one, root) == "off"), None)

@@ -201,15 +201,10 @@ class Multiplicity:
         """Whether each round is about another network: what it runs is what it runs through, or made in the round."""
         if self._steps.is_over_parts(loop, frame):
             return True
-        flow = frame.function.flow
-        for event in direct:
-            target = self.evaluator.value_of(event.node.func, frame)
-            if not target.origins:
+        for target in (self.evaluator.value_of(event.node.func, frame) for event in direct):
+            here = [node for node, where in target.calls if where is frame and loop in frame.flow.loops(node)]
+            if not here or len(here) < len(target.origins):
                 return False
-            for node, where in target.origins:
-                made_here = where is frame and isinstance(node, ast.Call) and loop in flow.loops(node)
-                if not made_here:
-                    return False
         return True
 
     def _around(self, loop: Any, frame: Frame) -> bool:

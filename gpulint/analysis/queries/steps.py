@@ -91,15 +91,11 @@ class Steps:
     def _called(self, function: Function) -> list[tuple[Work, bool, bool]]:
         events = self.of(function)
         own = any(one.own for one in events)
-        found = (
-            (
-                one.work,
-                own or one.within or bool(one.loops),
-                one.over_data or any(self.is_over_data(loop, function) for loop in one.loops),
-            )
-            for one in events
-        )
-        return list(dict.fromkeys(found))
+        found: dict[tuple[Work, bool, bool], None] = {}
+        for one in events:
+            over_data = one.over_data or any(self.is_over_data(loop, function) for loop in one.loops)
+            found[one.work, own or one.within or bool(one.loops), over_data] = None
+        return list(found)
 
     def is_over_data(self, loop: Any, function: Function) -> bool:
         """Whether a loop runs through things that are no parts of a network, and does not count."""
@@ -137,15 +133,12 @@ class Steps:
         if value.kind not in ("optimizer", "unknown") or call.func.attr != "step":  # type: ignore[attr-defined]
             return False
         reaching = frame.flow.reaching(base)
-        if not reaching or not all(
-            one.kind == "assign" and isinstance(one.value, ast.Call) for one in reaching
-        ):
+        made = [one.value for one in reaching if one.kind == "assign" and isinstance(one.value, ast.Call)]
+        if not reaching or len(made) < len(reaching):
             return False
         if value.origins and value.kind == "optimizer":
             return all(where is frame and isinstance(node, ast.Call) for node, where in value.origins)
-        return all(
-            self._evaluator.value_of(one.value.func, frame).kind in ("unknown", "library") for one in reaching
-        )
+        return all(self._evaluator.value_of(one.func, frame).kind in ("unknown", "library") for one in made)
 
 
 def _has_network(value: Value) -> bool:

@@ -45,25 +45,18 @@ def graph_state(
     through = [one for one in held if _goes_backward(evaluator, one) and one not in newest]
     later = {id(one.node) for one in through}
     fed = [one for one in held if one.role == "fed"]
-    behind = [
-        use
-        for node, frame in origins
-        if frame is not None
-        for use in consumers(evaluator, node, frame, "graph")
-    ]
+    made = [one for one in origins if one[1] is not None]
+    behind = [use for node, frame in made for use in consumers(evaluator, node, frame, "graph")]
     direct = [one for one in behind if _goes_backward(evaluator, one) and id(one.node) not in later]
-    seen = {where.function for where in (store.frame, *(frame for _, frame in origins if frame is not None))}
+    seen = {store.frame.function, *(frame.function for _, frame in made)}
     on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
         return GraphState("none", on_host[0])
     inside = [one for one in (*newest, *direct) if _within_rounds(one, owner, store)]
     if through:
         return GraphState("consumed", through[0])
-    arrays = [
-        one
-        for one in held
-        if one.role == "reads" and one.name.partition(".")[0] == "numpy" and one.frame.function in seen
-    ]
+    read = [one for one in held if one.role == "reads" and one.frame.function in seen]
+    arrays = [one for one in read if one.name.partition(".")[0] == "numpy"]
     layers = [one for one in held if one.row is not None and one.row.gives == "module"]
     if layers:
         return GraphState("none", layers[0])
@@ -77,20 +70,19 @@ def graph_state(
         return GraphState("retained" if kept else "freed", inside[0])
     if direct:
         return GraphState("together", direct[0])
-    unseen = tuple(
-        one
-        for one in surest
-        if one.role in ("returned", "too much")
-        or (one.role == "stored" and _is_read_elsewhere(evaluator, one.owner))
-        or (
-            one.role == "given"
-            and one.node is not store.at
-            and isinstance(one.node, ast.Call)
-            and isinstance(one.frame.flow.parents.get(one.node), ast.Expr)
-        )
-    )
+    unseen = tuple(one for one in surest if _is_handed_away(evaluator, one, store))
     beside = [one for one in behind if one.role == "returned"] if owner.kind == "local" else ()
     return GraphState("live", None, unseen, tuple(beside))
+
+
+def _is_handed_away(evaluator: Evaluator, use: Use, store: Store) -> bool:
+    """Whether a use hands something to code that is not seen: back to who calls, into what other files read, or to a call for good."""
+    if use.role == "given":
+        dropped = isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
+        return dropped and isinstance(use.node, ast.Call) and use.node is not store.at
+    if use.role == "stored":
+        return _is_read_elsewhere(evaluator, use.owner)
+    return use.role in ("returned", "too much")
 
 
 def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
@@ -103,14 +95,14 @@ def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
 
 def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     """Whether it is the one put last that a round goes backward through: `losses[-1].backward()`."""
-    names = [one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)]
-    key = key_of(store.container)
-    return (
-        store.way == "put"
-        and any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in names)
-        and use.frame is store.frame
-        and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+    if store.way != "put" or use.frame is not store.frame:
+        return False
+    names, key = (
+        [one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)],
+        key_of(store.container),
     )
+    last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in names)
+    return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:

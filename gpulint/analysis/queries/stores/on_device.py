@@ -156,14 +156,9 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[str, Use]:
 
 def is_joined(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
     """Whether torch joins what is stored: it is tensors then."""
-    used = consumers(evaluator, leaf, store.frame, "storage")
-    around = (
-        part
-        for use in used
-        for part in (use.node, use.frame.flow.parents.get(use.node))
-        if use.role == "computed"
-    )
-    return any(_joins(one) for one in around)
+    uses = consumers(evaluator, leaf, store.frame, "storage")
+    computed = (one for one in uses if one.role == "computed")
+    return any(_joins(one.node) or _joins(one.frame.flow.parents.get(one.node)) for one in computed)
 
 
 def is_never_read(evaluator: Evaluator, store: Store, leaf: Any) -> bool:

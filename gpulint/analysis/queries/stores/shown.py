@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.networks.runs import entered, runs_of
 from gpulint.analysis.queries.stores.on_device import is_of_output, operations
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import called_on, key_of, keyword, last_name
 
 _DEEPEST: Final = 3  # networks in networks
 _MOVING: Final = frozenset(
@@ -82,16 +82,9 @@ def _asked(evaluator: Evaluator, node: Any, frame: Frame) -> Shown:
     if node not in flow.parents or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         return Shown.NOTHING
     key = key_of(node)
-    several = (
-        flow.uses.get(key, ())
-        if key is not None
-        else [one for one in flow.parents if type(one) is type(node)]
-    )
-    found = (
-        _used(evaluator, one, frame, 3)
-        for one in several
-        if one is not node and is_same(flow, one, node) and not _is_tested(flow, one, node)
-    )
+    several = flow.uses.get(key, ()) if key is not None else flow.of_kind(type(node))
+    same = (one for one in several if one is not node and is_same(flow, one, node))
+    found = (_used(evaluator, one, frame, 3) for one in same if not _is_tested(flow, one, node))
     return max(found, default=Shown.NOTHING)
 
 
@@ -99,24 +92,15 @@ def is_same(flow: Flow, one: Any, other: Any) -> bool:
     """Whether two expressions that are spelled alike are of the same thing, as far as the function's own statements go."""
     if ast.dump(one) != ast.dump(other):
         return False
-    pairs = zip(ast.walk(one), ast.walk(other), strict=True)
-    return all(
-        set(flow.reaching(first)) == set(flow.reaching(second))
-        for first, second in pairs
-        if first in flow.parents
-    )
+    pairs = (pair for pair in zip(ast.walk(one), ast.walk(other), strict=True) if pair[0] in flow.parents)
+    return all(set(flow.reaching(first)) == set(flow.reaching(second)) for first, second in pairs)
 
 
 def _is_tested(flow: Flow, use: Any, node: Any) -> bool:
     """Whether a use runs only where the very thing is asked what it is: `if torch.is_tensor(loss)`."""
-    spelled = ast.dump(node)
-    return any(
-        isinstance(call, ast.Call)
-        and last_name(call.func) in _KINDS_OF_TESTS
-        and any(ast.dump(one) == spelled for one in call.args)
-        for test, _ in flow.conditions(use)
-        for call in ast.walk(test)
-    )
+    parts = (part for test, _ in flow.conditions(use) for part in ast.walk(test))
+    asks = (one for one in parts if isinstance(one, ast.Call) and last_name(one.func) in _KINDS_OF_TESTS)
+    return any(ast.dump(one) == ast.dump(node) for call in asks for one in call.args)
 
 
 def _used(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Shown:
@@ -140,9 +124,7 @@ def _used(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Shown:
             most = most if above.attr in _MOVING else Shown.TENSOR
             node = outer
         elif isinstance(above, ast.Call) and node in above.args:
-            if not (
-                isinstance(above.func, ast.Attribute) and above.func.attr == "scale" and node is above.args[0]
-            ):
+            if called_on(above, "scale") is None or node is not above.args[0]:
                 return min(most, _given(evaluator, node, above, frame))
             node = above
         elif isinstance(above, ast.Assign) and len(flow.given.get(node, ())) == 1:
@@ -170,16 +152,12 @@ def _given(evaluator: Evaluator, node: Any, call: ast.Call, frame: Frame) -> Sho
         base = evaluator.value_of(func.value, frame)
         others = base.kind in ("tensor", "parameter", "library") or target.kind == "function"
         return Shown.NOTHING if others else Shown.SCALAR
-    if target.kind == "library" and isinstance(target.ref, str) and target.ref.startswith("torch."):
+    if target.full_name.startswith("torch."):
         row = evaluator.table.function(target.ref)
         computes = row is not None and row.gives == "tensor" and last_name(func) not in _LIST_TAKING
         return Shown.TENSOR if computes and first else Shown.NOTHING
     made = evaluator.calling.made_by(target) if target.kind == "module" else None
     if made is not None and made.weights == "none" and made.size == "loss":
         return Shown.TENSOR
-    steps = any(
-        evaluator.value_of(one, frame).kind == "optimizer"
-        for one in call.args
-        if not isinstance(one, ast.Starred)
-    )
+    steps = any(evaluator.value_of(one, frame).kind == "optimizer" for one in call.args)
     return Shown.TENSOR if steps and first and target.kind == "unknown" else Shown.NOTHING

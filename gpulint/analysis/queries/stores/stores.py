@@ -144,14 +144,9 @@ def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     of_network = evaluator.names.is_part_of_modules(cls)
     frame = evaluator.root(function)
     if (of_network and function.name == "forward") or not is_called(evaluator, function):
-        origins = {
-            one.arg: frozenset({(one, frame)})
-            for one in function.parameters[1:]
-            if default_of(function.node, one.arg) is None
-        }
-        frame = Frame(
-            function, {key: Value("unknown", Graph.MAY, origins=one) for key, one in origins.items()}
-        )
+        given = [one for one in function.parameters[1:] if default_of(function.node, one.arg) is None]
+        unseen = {one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, frame)})) for one in given}
+        frame = Frame(function, unseen)
     elif not of_network:
         return
     for store in own_stores(evaluator, frame):
@@ -221,13 +216,9 @@ def _finds_stores(evaluator: Evaluator, function: Function) -> bool:
     known = [evaluator.table.knows(kind) for kind in ("list", "dict", "set")]
     if any(one[name].does.startswith("stores") for one in known for name in flow.calls if name in one):
         return True
-    given = {one.arg for one in function.parameters}
-    return any(
-        one.kind == "augmented" or (one.kind == "assign" and "." in key)
-        for key, found in flow.definitions.items()
-        if "." in key or key in given
-        for one in found
-    )
+    of_others = {*(key for key in flow.definitions if "." in key), *(one.arg for one in function.parameters)}
+    made = [one for key in of_others for one in flow.definitions.get(key, ())]
+    return any(one.kind == "augmented" or (one.kind == "assign" and "." in one.key) for one in made)
 
 
 def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = False) -> tuple[Value, ...]:
@@ -241,11 +232,9 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
             found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
         return found
     if value.kind in ("list", "set", "dict"):
-        inside = (
-            [value.receiver]
-            if isinstance(value.receiver, Value)
-            else [one for origin in value.origins for one in evaluator.calling.items(*origin)]
-        )
+        inside = [value.receiver]
+        if not isinstance(value.receiver, Value):
+            inside = [one for origin in value.origins for one in evaluator.calling.items(*origin)]
         return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
     if value.graph and value.kind in ("tensor", "unknown", "loaded", "parameter")[: 4 if added else 3]:
         return (value,)
@@ -335,12 +324,8 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
 
 def _is_scaled_in(value: Any, spelled: str) -> bool:
     """Whether a slot is multiplied in what is computed for it."""
-    return any(
-        isinstance(one, ast.BinOp)
-        and isinstance(one.op, ast.Mult)
-        and spelled in (ast.unparse(one.left), ast.unparse(one.right))
-        for one in ast.walk(value)
-    )
+    products = (one for one in ast.walk(value) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult))
+    return any(spelled in (ast.unparse(one.left), ast.unparse(one.right)) for one in products)
 
 
 def _again(store: Item, frame: Frame) -> list[str]:
@@ -560,9 +545,10 @@ def owner_of(
         argument_given = frame.argument(name.id)
         if argument_given is not None:
             return owner_of(evaluator, *argument_given, frame.call, around, attributes, depth - 1)
+        sites = evaluator.callers(own) if frame.given is None else ()
         owners = [
             owner_of(evaluator, given, site.frame, site.call, around, attributes, depth - 1)
-            for site in (evaluator.callers(own) if frame.given is None else ())
+            for site in sites
             if (given := given_for(own, name.id, site.call)) is not None
         ]
         lasting = [one for one in owners if one.kind != "local" or one.rounds]
@@ -675,9 +661,8 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     keys = {key, spelled}
     for one in keys:
         for definition in flow.definitions.get(one, ()):
-            if definition.kind == "delete" or (
-                definition.kind == "assign" and not takes_itself_in(definition, one, frame)
-            ):
+            anew = definition.kind == "assign" and not takes_itself_in(definition, one, frame)
+            if anew or definition.kind == "delete":
                 first = {(f"{one} == None", True), (one, False)} & _facts_at(definition.statement, flow)
                 if not isinstance(definition.statement, (ast.For, ast.AsyncFor)) and not first:
                     yield definition.statement
