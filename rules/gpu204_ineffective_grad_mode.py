@@ -287,12 +287,7 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
     else:
         yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
     yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)
-    uses = [
-        use
-        for origin, where in value.origins
-        if where is not None and isinstance(origin, ast.AST)
-        for use in uses_since_made(asked.evaluator, (origin, where))
-    ]
+    uses = [use for origin in value.origins for use in uses_since_made(asked.evaluator, origin)]
     switched = any(switches_weights(asked.evaluator, use) is not None for use in uses)
     if switched or frozen(asked.evaluator, value) is not None:
         yield refuted(Question.TRAINED, f"`{name}` is frozen all the same")

@@ -138,12 +138,8 @@ def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:
 def _freed_by(asked: Asked, cut: Cut) -> list[Use] | None:
     """The backwards that go through all the graphs behind something; None where they leave one out."""
     found: list[Use] = []
-    calls = [
-        (node, frame)
-        for one in graph_in(asked.evaluator, asked.evaluator.value_of(cut.node, cut.frame))
-        for node, frame in one.origins
-        if frame is not None
-    ]
+    several = graph_in(asked.evaluator, asked.evaluator.value_of(cut.node, cut.frame))
+    calls = [one for value in several for one in value.origins if one[1] is not None]
     for node, frame in calls:
         through = backwards(asked.evaluator, node, frame)
         if not through:
@@ -161,11 +157,9 @@ def _is_always(freed: Iterable[Use], cut: Cut, store: Store) -> bool:
 
 
 def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
-    return {
-        (ast.unparse(test), wanted)
-        for at, where in ((node, frame), *frame.chain())
-        for test, wanted in where.flow.conditions(at)
-    }
+    places = ((node, frame), *frame.chain())
+    conditions = (one for at, where in places for one in where.flow.conditions(at))
+    return {(ast.unparse(test), wanted) for test, wanted in conditions}
 
 
 # -- of averages

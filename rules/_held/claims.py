@@ -448,12 +448,9 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
 def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
     """Whether a backward goes through what the same function gives elsewhere in the file."""
     key, name = key_of(call.func), last_name(call.func)
-    return any(
-        key_of(other.func) == key
-        and other is not call
-        and goes_backward(asked.evaluator, other, asked.root(function))
-        for function, other in asked.file.calls_named(name)
-    )
+    others = ((one, where) for where, one in asked.file.calls_named(name) if one is not call)
+    same = [(one, asked.root(where)) for one, where in others if key_of(one.func) == key]
+    return any(goes_backward(asked.evaluator, *one) for one in same)
 
 
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
@@ -485,16 +482,12 @@ def _is_of_networks(one: Round, origins: set[Any]) -> bool:
     """Whether each round of a loop runs another network: one that the loop runs through."""
     flow = one.frame.flow
     own = [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
-    return bool(own) and all(
-        any(
-            found.kind == "loop" and _loop_of(flow, found) is one.loop
-            for part in ast.walk(node.func)
-            if isinstance(part, ast.Name) and part in flow.parents
-            for found in flow.reaching(part)
-            if found.value is not None
-        )
-        for node in own
-    )
+    for node in own:
+        names = (part for part in ast.walk(node.func) if isinstance(part, ast.Name) and part in flow.parents)
+        bound = [found for name in names for found in flow.reaching(name) if found.kind == "loop"]
+        if all(_loop_of(flow, found) is not one.loop for found in bound):
+            return False
+    return bool(own)
 
 
 def _loop_of(flow: Any, definition: Any) -> Any:
