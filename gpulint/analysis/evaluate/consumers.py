@@ -544,8 +544,8 @@ class _Worklist:
                 if func.attr[-1:] == "_" and self.track == "graph":
                     # what it is added to has its graph from then on
                     self.definitions(call, frame, path, ("inplace",))
-                row = self.evaluator.table.method("tensor", func.attr) or Row()
-                self.by_row(row, node, call, frame, path, func.attr)
+                of_tensors = self.evaluator.table.method("tensor", func.attr) or Row()
+                self.by_row(of_tensors, node, call, frame, path, func.attr)
                 return
             row = self.evaluator.table.own(base.kind, func.attr)
             if row is not None:
@@ -796,10 +796,8 @@ class _Worklist:
 
     def back_to_callers(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
         """A container that a caller gave: the caller has it too."""
-        sites = [(frame.call, frame.caller)]
-        if frame.caller is None:
-            sites = [(one.call, one.frame) for one in self.evaluator.callers(frame.function)]
-        for call, caller in sites:
+        sites = [(one.call, one.frame) for one in self.evaluator.callers(frame.function)]
+        for call, caller in sites if frame.caller is None else [(frame.call, frame.caller)]:
             given = given_for(frame.function, definition.key, call)
             if given is not None and key_of(given) is not None:
                 self.into(given, caller, path)

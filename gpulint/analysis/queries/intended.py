@@ -156,17 +156,17 @@ def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[An
         if isinstance(one, ast.Delete):
             for target in one.targets:
                 if evaluator.value_of(target, frame).kind == "module":
-                    what = (
-                        f"`{ast.unparse(target)}` is deleted just before, whose memory may be wanted at once"
-                    )
-                    yield left_open(Question.MEANT, what, one)
+                    name = ast.unparse(target)
+                    clause = f"`{name}` is deleted just before, whose memory may be wanted at once"
+                    yield left_open(Question.MEANT, clause, one)
                     return
             continue
-        on = called_on(one.value) if isinstance(one, ast.Expr) else None
+        call: Any = one.value if isinstance(one, ast.Expr) else None
+        on = called_on(call)
         if on is None:
             return
-        name, is_network = last_name(one.value.func), evaluator.value_of(on, frame).kind == "module"
-        to_host = name == "cpu" or (name == "to" and evaluator.calling.device(one.value, frame) == "host")
+        name, is_network = last_name(call.func), evaluator.value_of(on, frame).kind == "module"
+        to_host = name == "cpu" or (name == "to" and evaluator.calling.device(call, frame) == "host")
         if is_network and to_host:
             yield left_open(Question.MEANT, f"`{ast.unparse(on)}` is moved to the host just before", one)
         if name not in _CLEANING or (is_network and to_host):
@@ -191,8 +191,8 @@ def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
             owner = block.owner
             if owner is repeats.loop:
                 break
-            tried = isinstance(owner, ast.Try) and block.arm == "body" and isinstance(repeats.loop, LOOPS)
-            for handler in owner.handlers if tried else ():
+            is_tried = block.arm == "body" and isinstance(repeats.loop, LOOPS)
+            for handler in owner.handlers if isinstance(owner, ast.Try) and is_tried else ():
                 if not isinstance(handler.body[-1], (ast.Raise, ast.Return, ast.Break)):
                     clause = "a step that fails is passed over: the cache may be emptied for the next"
                     yield left_open(Question.MEANT, clause, handler)

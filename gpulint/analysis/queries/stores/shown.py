@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.queries.networks.runs import entered, runs_of
+from gpulint.analysis.queries.networks.runs import Run, entered, runs_of
 from gpulint.analysis.queries.stores.on_device import is_of_output, operations
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import called_on, key_of, keyword, last_name
@@ -61,16 +61,15 @@ def _is_of_unseen(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _D
     if not is_of_output(evaluator, node, frame):
         return False
     last, where = operations(evaluator, node, frame)[-1]
-    for run in runs_of(evaluator, last, where):
-        made, inner = evaluator.calling.made_by(run.network), entered(evaluator, run)
-        returned = inner.flow.returns if inner is not None and depth else ()
-        if any(
-            one.value is None or _is_of_unseen(evaluator, one.value, inner, depth - 1) for one in returned
-        ):
-            return True
-        if not returned and (made is None or made.weights not in ("rows", "pictures")):
-            return True
-    return False
+    return any(_gives_whatever(evaluator, run, depth) for run in runs_of(evaluator, last, where))
+
+
+def _gives_whatever(evaluator: Evaluator, run: Run, depth: int) -> bool:
+    made, inner = evaluator.calling.made_by(run.network), entered(evaluator, run)
+    if inner is None or not depth:
+        return made is None or made.weights not in ("rows", "pictures")  # which give one tensor
+    given = [one.value for one in inner.flow.returns]
+    return any(one is None or _is_of_unseen(evaluator, one, inner, depth - 1) for one in given)
 
 
 # -- by what is asked of it

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
 from typing import Any, Final, Literal
 
 from gpulint.analysis.domain.values import Graph, Value
@@ -542,9 +541,9 @@ def owner_of(
             of_object = isinstance(func, ast.Attribute) and own.name not in ("__call__", "forward")
             base = func.value if of_object else func
             return owner_of(evaluator, base, frame.caller, frame.call, around, attributes, depth - 1)
-        argument_given = frame.argument(name.id)
-        if argument_given is not None:
-            return owner_of(evaluator, *argument_given, frame.call, around, attributes, depth - 1)
+        by_call = frame.argument(name.id)
+        if by_call is not None:
+            return owner_of(evaluator, *by_call, frame.call, around, attributes, depth - 1)
         sites = evaluator.callers(own) if frame.given is None else ()
         owners = [
             owner_of(evaluator, given, site.frame, site.call, around, attributes, depth - 1)
@@ -563,8 +562,9 @@ def owner_of(
     if base is not None and base is not container:
         return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
     made = [flow.loops(one.statement) for one in definitions if not _grows(one, key, frame)]
-    lasting = takewhile(lambda loop: not made or not all(loop in one for one in made), flow.loops(at))
-    return Owner("local", key, at, frame, (*rounds, *(Round(one, frame) for one in lasting)), attributes)
+    anew_in = [loop for loop in flow.loops(at) if made and all(loop in loops for loops in made)]
+    filling = flow.loops(at)[: flow.loops(at).index(anew_in[0])] if anew_in else flow.loops(at)
+    return Owner("local", key, at, frame, (*rounds, *(Round(one, frame) for one in filling)), attributes)
 
 
 def bounded(evaluator: Evaluator, store: Store) -> Any:
@@ -668,10 +668,8 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
                     yield definition.statement
     for call in flow.calls_on(keys, "clear", "zero_", "popleft", "detach_"):
         yield flow.statement_of(call)
-    for node in (one for one in flow.blocks if isinstance(one, ast.Delete)):
-        sliced = [one.value for one in node.targets if _is_sliced(one)]
-        yield from (node for one in sliced if key_of(one) in keys)
-
-
-def _is_sliced(target: Any) -> bool:
-    return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice)
+    deletes = (one for one in flow.blocks if isinstance(one, ast.Delete))
+    for node, target in ((one, each) for one in deletes for each in one.targets):
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
+            if key_of(target.value) in keys:
+                yield node
