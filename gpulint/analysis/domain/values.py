@@ -135,21 +135,18 @@ def _joined(a: Value, b: Value) -> Value:
     if same and a.kind == "context" and a.ref != b.ref:
         return Value("context", ref="argument")  # it depends on the way which of them is entered
     parts = _joined_parts(a, b) if same and a.parts != b.parts else first.parts
+    more = second if same or second.graph else BOTTOM  # what else of the two it has
     return Value(
         first.kind,
         max(a.graph, b.graph),
         a.device if a.device == b.device else "?" if same else first.device,
         a.size if a.size == b.size else "?" if same else first.size,
         a.const if same and type(a.const) is type(b.const) and a.const == b.const else UNSET,
-        a.origins | b.origins
-        if same or (a.graph and b.graph)
-        else first.origins | (second.origins if second.graph else frozenset()),
+        first.origins | more.origins,
         parts,
         first.ref if not same or a.ref == b.ref else (a.ref or b.ref),
         first.receiver,
-        tuple(dict.fromkeys((*first.assumptions, *second.assumptions)))[:MOST_ASSUMPTIONS]
-        if same or second.graph
-        else first.assumptions,
+        tuple(dict.fromkeys((*first.assumptions, *more.assumptions)))[:MOST_ASSUMPTIONS],
         _others(first, second) if same or first.kind in ("module", "object") else first.others,
     )
 
@@ -168,8 +165,7 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
         return tuple(join((one, other)) for one, other in pairs)
     if a.kind == "dict":
         found = dict(a.parts)
-        for key, value in b.parts:
-            found[key] = join((found[key], value)) if key in found else value
+        found |= {key: join((found.get(key, BOTTOM), value)) for key, value in b.parts}
         return tuple(found.items())
     return None
 

@@ -102,11 +102,8 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     """The value that a call gives by position or by name; None where stars may give it."""
-    if position < len(call.args) and not any(
-        isinstance(one, ast.Starred) for one in call.args[: position + 1]
-    ):
-        return call.args[position]
-    return keyword(call, name)
+    starred = any(isinstance(one, ast.Starred) for one in call.args[: position + 1])
+    return call.args[position] if position < len(call.args) and not starred else keyword(call, name)
 
 
 def parameters(node: ast.AST) -> tuple[ast.arg, ...]:
