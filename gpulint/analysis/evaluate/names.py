@@ -20,32 +20,16 @@ from gpulint.analysis.domain.values import (
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, remembered
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
+from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
-# What only a network is asked for; of an optimizer, of a scaler, of a tensor.
-_ONLY = {
-    "module": frozenset(
-        "parameters named_parameters named_modules named_children modules children register_forward_hook eval requires_grad_".split()
-    ),
-    "optimizer": frozenset("zero_grad param_groups".split()),
-    "scaler": frozenset("unscale_ scale".split()),
-    "tensor": frozenset("backward detach requires_grad detach_ argmax".split()),
-}
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _BACKWARD = ("backward", "manual_backward")
-_ENDING = frozenset("detach item data argmax numpy cpu".split())  # what ends a graph
-_NAMES = {
-    "module": frozenset(
-        "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
-    ),
-    "optimizer": frozenset("optimizer optim opt".split()),
-    "tensor": frozenset("loss".split()),
-}
 
 
 class Names:
@@ -355,8 +339,9 @@ class Names:
             asked.update(_asked(flow, node))
         if self._runs_as_network(key, function):
             return Value("module")
-        for kind, words in _ONLY.items():
-            if asked & words:
+        rows = self._evaluator.table
+        for kind in ("module", "optimizer", "scaler", "tensor"):
+            if asked & rows.knows(f"asked.{kind}").keys():
                 graph = Graph.MAY if kind == "tensor" else Graph.NONE
                 if kind == "tensor" and "backward" in asked:
                     graph = Graph.LIVE
@@ -369,10 +354,10 @@ class Names:
         last = key.rpartition(".")[2]
         # as names of classes are written, or asked as a class is
         is_class = last[:1].isupper() or "__name__" in asked
-        guesses = {} if is_class else _NAMES
         above = [(flow.parents.get(node), node) for node in flow.uses.get(key, ())]
         calls = [call for call, node in above if isinstance(call, ast.Call) and call.func is node]
-        for kind, names in guesses.items():
+        for kind in () if is_class else _WORDS:
+            names = rows.knows(f"named.{kind}")
             if calls and (kind != "module" or not any(map(arguments, calls))):
                 continue
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
@@ -577,7 +562,7 @@ def _goes_backward(
                 return False
         if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub)) and not given:
             return False  # what it is added to may be what has a graph
-        if isinstance(above, ast.Attribute) and above.attr in _ENDING:
+        if isinstance(above, ast.Attribute) and _ends_graph(above.attr):
             return False
         if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
             return False
@@ -595,6 +580,12 @@ def _goes_backward(
         for use in flow.uses_of(definition)
         if flow.order.get(flow.statement_of(use), 0) > flow.order.get(above, 0)
     )
+
+
+def _ends_graph(name: str) -> bool:
+    """Whether what a tensor is asked for has its graph no more."""
+    row = table().own("tensor", name) or table().own("tensor.attributes", name)
+    return row is not None and (row.graph != "keeps" or row.reads) and row.does != "backward"
 
 
 def _goes_through(call: ast.Call, node: Any) -> bool:

@@ -6,13 +6,11 @@ import ast
 from typing import Any
 
 from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.models.table import table
 from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import key_of, last_name
 
 _TESTS = frozenset(("is_tensor", "isinstance", "hasattr", "type"))
-_OF_TENSORS = ("Tensor", "Variable", "FloatTensor")
-_PLAIN = frozenset("float int str bool Number list dict tuple ndarray".split())
-_ASKED = ("item", "detach", "cpu", "backward", "grad_fn", "requires_grad")
 
 
 def without_graph(value: Value) -> Value:
@@ -59,7 +57,7 @@ def says_tensor(test: Any, key: str) -> bool | None:
         if name == "isinstance" and len(test.args) == 2:
             return _of_type(test.args[1])
         if name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
-            return True if test.args[1].value in _ASKED else None
+            return test.args[1].value in table().knows("asked.whether-tensor") or None
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Call):
         asked = test.left
         if last_name(asked.func) == "type" and asked.args and key_of(asked.args[0]) == key:
@@ -70,6 +68,6 @@ def says_tensor(test: Any, key: str) -> bool | None:
 
 def _of_type(node: Any) -> bool | None:
     names = [last_name(one) for one in (node.elts if isinstance(node, ast.Tuple) else [node])]
-    if any(name in _OF_TENSORS for name in names):
+    if any(name in table().knows("types.tensor") for name in names):
         return True
-    return False if _PLAIN.issuperset(names) else None
+    return False if table().knows("types.plain").keys() >= set(names) else None
