@@ -18,10 +18,6 @@ SMALL: Final = 1_000_000
 UNSEEN: Final = float("inf")  # layers
 _DEEPEST: Final = 8
 _ADDING: Final = frozenset({"add_module", "register_module", "register_parameter", "setattr", "Parameter"})
-_LAYERS: Final = {
-    "Linear": (2, 1), "Conv1d": (3, 1), "Conv2d": (3, 2), "Conv3d": (3, 3), "ConvTranspose2d": (3, 2), "Embedding": (2, 1),
-    "LSTM": (2, 8), "GRU": (2, 6), "Bilinear": (3, 1),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +148,13 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
 def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
     """How often a loop runs, at most: of `range`, of `islice`, or of a display."""
     through = iterated(loop)
-    if isinstance(through, ast.Call):
-        ends = {"range": 1, "islice": 2}.get(last_name(through.func), 0) == len(through.args) > 0
-        count = evaluator.value_of(through.args[-1], frame).const if ends else None
+    name = last_name(through.func) if isinstance(through, ast.Call) else ""
+    if name == "enumerate" and through.args:
+        through = through.args[0]
+        name = last_name(through.func) if isinstance(through, ast.Call) else ""
+    if name in ("range", "trange", "islice") and through.args:
+        end = through.args[0 if len(through.args) == 1 else 1]
+        count = evaluator.value_of(end, frame).const if name != "islice" or len(through.args) == 2 else None
         return count if isinstance(count, int) and 0 <= count < 1000 else None
     return len(through.elts) if isinstance(through, (ast.List, ast.Tuple)) else None
 
@@ -168,9 +168,9 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
     inner = evaluator.enter(init, node, frame, evaluator.value_of(node, frame)) or evaluator.root(init)
     found: list[Weight] = []
     for call in init.flow.calls.get("__init__", ()):  # of a layer of a library that it derives from
-        for one in evaluator.program.lineage(cls):
-            if isinstance(one, str) and one.rpartition(".")[2] in _LAYERS:
-                found.append(_of_layer(evaluator, one.rpartition(".")[2], call, inner))
+        names = [one.rpartition(".")[2] for one in others]
+        layers = (one for one in names if (row := evaluator.table.own("torch.nn", one)) and row.sizes)
+        found += [_of_layer(evaluator, one, call, inner) for one in layers]
     for method in (init, *_helpers(evaluator, init)):
         frame = inner if method is init else evaluator.root(method)
         for key, definitions in method.flow.definitions.items():
@@ -211,24 +211,17 @@ def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, de
 def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> Weight:
     if name == "Transformer":
         return _of_transformer(evaluator, node, frame)
-    shape = _LAYERS.get(name)
-    if shape is None:
+    row = evaluator.table.own("torch.nn", name)
+    if row is None or not row.sizes:
         norm = name.startswith(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm"))
         return Weight(0, norm, layers=1 if norm else UNSEEN)
-    count, power = shape
     stacked = evaluator.value_of(times, frame).const if (times := keyword(node, "num_layers")) else 1
     layers = stacked if isinstance(stacked, int) else UNSEEN
-    sizes = [evaluator.value_of(one, frame).const for one in node.args[:count]]
-    if len(sizes) < count or not all(isinstance(one, int) for one in sizes):
+    sizes = [evaluator.value_of(one, frame).const for one in node.args[: row.sizes]]
+    if len(sizes) < row.sizes or not all(isinstance(one, int) for one in sizes):
         return Weight(0, False, layers=layers)
-    product = 1
-    for one in sizes[:2]:
-        product *= one
-    if name.startswith("Conv"):
-        product *= sizes[2] ** power
-    elif power > 1:
-        product *= power
-    return Weight(product, True, layers=layers)
+    more = sizes[2] ** row.power if row.sizes > 2 else row.power
+    return Weight(sizes[0] * sizes[1] * more, True, layers=layers)
 
 
 def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weight:

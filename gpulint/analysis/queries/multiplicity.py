@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.nodes import LOOPS, iterated, key_of, last_name
@@ -186,16 +187,9 @@ class Multiplicity:
 
     def trips(self, loop: Any, frame: Frame) -> int | None:
         """The number of rounds, where it is known and small."""
-        through = iterated(loop)
-        if isinstance(through, ast.Call) and last_name(through.func) == "enumerate" and through.args:
-            through = through.args[0]
-        if isinstance(through, (ast.Tuple, ast.List)):
-            return len(through.elts)
-        if isinstance(through, ast.Call) and last_name(through.func) in ("range", "trange") and through.args:
-            bound = self.evaluator.value_of(through.args[-1 if len(through.args) < 3 else 1], frame).const
-            if isinstance(bound, int) and bound <= FEW:
-                return bound
-        return None
+        count = trips(self.evaluator, loop, frame)
+        shown = isinstance(iterated(loop), (ast.Tuple, ast.List))  # what is written out is few
+        return count if count is not None and (shown or count <= FEW) else None
 
     def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each round is about another network: what it runs is what it runs through, or made in the round."""
