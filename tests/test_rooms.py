@@ -97,12 +97,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 708,
     f"{ANALYSIS}.project": 668,
     f"{ANALYSIS}.domain": 118,
-    f"{ANALYSIS}.evaluate": 3_204,
-    f"{ANALYSIS}.models": 246,
-    f"{ANALYSIS}.queries": 4_572,
-    RULES: 6_328,
+    f"{ANALYSIS}.evaluate": 3_184,
+    f"{ANALYSIS}.models": 248,
+    f"{ANALYSIS}.queries": 4_555,
+    RULES: 6_309,
 }
-MOST_OF_READING = 15_971  # all of them together
+MOST_OF_READING = 15_917  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

@@ -106,14 +106,9 @@ class _Walk:
         elif not any(self.is_of_round(one, node) for one in definitions):
             yield Older(f"`{key_of(node)}` is not made anew each time", value.graph is not Graph.NONE)
         for one in definitions:
-            elsewhere = [
-                use for use in flow.uses_of(one) if flow.loops(use)[-len(self.loops) :] == self.loops
-            ]
-            if (
-                self.loops
-                and value.graph is not Graph.NONE
-                and not all(self.is_of_round(one, use) for use in elsewhere)
-            ):
+            uses = flow.uses_of(one) if self.loops and value.graph is not Graph.NONE else []
+            elsewhere = [use for use in uses if flow.loops(use)[-len(self.loops) :] == self.loops]
+            if not all(self.is_of_round(one, use) for use in elsewhere):
                 yield Older(f"`{one.key}` of the round before may be used", True)
             if one.kind in ("assign", "loop", "augmented"):
                 self.queue.append(one.value)
@@ -129,11 +124,7 @@ class _Walk:
             return False
         before = flow.order.get(one.statement, 0) < flow.order.get(flow.statement_of(use), 0)
         inside = flow.blocks[one.statement] in set(flow.around(use))
-        return (
-            before
-            and inside
-            and flow.loops(one.statement)[-len(self.loops) :] == self.loops[: len(self.loops)]
-        )
+        return before and inside and flow.loops(one.statement)[-len(self.loops) :] == self.loops
 
     def of_call(self, call: ast.Call) -> Iterator[Older]:
         """A call computes with what it is given, unless something of its own stays."""
@@ -144,20 +135,18 @@ class _Walk:
         if run is not None or target.kind == "module":
             yield from self.of_network(run.network if run is not None else target, set())
             self.queue += given
-        elif target.kind == "library":
-            row = evaluator.table.function(str(target.ref))
-            if row is None or row.does:
+            return
+        if target.kind == "library":
+            known = evaluator.table.function(str(target.ref))
+            if known is None or known.does:
                 yield Older(f"what `{last_name(call.func)}` keeps is not seen", False)
             self.queue += given
-        elif isinstance(call.func, ast.Attribute) and (
-            evaluator.table.own("tensor", call.func.attr) is not None
-            or evaluator.value_of(call.func.value, frame).kind == "tensor"
-        ):
-            row = evaluator.table.own("tensor", call.func.attr)
-            if row is None or row.graph == "keeps":
-                self.queue += [call.func.value, *given]
-        else:
+            return
+        on, row = called_on(call), evaluator.table.own("tensor", last_name(call.func))
+        if on is None or (row is None and evaluator.value_of(on, frame).kind != "tensor"):
             yield Older(f"what `{last_name(call.func)}` keeps is not seen", False)
+        elif row is None or row.graph == "keeps":
+            self.queue += [on, *given]
 
     # -- networks
 
