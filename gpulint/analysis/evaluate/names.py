@@ -345,7 +345,7 @@ class Names:
                 graph = Graph.MAY if kind == "tensor" else Graph.NONE
                 if kind == "tensor" and "backward" in asked:
                     graph = Graph.LIVE
-                return Value(kind, graph=graph)  # type: ignore[arg-type]
+                return Value(kind, graph=graph)
         if depth:
             for node in flow.uses.get(key, ()):
                 found = self._as_argument(node, function, depth)
