@@ -84,7 +84,7 @@ def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
 
 def is_within(frame: Frame, outer: Frame) -> bool:
     """Whether a frame is of the same function, or of a call below it."""
-    return frame.function is outer.function or any(one is outer for _, one in frame.chain())
+    return frame.function is outer.function or outer in frame.around
 
 
 def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:

@@ -118,10 +118,8 @@ def _made(asked: Asked, does: str) -> Iterator[HotCall]:
 
 def _is_called_here(asked: Asked, function: Function) -> bool:
     """Whether a call of the file runs a function of another one."""
-    return any(
-        asked.evaluator.value_of(call.func, asked.root(caller)).ref is function
-        for caller, call in asked.file.calls_named(function.name)
-    )
+    calls = ((call.func, asked.root(caller)) for caller, call in asked.file.calls_named(function.name))
+    return any(asked.evaluator.value_of(*one).ref is function for one in calls)
 
 
 def _place(asked: Asked, call: ast.Call, frame: Frame, repeats: Repeats) -> tuple[ast.Call, Frame]:
@@ -171,14 +169,12 @@ def _without_training(asked: Asked, made: HotCall) -> Answer:
 
 def _under(flag: ast.AST, repeats: Repeats) -> Answer:
     """What a condition that the code does not decide says: where it changes within the loop, it holds in some rounds only."""
-    flow = repeats.frame.flow if repeats.frame is not None else None
-    changes = flow is not None and any(
-        definition.statement in flow.blocks
-        and (definition.statement is repeats.loop or repeats.loop in flow.loops(definition.statement))
-        for one in ast.walk(flag)
-        if isinstance(one, ast.Name) and one in flow.parents
-        for definition in flow.reaching(one)
-    )
+    changes = False
+    if repeats.frame is not None:
+        flow = repeats.frame.flow
+        names = (one for one in ast.walk(flag) if isinstance(one, ast.Name) and one in flow.parents)
+        bound = {found.statement for one in names for found in flow.reaching(one)} & flow.blocks.keys()
+        changes = repeats.loop in bound or any(repeats.loop in flow.loops(one) for one in bound)
     if changes or any(isinstance(one, ast.Call) for one in ast.walk(flag)):
         return refuted(Question.REPEATS, f"it runs in some rounds only, where `{ast.unparse(flag)}`", flag)
     return left_open(Question.REACHED, f"it runs only where `{ast.unparse(flag)}` says so", flag)

@@ -17,7 +17,7 @@ from gpulint.analysis.queries.stores import on_device
 from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.syntax.nodes import iterated, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -149,10 +149,8 @@ def _may_pile_up(asked: Asked, store: Store, leaf: Any) -> bool:
 
 def _has_graph(asked: Asked, value: Value) -> bool:
     """Whether a value has a graph where those who call its forwards, or a framework, do not switch grad off."""
-    modes = [
-        grad_mode(asked.evaluator, node, frame).mode for node, frame in value.origins if frame is not None
-    ]
-    return bool(value.graph) and not (modes and all(one == "off" for one in modes))
+    made = (one for one in value.origins if one[1] is not None)
+    return bool(value.graph) and {grad_mode(asked.evaluator, *one).mode for one in made} != {"off"}
 
 
 def _is_unseen(asked: Asked, store: Store, leaf: Any) -> bool:
@@ -203,9 +201,8 @@ def _of_moved(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[A
         yield refuted(Question.TENSOR, "neither a network is seen to make it, nor that it is read and moved")
     rows = (evaluator.row_of(*one) for one in made_of(evaluator, leaf, frame) if isinstance(one[0], ast.Call))
     read = {one.iter for loop in owner.rounds if isinstance(one := loop.loop, ast.For)}
-    if read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)) or any(
-        one and one.fills for one in rows
-    ):
+    made_here = any(one and one.fills for one in rows)
+    if made_here or read.isdisjoint(one for one, _ in made_of(evaluator, leaf, frame)):
         yield refuted(Question.REPEATS, "it is not what a loop reads")
     if frame.function.name == "__init__":
         yield refuted(Question.MEANT, "what an object has from its beginning is to stay")
@@ -269,10 +266,9 @@ def _renews(asked: Asked, store: Store, owner: Owner) -> bool:
         parts = [one for one, _ in made_of(asked.evaluator, target.slice, store.frame)]
         flow = store.frame.flow
         names = [one for one in parts if isinstance(one, ast.Name) and one in flow.parents]
+        bound = [one for name in names for one in flow.reaching(name)]
         new = any(
-            one.kind == "augmented" or (one.kind == "loop" and one.statement is loops[-1])
-            for name in names
-            for one in flow.reaching(name)
+            one.kind == "augmented" or (one.kind, one.statement) == ("loop", loops[-1]) for one in bound
         )
         ring = any(isinstance(one, ast.Mod) for one in parts)
         if new and not ring and not behind(asked.evaluator, target.slice, store.frame):
@@ -286,9 +282,8 @@ def _many(asked: Asked, owner: Owner) -> list[Round]:
     found = []
     for one in owner.rounds:
         count = trips(asked.evaluator, one.loop, one.frame)
-        generators = getattr(one.loop, "generators", None)
-        iterated = generators[0].iter if generators else getattr(one.loop, "iter", None)
-        of_output = iterated is not None and bool(behind(asked.evaluator, iterated, one.frame))
+        through = iterated(one.loop)
+        of_output = through is not None and bool(behind(asked.evaluator, through, one.frame))
         if not (of_output or asked.steps.is_over_parts(one.loop, one.frame)) and (count or _FEW + 1) > _FEW:
             found.append(one)
     return found
@@ -303,9 +298,8 @@ def _of_rounds(asked: Asked, owner: Owner) -> Iterator[Answer]:
         if owner.kind == "local" or not rates & {"step", "every nth", "?"}:
             yield refuted(Question.REPEATS, "no loop with many rounds runs it")
         elif "step" not in rates:
-            yield left_open(
-                Question.REPEATS, f"whether a loop runs `{owner.frame.function.name}` is not seen"
-            )
+            clause = f"whether a loop runs `{owner.frame.function.name}` is not seen"
+            yield left_open(Question.REPEATS, clause)
 
 
 def _over_batches(asked: Asked, owner: Owner) -> bool:
@@ -315,9 +309,8 @@ def _over_batches(asked: Asked, owner: Owner) -> bool:
 def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[Answer]:
     found = on_device.ends(asked.evaluator, store, leaf)
     here = store.frame.function.file
-    elsewhere = {
-        way for way in ("array", "wanted") if way in found and found[way].frame.function.file is not here
-    }
+    apart = {way for way, use in found.items() if use.frame.function.file is not here}
+    elsewhere = apart & {"array", "wanted"}
     if elsewhere and not found.keys().isdisjoint({"host", "unseen"}):
         yield left_open(Question.READS, "another file may get it where it has been moved, or after it has")
         found = {way: use for way, use in found.items() if way not in elsewhere}
@@ -336,9 +329,8 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield left_open(Question.READS, f"nothing reads `{owner.key}`")
     elif owner.rounds and not _over_batches(asked, owner):
         joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
-        yield (left_open if joined else refuted)(
-            Question.REPEATS, "neither its rounds are shown to be batches, nor that it goes to the host"
-        )
+        clause = "neither its rounds are shown to be batches, nor that it goes to the host"
+        yield (left_open if joined else refuted)(Question.REPEATS, clause)
     elif "unseen" in found:
         yield left_open(Question.READS, "what becomes of all of it is not seen")
 

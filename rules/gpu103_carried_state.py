@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +8,6 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.graphs.carried import (
-    arguments,
     carried,
     cuts,
     handed_on,
@@ -21,7 +19,7 @@ from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import runs, runs_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import default_of, keyword
+from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, keyword
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -130,9 +128,8 @@ def _considered(
                     through = _backwards(asked, one)
                     yield one, through, until_refuted(_answers(asked, run, one, through))
     for call in function.flow.calls.get("requires_grad_", ()):
-        if isinstance(call.func, ast.Attribute):
-            for one in carried(evaluator, call, frame, [call.func.value]):
-                yield one, [], until_refuted(_of_input(asked, one))
+        for one in carried(evaluator, call, frame, [called_on(call)]) if called_on(call) else ():
+            yield one, [], until_refuted(_of_input(asked, one))
 
 
 def _backwards(asked: Asked, one: Carried) -> list[Backward]:
@@ -140,11 +137,10 @@ def _backwards(asked: Asked, one: Carried) -> list[Backward]:
     function, evaluator = one.frame.function, asked.evaluator
     several = [function]
     if one.loop is None:
-        several += [site.frame.function for site in evaluator.callers(function)] or [
-            other
-            for other in asked.file.functions
-            if any(each.network.ref is function.cls for each in runs(evaluator, asked.root(other)))
-        ]
+        several += [site.frame.function for site in evaluator.callers(function)]
+    for other in asked.file.functions if one.loop is None and len(several) == 1 else ():
+        if any(each.network.ref is function.cls for each in runs(evaluator, asked.root(other))):
+            several.append(other)
     found = [each for other in dict.fromkeys(several) for each in backwards(evaluator, other)]
     return [each for each in found if one.loop is None or one.loop in each.frame.flow.loops(each.call)]
 
@@ -173,9 +169,8 @@ def _answers(asked: Asked, run: Run, one: Carried, through: list[Backward]) -> I
             yield refuted(Question.REPEATS, "its rounds are few", one.loop)
     elif not any(each.says("retain_graph") for each in through):
         if run.network.ref is None and evaluator.calling.made_by(run.network) is None:
-            yield refuted(
-                Question.GRAPH, "the network, which is not seen, cuts it: the second backward would fail"
-            )
+            clause = "the network, which is not seen, cuts it: the second backward would fail"
+            yield refuted(Question.GRAPH, clause)
     if is_table(one) and isinstance(run.network.ref, Class):
         yield refuted(Question.READS, "it is a table that the network fills")
     elif is_table(one):
@@ -200,7 +195,8 @@ def _of_input(asked: Asked, one: Carried) -> Iterator[Answer]:
 
 
 def _report(asked: Asked, one: Carried, through: list[Backward], together: list[Carried]) -> Report:
-    is_input = one.node is getattr(one.call.func, "value", None)
+    is_input = one.node is called_on(one.call)
+    reason = "the next backward would go through the graph of the iteration before, which is freed: it fails"
     if is_input:
         reason = (
             "the gradient is asked for this iteration's input: nothing frees the operations that led to it"
@@ -211,10 +207,6 @@ def _report(asked: Asked, one: Carried, through: list[Backward], together: list[
         )
     elif any(each.says("retain_graph") for each in through):
         reason = "retain_graph=True keeps every earlier iteration's activations alive"
-    else:
-        reason = (
-            "the next backward would go through the graph of the iteration before, which is freed: it fails"
-        )
     return Report(
         one.call,
         f"`{asked.source(one.node)}` carries its autograd graph from one iteration into the next",

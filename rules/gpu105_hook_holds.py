@@ -15,7 +15,7 @@ from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.syntax.nodes import arguments, last_name
 from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -184,9 +184,9 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     by = _removed(asked, hook)
     if by is not None:
         yield refuted(Question.OUTLIVES, "it is removed", by)
-    for node, where in hook.origins:
-        made = asked.multiplicity.of(node, where) if isinstance(node, ast.Call) and where is not None else ()
-        if any(one.rate in ("step", way.rate if way is not None else "") for one in made):
+    for node, where in (one for one in hook.origins if isinstance(one[0], ast.Call) and one[1] is not None):
+        rates = {one.rate for one in asked.multiplicity.of(node, where)}
+        if rates & {"step", way.rate if way is not None else ""}:
             yield refuted(Question.OUTLIVES, "what it is registered on is made in each step as well", node)
     if way is not None and way.rate == "phase":
         yield left_open(Question.REPEATS, "it is registered once a phase, and not in each step", way.loop)
@@ -232,9 +232,7 @@ def _holds_object(hook: Hook) -> bool:
     if inner is None or own.cls is None or inner.function.cls is not own.cls:
         return False
     at = hook.call if inner.function.takes_self else hook.node
-    given = [
-        one for each in ((*at.args, *at.keywords) if at is hook.call else [at]) for one in ast.walk(each)
-    ]
+    given = [one for each in (arguments(at) if at is hook.call else [at]) for one in ast.walk(each)]
     return any(isinstance(one, ast.Name) and one.id == own.self_name for one in given)
 
 
@@ -258,11 +256,8 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
         yield refuted(Question.OUTLIVES, "somebody has its handle, or it is no object's")
     if _is_of_node(hook):
         yield refuted(Question.OUTLIVES, "it goes with its graph")
-    given = [
-        isinstance(node, ast.arg) or where is None or where.function.cls is not cls
-        for node, where in hook.origins
-    ]
-    if not given or not all(given):
+    own = [node for node, where in hook.origins if where is not None and where.function.cls is cls]
+    if not hook.origins or not all(isinstance(node, ast.arg) for node in own):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
     if not _holds_object(hook):
         yield left_open(Question.SIZE, "the hook is not seen to hold the object")
@@ -333,9 +328,8 @@ def _of_held(
             yield refuted(Question.READS, "what is made of it is wanted on the device")
         if not (taken or graph) and any(map(partial(_is_given_back, asked), outside)):
             yield left_open(Question.READS, "who gets it may want it on the device")
-        if not graph and any(
-            moved_anywhere(evaluator, x.expression, x.frame).device == "host" for x in running
-        ):
+        places = (moved_anywhere(evaluator, each.expression, each.frame) for each in running)
+        if not graph and any(where.device == "host" for where in places):
             yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
         yield proven(Question.OUTLIVES, "nothing empties it where no backward comes")
     else:
@@ -383,19 +377,16 @@ def _is_given_back(asked: Asked, use: Use) -> bool:
 def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:
     """Whether the method that empties what a hook fills is the one that runs a network, so that all stays from one run to the next."""
     cls = one.hook.frame.function.cls
-    methods = {
-        where.function for _, where, _ in _emptied(asked, one) if where.function.cls is cls is not None
-    }
-    return any(any(forwards(asked.evaluator, each)) for each in methods)
+    emptying = {where.function for _, where, _ in _emptied(asked, one)} if cls is not None else ()
+    return any(any(forwards(asked.evaluator, each)) for each in emptying if each.cls is cls)
 
 
 def _is_made(one: Stored) -> bool:
     """Whether something is made of what is stored: it is moved, copied or computed with."""
-    names = [node for node in ast.walk(one.node) if node in one.use.frame.flow.parents]
-    bound = [
-        each.value for node in names for each in one.use.frame.flow.reaching(node) if each.kind == "assign"
-    ]
-    return any(isinstance(node, ast.Call) for each in (one.node, *bound) for node in ast.walk(each))
+    flow = one.use.frame.flow
+    bound = [each for node in ast.walk(one.node) if node in flow.parents for each in flow.reaching(node)]
+    made = (one.node, *(each.value for each in bound if each.kind == "assign"))
+    return any(isinstance(node, ast.Call) for each in made for node in ast.walk(each))
 
 
 def _is_wanted_there(asked: Asked, outside: list[Use]) -> bool:

@@ -150,11 +150,10 @@ def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
     """On what it stands that what is kept has a graph, or is on the device."""
     if kept.modes:
         yield from (left_open(Question.GRAPH, one.clause) for one in kept.value.assumptions)
-        yield (
-            proven(Question.GRAD, "it is made with grad enabled")
-            if kept.modes == {"on"}
-            else left_open(Question.GRAD, "whether grad is on where it is made is not shown")
-        )
+        if kept.modes == {"on"}:
+            yield proven(Question.GRAD, "it is made with grad enabled")
+        else:
+            yield left_open(Question.GRAD, "whether grad is on where it is made is not shown")
     places = [placed(asked.evaluator, one.expression, one.frame) for one in kept.runs]
     given = [asked.evaluator.value_of(x, one.frame).device for one in kept.runs for x in one.call.args]
     moved = any(one.how == "moved" for one in places)
@@ -241,12 +240,9 @@ def _of_dict(asked: Asked, store: Store, made: Value, kept: _Kept) -> Iterator[A
     for by, _, _ in emptied(asked.evaluator, store.target.value, kept.frame):
         yield refuted(Question.OUTLIVES, f"entries of `{name}` are taken out, or counted", by)
     above = [kept.frame.flow.parents.get(use) for use in kept.frame.flow.uses.get(name, ())]
-    looked_up = any(
-        isinstance(one.ops[0], (ast.In, ast.NotIn))
-        if isinstance(one, ast.Compare)
-        else isinstance(one, ast.Attribute) and one.attr == "get"
-        for one in above
-    )
+    compared = [one.ops[0] for one in above if isinstance(one, ast.Compare)]
+    looked_up = any(isinstance(one, (ast.In, ast.NotIn)) for one in compared)
+    looked_up = looked_up or any(getattr(one, "attr", "") == "get" for one in above)
     yield _of_keys(asked, store, kept, shared, looked_up)
     uses = () if looked_up or not kept.modes else consumers(asked.evaluator, kept.node, kept.frame, "graph")
     if any(one.role in ("backward", "fed") for one in uses):
@@ -277,11 +273,8 @@ def _bound(frame: Frame, node: Any) -> Iterable[Definition]:
 def _counts(asked: Asked, one: Definition, store: Store, kept: _Kept) -> bool:
     """Whether a name counts calls, or the rounds of a loop that each run the same network."""
     networks = {key_of(name) for run in kept.runs for name in ast.walk(run.expression)}
-    if (
-        one.kind != "loop"
-        or one.key in networks
-        or one.statement not in kept.frame.flow.loops(store.statement)
-    ):
+    around = one.kind == "loop" and one.statement in kept.frame.flow.loops(store.statement)
+    if not around or one.key in networks:
         return one.kind == "augmented"
     rate = asked.multiplicity.of_loop(one.statement, kept.frame, store.statement)
     return asked.evaluator.definition(one, kept.frame).kind == "number" and rate in ("train", "forward")

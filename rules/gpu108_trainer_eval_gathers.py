@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -130,13 +130,10 @@ class TrainerEvalGathers(Rule):
 
 def _kinds(asked: Asked, call: ast.Call, frame: Frame) -> list[Any]:
     """The classes that a call may make an object of, with what they derive from: those of libraries by their names."""
-    func = call.func
-    if isinstance(func, ast.Attribute) and func.attr.startswith("from_"):
-        func = func.value
-    found = [one.ref for one in asked.evaluator.ways(func, frame)]
-    return [
-        base for one in found for base in (asked.program.lineage(one) if isinstance(one, Class) else (one,))
-    ]
+    func = called_on(call) if last_name(call.func).startswith("from_") else None
+    found = [one.ref for one in asked.evaluator.ways(func or call.func, frame)]
+    several = (asked.program.lineage(one) if isinstance(one, Class) else (one,) for one in found)
+    return [base for bases in several for base in bases]
 
 
 def _gives(asked: Asked, kind: Any, what: str) -> bool:
@@ -154,11 +151,10 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
         yield proven(Question.READS, "metrics are computed of all outputs at once")
     if _given(asked, trainer, "preprocess_logits_for_metrics"):
         yield refuted(Question.OUTLIVES, "`preprocess_logits_for_metrics` reduces the outputs batch by batch")
-    own = [one for one in kinds if isinstance(one, Class)]
-    for name in [f"{one.name}.{name}" for one in own for name in _EVALUATES_ITSELF if name in one.methods][
-        :1
-    ]:
-        yield left_open(Question.OUTLIVES, f"`{name}` may keep less of the outputs")
+    own = [(one, name) for one in kinds if isinstance(one, Class) for name in _EVALUATES_ITSELF]
+    themselves = [f"{one.name}.{name}" for one, name in own if name in one.methods]
+    if themselves:
+        yield left_open(Question.OUTLIVES, f"`{themselves[0]}` may keep less of the outputs")
     arguments = _arguments(asked, call, frame)
     yield _kept(asked, arguments)
     yield _size(asked, call, frame, kinds, arguments)
@@ -176,16 +172,13 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
 def _given(asked: Asked, calls: list[Made], *names: str) -> list[ast.expr]:
     """What calls give by these names, other than what says no."""
     found = [(keyword(call, name), frame) for call, frame in calls for name in names]
-    value_of = asked.evaluator.value_of
-    return [
-        one for one, at in found if one is not None and value_of(one, at).const not in (None, False, "no")
-    ]
+    given = [(one, asked.evaluator.value_of(one, frame)) for one, frame in found if one is not None]
+    return [one for one, value in given if value.const not in (None, False, "no")]
 
 
 def _made_by(asked: Asked, node: Any, frame: Frame) -> list[Made]:
     """The calls that make what an expression stands for, in order."""
-    origins = asked.evaluator.value_of(node, frame).origins if node is not None else ()
-    found = [(one, where) for one, where in origins if isinstance(one, ast.Call) and where is not None]
+    found = asked.evaluator.value_of(node, frame).calls if node is not None else []
     return sorted(found, key=lambda one: (one[1].function.file.path, one[0].lineno, one[0].col_offset))
 
 
@@ -196,18 +189,16 @@ def _arguments(asked: Asked, call: ast.Call, frame: Frame) -> list[Made]:
 
 
 def _kept(asked: Asked, arguments: list[Made]) -> Answer:
-    changed = {
-        key.rpartition(".")[2] for one in asked.file.parts for key in one.flow.definitions if "." in key
-    }
+    keys = (key for one in asked.file.parts for key in one.flow.definitions if "." in key)
+    changed = {key.rpartition(".")[2] for key in keys}
     for name in _MOVES_ON:
         given = _given(asked, arguments, name)
         if given or name in changed:
             return refuted(Question.OUTLIVES, f"`{name}` is given", given[0] if given else None)
     if not arguments or any(one.arg is None for call, _ in arguments for one in call.keywords):
         return left_open(Question.OUTLIVES, "arguments that are not seen may set `eval_accumulation_steps`")
-    return proven(
-        Question.OUTLIVES, "without `eval_accumulation_steps` all outputs stay on the GPU to the end"
-    )
+    clause = "without `eval_accumulation_steps` all outputs stay on the GPU to the end"
+    return proven(Question.OUTLIVES, clause)
 
 
 def _size(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any], arguments: list[Made]) -> Answer:
@@ -222,18 +213,14 @@ def _size(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any], argument
     named = [(one, f"{last_name(one.func)} {_kinds(asked, one, at)}") for one, at in made]
     dense, narrow = ([one for one, names in named if heads.search(names)] for heads in (_DENSE, _NARROW))
     if dense and narrow:
-        return left_open(
-            Question.SIZE,
-            "of the networks that it may be, some give only a few numbers for each sample",
-            narrow[0],
-        )
+        clause = "of the networks that it may be, some give only a few numbers for each sample"
+        return left_open(Question.SIZE, clause, narrow[0])
     if dense:
         return proven(Question.SIZE, "a score for each class at each place", dense[0])
     if narrow:
         return refuted(Question.SIZE, "a few numbers for each sample or token", narrow[0])
-    return left_open(
-        Question.SIZE, "how large the network's output for each sample is, the code does not say"
-    )
+    clause = "how large the network's output for each sample is, the code does not say"
+    return left_open(Question.SIZE, clause)
 
 
 def _makers(asked: Asked, network: Any, frame: Frame, depth: int = 3) -> Iterator[Made]:

@@ -24,16 +24,7 @@ from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
-from gpulint.answers import (
-    Answer,
-    Question,
-    confidence_of,
-    left_open,
-    minor,
-    proven,
-    refuted,
-    until_refuted,
-)
+from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Claimed, Cost, Repair, Report, Rule, Wrap
@@ -138,10 +129,7 @@ class FrozenForwardWithGrad(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("forward", unvisited=True)
     doubts = True
-    triggers = (
-        (b"torch", b"lightning"),
-        (b"backward", b"def forward", b"training_step", b"compute_loss"),
-    )
+    triggers = ((b"torch", b"lightning"), (b"backward", b"def forward", b"training_step", b"compute_loss"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once

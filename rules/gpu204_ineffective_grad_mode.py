@@ -12,7 +12,7 @@ from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, switches_weights
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
+from gpulint.analysis.syntax.nodes import arguments, dotted, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -160,11 +160,8 @@ def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
 
 def _is_bare(asked: Asked, node: ast.expr, frame: Frame) -> bool:
     """A dropped `enable_grad()` costs nothing: where it is wanted, backward says so."""
-    if isinstance(node, ast.Call) and (
-        node.keywords or not all(isinstance(one, ast.Constant) for one in node.args)
-    ):
-        return False
-    return _mode(asked, node, frame) == "off"
+    given = arguments(node) if isinstance(node, ast.Call) else []
+    return all(isinstance(one, ast.Constant) for one in given) and _mode(asked, node, frame) == "off"
 
 
 _SOME = "some who call it switch grad off, and whose the others call is not shown"
@@ -186,12 +183,9 @@ def _asynchronous(asked: Asked, function: Function) -> Iterator[Claimed]:
     outer = asked.root(function.parent or asked.file.body)
     for node in function.node.decorator_list:
         if _mode(asked, node, outer) == "off":
-            runs = any(True for _ in forwards(asked.evaluator, function))
-            answer = (
-                proven(Question.GRAPH, "it runs a network")
-                if runs
-                else refuted(Question.GRAPH, "nothing in it makes a graph")
-            )
+            answer = refuted(Question.GRAPH, "nothing in it makes a graph")
+            if any(True for _ in forwards(asked.evaluator, function)):
+                answer = proven(Question.GRAPH, "it runs a network")
             yield _claim(asked, "async", node, function, (answer,))
 
 
@@ -201,11 +195,9 @@ def _decorated_class(asked: Asked, cls: Class) -> Iterator[Claimed]:
         if _mode(asked, node, outer) != "off":
             continue
         found = [one for method in cls.methods.values() for one in forwards(asked.evaluator, method)]
-        guarded = bool(found) and all(
-            grad_mode(asked.evaluator, one.call, one.frame).mode == "off" for one in found
-        )
+        modes = {grad_mode(asked.evaluator, one.call, one.frame).mode for one in found}
         answer = proven(Question.GRAD, "its methods run with grad on")
-        if guarded:
+        if modes == {"off"}:
             answer = refuted(Question.GRAD, "all its methods that run networks switch grad off themselves")
         yield _claim(asked, "class", node, cls.body, (answer,), name=cls.name)
 
@@ -220,16 +212,14 @@ def _volatile(asked: Asked, function: Function) -> Iterator[Claimed]:
     for call in flow.calls.get("Variable", ()):
         value = keyword(call, "volatile")
         if isinstance(value, ast.Constant) and value.value is True:
-            target = asked.evaluator.value_of(call.func, frame)
-            if isinstance(target.ref, str) and target.ref.startswith("torch."):
+            if asked.evaluator.value_of(call.func, frame).full_name.startswith("torch."):
                 found.append((call, tuple(consumers(asked.evaluator, call, frame, "graph"))))
     runs = {flow.statement_of(one.call) for one in forwards(asked.evaluator, function)}
     for together in _of_one_forward(flow, found, runs):
         call, _ = together[0]
         also = tuple(one for one, _ in together[1:])
-        answers = _of_volatile(
-            asked, function, call, tuple(use for _, several in together for use in several)
-        )
+        uses = tuple(use for _, several in together for use in several)
+        answers = _of_volatile(asked, function, call, uses)
         yield _claim(asked, "volatile", call, function, answers, _from_here_on(function, call), also)
 
 
@@ -240,9 +230,8 @@ def _of_one_forward(flow: Flow, found: list[Any], runs: set[Any]) -> list[list[A
         statement = flow.statement_of(one[0])
         before = flow.statement_of(groups[-1][-1][0]) if groups else None
         together = before is not None and flow.blocks[before] is flow.blocks[statement]
-        if together and not any(
-            flow.order[before] <= flow.order[run] < flow.order[statement] for run in runs
-        ):
+        between = range(flow.order[before], flow.order[statement]) if together else ()
+        if together and not any(flow.order[run] in between for run in runs):
             groups[-1].append(one)
         else:
             groups.append([one])
@@ -277,24 +266,13 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
 def _frozen_in_name(asked: Asked, function: Function) -> Iterator[Claimed]:
     frame, flow = asked.root(function), function.flow
     misspelt = asked.evaluator.table.knows("misspelt")
-    for several in flow.definitions.values():
-        for one in several:
-            target = one.node
-            if (
-                one.kind != "assign"
-                or not isinstance(target, ast.Attribute)
-                or not isinstance(one.value, ast.Constant)
-                or one.value.value is not False
-            ):
-                continue
-            if target.attr in _SWITCHES:
-                answers = until_refuted(_of_switch(asked, target, frame, target.attr in misspelt))
-                yield Claimed(
-                    target,
-                    ast.unparse(target),
-                    answers,
-                    partial(_idle_report, asked, target, target.attr in misspelt),
-                )
+    for one in (each for several in flow.definitions.values() for each in several):
+        target, off = one.node, isinstance(one.value, ast.Constant) and one.value.value is False
+        if one.kind == "assign" and off and isinstance(target, ast.Attribute) and target.attr in _SWITCHES:
+            is_misspelt = target.attr in misspelt
+            answers = until_refuted(_of_switch(asked, target, frame, is_misspelt))
+            report = partial(_idle_report, asked, target, is_misspelt)
+            yield Claimed(target, ast.unparse(target), answers, report)
 
 
 def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool) -> Iterator[Answer]:
@@ -309,12 +287,7 @@ def _of_switch(asked: Asked, target: ast.Attribute, frame: Frame, misspelt: bool
     else:
         yield refuted(Question.TRAINED, f"`{name}` is no network, as far as it is seen")
     yield from (left_open(Question.TRAINED, one.clause) for one in value.assumptions)
-    uses = [
-        use
-        for origin, where in value.origins
-        if where is not None and isinstance(origin, ast.AST)
-        for use in uses_since_made(asked.evaluator, (origin, where))
-    ]
+    uses = [use for origin in value.origins for use in uses_since_made(asked.evaluator, origin)]
     switched = any(switches_weights(asked.evaluator, use) is not None for use in uses)
     if switched or frozen(asked.evaluator, value) is not None:
         yield refuted(Question.TRAINED, f"`{name}` is frozen all the same")
@@ -407,9 +380,8 @@ def _repair(
 
     node = asked.node(at)
     if what == "uncalled":
-        guarded = any(
-            isinstance(block.owner, ast.Try) and block.arm == "body" for block in function.flow.around(at)
-        )
+        around = function.flow.around(at)
+        guarded = any(isinstance(one.owner, ast.Try) and one.arm == "body" for one in around)
         why = "the code beneath has never run: what it raises is caught" if guarded else ""
         return Repair.unless(why, "call it", (Replace(node, cst.Call(node)),))  # type: ignore[arg-type]
     if what not in ("volatile", "bare") or not rest or _goes_back(function, rest):
@@ -436,9 +408,8 @@ def _calls_in(function: Function, statements: tuple[Any, ...]) -> Iterator[ast.C
 
 
 def _goes_back(function: Function, statements: tuple[Any, ...]) -> bool:
-    return any(
-        last_name(call.func) in ("backward", "manual_backward") for call in _calls_in(function, statements)
-    )
+    names = {last_name(call.func) for call in _calls_in(function, statements)}
+    return not names.isdisjoint(("backward", "manual_backward"))
 
 
 def _volatile_arguments(asked: Asked, function: Function, statements: tuple[Any, ...]) -> Iterator[Remove]:

@@ -133,11 +133,8 @@ def _deferred(asked: Asked, backward: Backward) -> Iterator[_Deferred]:
                 after = [each for each in rounds if each not in flow.loops(call)]
                 own = flow.conditions(store.at)
                 every = [each[0] for each in flow.conditions(call) if each not in own]
-                anew = [
-                    each
-                    for each in emptying(owner.key, owner.key, frame)
-                    if rounds[:1] == flow.loops(each)[:1]
-                ]
+                emptied = emptying(owner.key, owner.key, frame)
+                anew = [each for each in emptied if rounds[:1] == flow.loops(each)[:1]]
                 if after or (rounds and every and anew):
                     loop = after[-1] if after else rounds[0]
                     yield _Deferred(store, owner.key, loop, backward, None if after else every[0])
@@ -147,10 +144,8 @@ def _summed(evaluator: Evaluator, node: Any, frame: Frame, seen: set[Any]) -> It
     """The keys that an expression is a sum of, scaled by what is known before, each with the frame that it stands in."""
     parts: list[tuple[Any, Frame]] = []
     if isinstance(node, ast.BinOp):
-        sides, adds = (
-            ((node.left, node.right), (node.right, node.left)),
-            isinstance(node.op, (ast.Add, ast.Sub)),
-        )
+        sides = ((node.left, node.right), (node.right, node.left))
+        adds = isinstance(node.op, (ast.Add, ast.Sub))
         parts = [(one, frame) for one, other in sides if adds or _scales(evaluator, other, frame)]
     elif isinstance(node, ast.Call):
         target, func, row = evaluator.value_of(node.func, frame), node.func, evaluator.row_of(node, frame)

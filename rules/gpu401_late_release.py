@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
-from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.amounts import through_batches
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.forwards import forwards
 from gpulint.analysis.queries.networks.runs import runs_of
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import argument, keyword
+from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -104,12 +103,10 @@ class LateReleaseRule(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
             for forward in forwards(asked.evaluator, function):
-                for use in consumers(asked.evaluator, forward.call, forward.frame, "storage"):
-                    late = (
-                        _late(asked, forward, use.owner)
-                        if use.role == "bound" and use.frame is forward.frame
-                        else None
-                    )
+                uses = consumers(asked.evaluator, forward.call, forward.frame, "storage")
+                bound = (one for one in uses if one.role == "bound" and one.frame is forward.frame)
+                for use in bound:
+                    late = _late(asked, forward, use.owner)
                     if late is not None:
                         answers = until_refuted(_answers(asked, late))
                         yield Claimed(late.last, late.names[0], answers, partial(_report, asked, late))
@@ -141,9 +138,8 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     peak = _peak(asked, forward)
     if peak is None or any(one.role in _KEPT or not _is_below(one, forward) for one in uses):
         return None
-    loss = {
-        one for name in ast.walk(peak) for one in (flow.reaching(name) if isinstance(name, ast.expr) else ())
-    }
+    names = (one for one in ast.walk(peak) if isinstance(one, ast.expr))
+    loss = {one for name in names for one in flow.reaching(name)}
     owners = [made, *(one.owner for one in uses if one.role == "bound" and one.frame is frame)]
     owners = [one for one in dict.fromkeys(owners) if one not in loss]
     read = [(flow.statement_of(use), use) for one in owners for use in flow.uses_of(one)]
@@ -151,24 +147,19 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     needed = [statement for statement, _ in read if statement not in freed]
     if made in loss or not needed or any(one.kind != "assign" for one in owners):
         return None
-    last, first, end = (
-        max(needed, key=order.__getitem__),
-        order[made.statement],
-        order[flow.statement_of(peak)],
-    )
+    last = max(needed, key=order.__getitem__)
+    first, end = order[made.statement], order[flow.statement_of(peak)]
     ends = end if end > first else max(order.values()) + 1
     in_time = all(first < order[one] < ends for one in needed) and all(order[one] > ends for one in freed)
-    plain = isinstance(last, (ast.Assign, ast.AugAssign, ast.Expr)) and flow.loops(last) == flow.loops(
-        made.statement
-    )
-    if not in_time or not plain or flow.blocks[last] not in flow.around(made.statement):
+    plain = isinstance(last, (ast.Assign, ast.AugAssign, ast.Expr))
+    same_round = flow.loops(last) == flow.loops(made.statement)
+    if not (in_time and plain and same_round) or flow.blocks[last] not in flow.around(made.statement):
         return None
     near = (made.value, *(flow.parents.get(use) for _, use in read))
     gives_loss = any(isinstance(one, ast.Attribute) and one.attr in ("loss", "item") for one in near)
     gives_loss = gives_loss or keyword(forward.call, "labels") is not None
-    return _Late(
-        forward, tuple(dict.fromkeys(one.key for one in owners)), uses, last, peak, freed, gives_loss
-    )
+    keys = tuple(dict.fromkeys(one.key for one in owners))
+    return _Late(forward, keys, uses, last, peak, freed, gives_loss)
 
 
 def _peak(asked: Asked, forward: Forward) -> ast.Call | None:
@@ -183,7 +174,7 @@ def _peak(asked: Asked, forward: Forward) -> ast.Call | None:
 
 
 def _is_below(use: Use, forward: Forward) -> bool:
-    return use.frame is forward.frame or any(frame is forward.frame for _, frame in use.frame.chain())
+    return forward.frame in use.frame.around
 
 
 # -- what it stands on
@@ -191,16 +182,13 @@ def _is_below(use: Use, forward: Forward) -> bool:
 
 def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
     yield from _size(asked, late)
+    runs = runs_of(asked.evaluator, late.forward.call, late.forward.frame)
     if late.peak is not late.forward.call:
         yield from _saved(asked, late)
     elif late.gives_loss or any(_loss(asked, one) for one in late.uses):
-        yield refuted(
-            Question.SIZE, "the loss makes a second tensor of that size, which the round needs anyhow"
-        )
-    elif not any(
-        through_batches(asked.evaluator, run)
-        for run in runs_of(asked.evaluator, late.forward.call, late.forward.frame)
-    ):
+        clause = "the loss makes a second tensor of that size, which the round needs anyhow"
+        yield refuted(Question.SIZE, clause)
+    elif not any(through_batches(asked.evaluator, run) for run in runs):
         yield left_open(Question.SIZE, "that batches go through the network is not seen")
     yield from (left_open(Question.TENSOR, one.clause) for one in late.forward.network.assumptions)
     yield from reached(asked.evaluator, late.forward.frame.function, late.forward.call)
@@ -234,9 +222,8 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
     whole = asked.evaluator.value_of(base, forward.frame) if base is not None else UNKNOWN
     if forward.expression is not forward.call.func or (whole.kind == "module" and whole.ref is None):
         return False
-    for node, frame in forward.network.origins:
-        func = node.func if isinstance(node, ast.Call) and frame is not None else None
-        for one in (func, getattr(func, "value", None)):
+    for call, frame in forward.network.calls:
+        for one in (call.func, called_on(call)):
             ref = asked.evaluator.value_of(one, frame).ref if one is not None else None
             row = asked.evaluator.table.function(ref)
             if row is not None and row.size == "dense":
@@ -270,17 +257,14 @@ def _laid_out(
             if any(ast.unparse(one.upper) == "-1" for one in cuts if one.upper):
                 yield None  # `scores[:, :-1]`: each position but the last
             node = node.value
-        elif isinstance(node.func, ast.Attribute) and (
-            row := asked.evaluator.table.own("tensor", node.func.attr)
+        elif called_on(node) is not None and (
+            row := asked.evaluator.table.own("tensor", last_name(node.func))
         ):
             if row.does == "lays out" and is_loss:
-                const = asked.evaluator.value_of(node.args[-1], frame).const if len(node.args) == 2 else None
-                yield (
-                    const
-                    if node.func.attr in ("view", "reshape") and isinstance(const, int) and const > 0
-                    else None
-                )
-            node = node.func.value
+                by_rows = called_on(node, "view", "reshape") is not None and len(node.args) == 2
+                const = asked.evaluator.value_of(node.args[-1], frame).const if by_rows else None
+                yield const if isinstance(const, int) and const > 0 else None
+            node = called_on(node)
         else:
             node = argument(node, 0, "input")
 
@@ -289,7 +273,7 @@ def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | N
     """The layers that give what a network of the project gives, where nothing else does: whether each is one for pictures, and how many
     numbers it gives."""
     evaluator, network = asked.evaluator, forward.network
-    method = evaluator.method(network.ref, "forward") if isinstance(network.ref, Class) else None
+    method = evaluator.method(network.ref, "forward")
     inner = evaluator.enter(method, forward.call, forward.frame, network) if method is not None else None
     if inner is None:
         return
@@ -301,8 +285,8 @@ def _last_layers(asked: Asked, forward: Forward) -> Iterator[tuple[bool, int | N
             row = evaluator.calling.made_by(layer)
             if row is None or row.size == "loss":
                 return
-            for node, frame in layer.origins:
-                width = argument(node, 1, "out_features") if isinstance(node, ast.Call) else None
+            for call, frame in layer.calls:
+                width = argument(call, 1, "out_features")
                 const = evaluator.value_of(width, frame).const if width is not None else None
                 yield row.weights == "pictures", const if isinstance(const, int) else None
 
@@ -313,12 +297,10 @@ def _saved(asked: Asked, late: _Late) -> Iterator[Answer]:
         saves = _loss(asked, use)
         if saves == "input":
             yield refuted(Question.BACKWARD, "the loss saves what it is given for its backward", use.node)
-        elif not saves and (
-            use.role == "given" or (use.role == "computed" and (use.row is None or use.row.graph == "keeps"))
-        ):
-            yield left_open(
-                Question.BACKWARD, "whether the loss itself keeps them for its backward is not in sight"
-            )
+        keeps = use.role == "computed" and (use.row is None or use.row.graph == "keeps")
+        if not saves and (use.role == "given" or keeps):
+            clause = "whether the loss itself keeps them for its backward is not in sight"
+            yield left_open(Question.BACKWARD, clause)
             return
 
 

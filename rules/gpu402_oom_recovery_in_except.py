@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.consumers import consumers_of_definition
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import done_within
-from gpulint.analysis.queries.graphs.carried import arguments
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import dotted, last_name
+from gpulint.analysis.syntax.nodes import arguments, dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -139,9 +138,8 @@ class _Handler:
             if is_own and _holds(self.asked, test, self.frame) is (not wanted):
                 return False
         last = (block.statements[-1] for block in around[: own + 1])
-        return own >= 0 and not isinstance(
-            next((one for one in last if isinstance(one, _LEAVING)), None), ast.Raise
-        )
+        leaves = next((one for one in last if isinstance(one, _LEAVING)), None)
+        return own >= 0 and not isinstance(leaves, ast.Raise)
 
     def does(self, call: ast.Call) -> str:
         """What a call does to recover; empty where it does nothing of the kind."""
@@ -169,10 +167,8 @@ class _Handler:
     def tried(self) -> list[ast.Call]:
         """The calls of what is tried that the table does not know."""
         flow, tried = self.frame.flow, self.frame.flow.parents[self.node]
-        around = ((call, flow.around(call)) for call in flow.every_call)
-        calls = [
-            call for call, blocks in around if any(one.owner is tried and one.arm == "body" for one in blocks)
-        ]
+        body = flow.blocks[tried.body[0]]
+        calls = (call for call in flow.every_call if body in flow.around(call))
         return [one for one in calls if not self.is_known(one)]
 
     def is_known(self, call: ast.Call) -> bool:
@@ -185,16 +181,13 @@ class _Handler:
         """What becomes of the exception."""
         bound = self.frame.flow.definitions.get(self.node.name or "", ())
         own = next((one for one in bound if one.node is self.node), None)
-        return (
-            consumers_of_definition(self.asked.evaluator, own, self.frame, "object")
-            if own is not None
-            else []
-        )
+        if own is None:
+            return []
+        return consumers_of_definition(self.asked.evaluator, own, self.frame, "object")
 
     def answers(self, found: list[str]) -> Iterator[Answer]:
-        yield proven(
-            Question.OUTLIVES, "the traceback holds the frames that failed until the block ends", self.node
-        )
+        clause = "the traceback holds the frames that failed until the block ends"
+        yield proven(Question.OUTLIVES, clause, self.node)
         for use in self.uses():
             func = getattr(use.node, "func", None)
             if use.role == "given" and isinstance(func, ast.Name) and not self.is_known(use.node):
@@ -256,12 +249,8 @@ def _repair(handler: _Handler) -> Repair | None:
     node: Any = handler.asked.node(tried)
     within = list(ast.walk(handler.node))
     used = {one.id for one in within if isinstance(one, ast.Name)} & {handler.node.name, _FLAG}
-    stays = (
-        tried.handlers[1:]
-        or tried.finalbody
-        or tried.orelse
-        or any(isinstance(one, _LEAVING) for one in within)
-    )
+    leaves = any(isinstance(one, _LEAVING) for one in within)
+    stays = tried.handlers[1:] or tried.finalbody or tried.orelse or leaves
     old = node.handlers[0]
     if used or stays or not isinstance(old.body, cst.IndentedBlock):
         return None

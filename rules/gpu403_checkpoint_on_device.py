@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,7 @@ from gpulint.analysis.queries.loads import (
 from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
 from gpulint.analysis.queries.processes import by_every_process
 from gpulint.analysis.queries.reached import reached
-from gpulint.answers import (
-    Answer,
-    Question,
-    Verdict,
-    left_open,
-    minor,
-    proven,
-    refuted,
-    until_refuted,
-)
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -38,6 +29,7 @@ from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.project.file import File
     from gpulint.analysis.syntax.flow import Definition
 
 
@@ -123,9 +115,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         yield refuted(Question.READS, "nothing is seen to be restored from it")
     if what.adopted is not None or any(one.assigns for one in what.restored):
         adopted = what.adopted.node if what.adopted is not None else what.restored[0].use.node
-        yield refuted(
-            Question.READS, "what is loaded becomes a part of something, and would stay on the host", adopted
-        )
+        clause = "what is loaded becomes a part of something, and would stay on the host"
+        yield refuted(Question.READS, clause, adopted)
     ranks = by_every_process(asked.evaluator, load.call, load.frame) if load.location is None else None
     several = ranks is not None and ranks.verdict is Verdict.PROVEN
     if not what.networks and what.optimizers and not several:
@@ -142,11 +133,9 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     elsewhere = made_elsewhere(asked.evaluator, load)
     if elsewhere is not None:
         yield refuted(Question.DEVICE, "the file is not one that a training has written", elsewhere)
-    program = (
-        asked.program.searched("state_dict", asked.file)
-        if matters
-        else files_around(asked.evaluator, load.frame.function)
-    )
+    program: Iterable[File] = files_around(asked.evaluator, load.frame.function)
+    if matters:
+        program = asked.program.searched("state_dict", asked.file)
     as_they_are, from_host = saved_states(asked.evaluator, program)
     if from_host and not as_they_are and load.location is None:
         yield refuted(Question.DEVICE, "the program saves such states from the host")
@@ -186,9 +175,8 @@ def _held(asked: Asked, what: Loaded) -> Answer:
             return proven(Question.OUTLIVES, clause, at, asked.path_of(at))
         deleted = any(one.kind == "delete" for one in frame.flow.definitions[definition.key])
         if function.is_module and what.optimizers and what.networks and not deleted:
-            return proven(
-                Question.OUTLIVES, f"`{definition.key}` of the module keeps it as long as the program runs"
-            )
+            clause = f"`{definition.key}` of the module keeps it as long as the program runs"
+            return proven(Question.OUTLIVES, clause)
     return gone or left_open(Question.OUTLIVES, "no step is seen to run before it is let go of")
 
 
@@ -205,21 +193,19 @@ def _placed(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) 
         before = placed(asked.evaluator, one.owner, one.use.frame)
         after = moved_anywhere(asked.evaluator, one.owner, one.use.frame)
         found.append((name, before if before.device != "?" else after, after))
-    for name, _, after in found:
-        if after.device == "cuda":
-            yield proven(Question.DEVICE, f"`{name}` is on the GPU")
-            return
-    for name, _, after in found:
-        if after.how == "moved" and after.device == "?":
-            yield minor(Question.DEVICE, f"`{name}` is moved to a device, which the code does not name")
-            return
-    for name, before, after in found:
+    there = [name for name, _, after in found if after.device == "cuda"]
+    moved = [name for name, _, after in found if after.how == "moved" and after.device == "?"]
+    if there:
+        yield proven(Question.DEVICE, f"`{there[0]}` is on the GPU")
+    elif moved:
+        yield minor(Question.DEVICE, f"`{moved[0]}` is moved to a device, which the code does not name")
+    elif found:
+        name, before, after = found[0]
         if before.device == "host" and after.device != "?" and not matters:
             yield refuted(Question.DEVICE, f"`{name}` is on the host then")
         if not matters and (not saved or load.device == "cuda") and not load.by_cuda:
             yield refuted(Question.DEVICE, f"nothing shows that `{name}` is on a GPU")
         yield left_open(Question.DEVICE, f"whether `{name}` is on a GPU is not shown")
-        return
 
 
 def _saved_from(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bool) -> Answer:

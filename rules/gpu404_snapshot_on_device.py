@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, copy_matters, fate
+from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
-from gpulint.analysis.syntax.nodes import LOOPS, key_of, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, called_on, key_of
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -114,11 +115,8 @@ def _last_of_each(found: Iterable[Copy]) -> list[Copy]:
     last: dict[object, Copy] = {}
     for copy in found:
         statement = copy.frame.flow.statement_of(copy.node)
-        key = (
-            ast.unparse(statement.targets[0])
-            if copy.what == "alias" and isinstance(statement, ast.Assign)
-            else id(copy)
-        )
+        is_put_back = copy.what == "alias" and isinstance(statement, ast.Assign)
+        key = ast.unparse(statement.targets[0]) if is_put_back else id(copy)
         last[copy.frame.function, key] = copy
     return list(last.values())
 
@@ -158,9 +156,8 @@ def _of_network(copy: Copy, what: Fate) -> Iterator[Answer]:
     if any(one.role == "written" for one in what.uses) and (what.saved or what.loaded):
         yield refuted(Question.READS, "it is an average of the weights, which is used")
     elif what.saved or what.loaded:
-        yield left_open(
-            Question.READS, "the whole network is copied: perhaps it is run where that is not seen"
-        )
+        clause = "the whole network is copied: perhaps it is run where that is not seen"
+        yield left_open(Question.READS, clause)
     elif any(isinstance(one.owner, tuple) for one in what.kept) or not what.uses:
         yield refuted(Question.READS, "what is kept may be run where that is not seen")
     else:
@@ -175,9 +172,8 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         yield refuted(Question.OUTLIVES, "it is used up in its own statement")
     in_loop = [one for one in what.kept if _container(one) == "dict" and flow.loops(copy.node)]
     if in_loop and not what.many:
-        yield refuted(
-            Question.OUTLIVES, "a few of them are kept, one in the place of another", in_loop[0].node
-        )
+        by = in_loop[0].node
+        yield refuted(Question.OUTLIVES, "a few of them are kept, one in the place of another", by)
     own = [one for one in what.uses if one.frame is copy.frame and one.role not in ("dropped",)]
     block = flow.blocks[statement]
     if not what.kept and what.uses and len(own) == len(what.uses) and what.returned is None:
@@ -186,9 +182,8 @@ def _lasts(asked: Asked, copy: Copy, what: Fate) -> Iterator[Answer]:
         if together and not _works_between(asked, copy, last):
             yield refuted(Question.OUTLIVES, "it is used right after, and waits for nothing")
         if together and what.deleted is not None and block.is_rounds:
-            yield left_open(
-                Question.OUTLIVES, "it lives for one step, and is needed at once", what.deleted.node
-            )
+            by = what.deleted.node
+            yield left_open(Question.OUTLIVES, "it lives for one step, and is needed at once", by)
     if not what.uses and isinstance(statement, ast.Assign):
         yield left_open(Question.READS, "nothing is seen to read it")
     if not flow.loops(copy.node) and _after_training(flow, statement) and not what.kept:
@@ -247,10 +242,8 @@ def _on_device(asked: Asked, copy: Copy) -> Answer:
         clause = f"`{name}` is moved to a device, which the code does not name"
         return minor(Question.DEVICE, clause, _here(asked, where.at))
     if copy.frame.function.cls is not None or copy.frame.function.parent is not None:
-        return left_open(
-            Question.DEVICE,
-            f"`{name}` is given from outside, and whether it is on a GPU by then is not shown",
-        )
+        clause = f"`{name}` is given from outside, and whether it is on a GPU by then is not shown"
+        return left_open(Question.DEVICE, clause)
     return refuted(Question.DEVICE, f"nothing shows that `{name}` is on a GPU")
 
 
@@ -306,82 +299,43 @@ def _put_back(asked: Asked, copy: Copy, back: list[Use]) -> Iterator[Answer]:
         order = flow.order.get(flow.statement_of(back[0].node), 0)
         if not _works_between(asked, copy, order):
             yield refuted(Question.OUTLIVES, "nothing trains before it is put back")
-    yield proven(
-        Question.READS,
-        "it is put back into the very network whose weights it shows",
-        back[0].node if asked.is_here(back[0].frame) else None,
-    )
+    by = back[0].node if asked.is_here(back[0].frame) else None
+    yield proven(Question.READS, "it is put back into the very network whose weights it shows", by)
 
 
 def _moved_after(asked: Asked, copy: Copy) -> Iterator[Answer]:
     """A network that is moved afterwards has other tensors then: what its state dict shows are the old ones."""
     flow = copy.frame.flow
     at = flow.order[flow.statement_of(copy.node)]
-    for name in ("cuda", "to", "cpu"):
-        for call in flow.calls.get(name, ()):
-            if (
-                isinstance(call.func, ast.Attribute)
-                and key_of(call.func.value) == key_of(copy.source)
-                and flow.order[flow.statement_of(call)] > at
-            ):
-                yield refuted(
-                    Question.MEANT,
-                    "the network is moved in between, and keeps other tensors from then on",
-                    call,
-                )
+    for call in flow.calls_on({key_of(copy.source)}, "cuda", "to", "cpu"):
+        if flow.order[flow.statement_of(call)] > at:
+            clause = "the network is moved in between, and keeps other tensors from then on"
+            yield refuted(Question.MEANT, clause, call)
     where = placed(asked.evaluator, copy.source, copy.frame)
     if where.device == "?" and copy.frame.function.name == "__init__":
-        yield left_open(
-            Question.DEVICE,
-            "the constructor is given the network: moved later, it keeps other tensors from then on",
-        )
+        clause = "the constructor is given the network: moved later, it keeps other tensors from then on"
+        yield left_open(Question.DEVICE, clause)
 
 
 def _is_same(asked: Asked, copy: Copy, use: Use) -> bool:
     """Whether a state dict is loaded into the network that it is of."""
-    base = (
-        use.node.func.value
-        if isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
-        else None
-    )
+    base = called_on(use.node)
     if base is None:
         return False
     key, own = key_of(base), key_of(copy.source)
-    same_function = use.frame.function is copy.frame.function
-    same_class = "." in (own or "") and use.frame.function.cls is copy.frame.function.cls
-    if key is not None and key == own and (same_function or same_class):
-        return True
     run, other = _run_through(base, use.frame), _run_through(copy.source, copy.frame)
-    if (
-        run is not None
-        and run == other
-        and (same_function or ("." in run and use.frame.function.cls is copy.frame.function.cls))
-    ):
-        return True
+    for one in {key} & {own} | {run} & {other} - {None}:
+        same_class = "." in (one or "") and use.frame.function.cls is copy.frame.function.cls
+        if one is not None and (same_class or use.frame.function is copy.frame.function):
+            return True
     return bool(asked.evaluator.value_of(base, use.frame).origins & copy.network.origins)
 
 
 def _run_through(node: ast.AST, frame: Frame) -> str | None:
     """The key of what a loop runs through that binds a name: `self.members` of `for member, weights in zip(self.members, taken)`."""
-    if not isinstance(node, ast.Name):
-        return None
-    for one in frame.flow.reaching(node):
-        iterated = one.value if one.kind == "loop" else None
-        if isinstance(iterated, ast.Call) and one.path and last_name(iterated.func) in ("zip", "enumerate"):
-            position = one.path[0] if last_name(iterated.func) == "zip" else 0
-            iterated = (
-                iterated.args[position]
-                if isinstance(position, int) and position < len(iterated.args)
-                else None
-            )
-        if (
-            isinstance(iterated, ast.Call)
-            and last_name(iterated.func) in ("values", "items")
-            and isinstance(iterated.func, ast.Attribute)
-        ):
-            iterated = iterated.func.value
-        return key_of(iterated) if iterated is not None else None
-    return None
+    reaching = frame.flow.reaching(node) if isinstance(node, ast.Name) else ()
+    through = next((source_of(one) for one in reaching if one.kind == "loop"), None)
+    return key_of(called_on(through, "values", "items") or through) if through is not None else None
 
 
 def _holder(asked: Asked, copy: Copy, what: Fate) -> str:

@@ -11,6 +11,7 @@ from gpulint.analysis.evaluate.weights import SMALL, weight
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.syntax.nodes import arguments
 from gpulint.answers import Answer, Question, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -106,7 +107,7 @@ def _does(asked: Asked, statement: ast.stmt, frame: Frame) -> str:
     if not isinstance(call, ast.Call):
         return ""
     target = asked.evaluator.value_of(call.func, frame).ref
-    if isinstance(target, Function) and not (call.args or call.keywords) and target is not frame.function:
+    if isinstance(target, Function) and not arguments(call) and target is not frame.function:
         inner = asked.root(target)
         return _EMPTIES if _only_cleans(asked, inner) else ""
     row = asked.evaluator.row_of(call, frame)
@@ -131,10 +132,9 @@ def _after(asked: Asked, statement: ast.stmt, frame: Frame) -> Iterator[ast.stmt
     """The statements of its block that follow one, up to the first that does not clean up, or say something."""
     statements = frame.flow.blocks[statement].statements
     for one in statements[statements.index(statement) + 1 :]:
-        calls = [each for each in ast.walk(one) if isinstance(each, ast.Call)]
-        tidy = isinstance(one, (ast.Delete, ast.Expr)) and all(
-            _is_cheap(asked, each, frame) for each in calls
-        )
+        calls = (each for each in ast.walk(one) if isinstance(each, ast.Call))
+        cheap = all(_is_cheap(asked, each, frame) for each in calls)
+        tidy = cheap and isinstance(one, (ast.Delete, ast.Expr))
         if not tidy and _does(asked, one, frame) != _EMPTIES:
             return
         yield one

@@ -14,7 +14,7 @@ from gpulint.analysis.queries.effects import effects_before, place_of, since_mad
 from gpulint.analysis.queries.loads import assigns
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import key_of, keyword
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -125,12 +125,9 @@ def _late(asked: Asked, cast: Any, frame: Frame) -> _Late | None:
         return None
     move: Any = last.call
     first, end = flow.order[flow.statement_of(move)], flow.order[flow.statement_of(cast)]
-    between = tuple(
-        getattr(call.func, "attr", "")
-        for call in flow.every_call
-        if first < flow.order.get(flow.statement_of(call), 0) < end
-        and any(key_of(part) == key_of(base) for part in ast.walk(call))
-    )
+    meanwhile = (one for one in flow.every_call if first < flow.order.get(flow.statement_of(one), 0) < end)
+    own = (one for one in meanwhile if any(key_of(part) == key_of(base) for part in ast.walk(one)))
+    between = tuple(getattr(one.func, "attr", "") for one in own)
     rows = evaluator.table.knows("module")
     plain = all(one in rows and rows[one].gives in ("receiver", "none") for one in between)
     bound = flow.statement_of(cast)
@@ -143,8 +140,8 @@ def _late(asked: Asked, cast: Any, frame: Frame) -> _Late | None:
 def _narrows(asked: Asked, call: Any, frame: Frame) -> bool:
     """`net.half()`, `net.to(torch.bfloat16)`; not `net.to(device, torch.half)`, which casts on the way."""
     table = asked.evaluator.table
-    row = table.own("module", call.func.attr) if isinstance(call.func, ast.Attribute) else None
-    given = [*call.args, *(one.value for one in call.keywords)]
+    row = table.own("module", call.func.attr) if called_on(call) is not None else None
+    given = arguments(call)
     if row is None or row.does not in _CHANGES or len(given) > 1:
         return False
     named = str(asked.evaluator.value_of(given[0], frame).ref).partition("torch.")[2] if given else ""
@@ -161,17 +158,16 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
         yield proven(Question.DEVICE, "it is moved to a GPU", late.move)
     else:
         yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown", late.move)
-    for made, where in network.origins:
-        if isinstance(made, ast.Call) and where is not None:
-            for use in since_made(evaluator, (made, where), _CHANGES):
-                if use.frame.function is where.function is not frame.function:
-                    why = f"`{where.function.name}`, which makes it, casts or moves it"
-                    yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
-            for use in since_made(evaluator, (made, where), frozenset({"loads weights"})):
-                if assigns(evaluator, use.node, use.frame):
-                    why = "its weights are what `load_state_dict(assign=True)` is given, narrow or not"
-                    yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
-            yield from _was_wide(asked, made, where)
+    for made, where in network.calls:
+        for use in since_made(evaluator, (made, where), _CHANGES):
+            if use.frame.function is where.function is not frame.function:
+                why = f"`{where.function.name}`, which makes it, casts or moves it"
+                yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
+        for use in since_made(evaluator, (made, where), frozenset({"loads weights"})):
+            if assigns(evaluator, use.node, use.frame):
+                why = "its weights are what `load_state_dict(assign=True)` is given, narrow or not"
+                yield refuted(Question.SIZE, why, use.node, asked.path_of(use.node))
+        yield from _was_wide(asked, made, where)
     size = weight(evaluator, network)
     if size.least >= LARGE:
         yield proven(Question.SIZE, f"the network has {said(size.least)}")
@@ -179,9 +175,8 @@ def _answers(asked: Asked, late: _Late) -> Iterator[Answer]:
         yield refuted(Question.SIZE, f"the network has {said(size.least)}")
     else:
         yield left_open(Question.SIZE, "how large the network is, the code does not say")
-    if any(event.work == "train" for one in asked.file.parts for event in asked.steps.of(one)) or any(
-        goes_backward_by(evaluator, one) for one in asked.file.functions
-    ):
+    trains = any(event.work == "train" for one in asked.file.parts for event in asked.steps.of(one))
+    if trains or any(goes_backward_by(evaluator, one) for one in asked.file.functions):
         why = "what the training takes later may be more than the network takes here"
         yield left_open(Question.TRAINED, why)
     if late.is_conditional:

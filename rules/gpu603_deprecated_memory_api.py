@@ -76,10 +76,7 @@ class DeprecatedMemoryApi(Rule):
     costs_when_run = False
     runtime_claim = Claim("code")
     in_tests = True
-    triggers = (
-        (b"torch",),
-        (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"),
-    )
+    triggers = ((b"torch",), (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"))
     options = (Option("target-torch", "", (), "the oldest version of torch that the program must run with"),)
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:

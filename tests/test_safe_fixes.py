@@ -506,7 +506,7 @@ def train(model, loader, opt):
         ("loss", "report(held)", "loss.detach()"),
         ("loss", "return held", "loss.detach()"),
         ("loss.expand(4)", "print(held)", "loss.expand(4).detach()"),
-        ("loss.unsqueeze(0).sum((0,))", "print(held)", "loss.unsqueeze(0).sum((0,)).detach()"),
+        ("out.unsqueeze(0).sum((0,))", "print(held)", "out.unsqueeze(0).sum((0,)).detach()"),
     ],
 )
 def test_a_number_is_held_only_where_one_will_do(value: str, use: str, fix: str) -> None:

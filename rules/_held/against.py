@@ -70,9 +70,7 @@ def _is_freed_summand(asked: Asked, cut: Cut, store: Store, state: str) -> bool:
 
 def _functions_of(freed: Iterable[Use]) -> set[Function]:
     """The functions that run some backwards, themselves or by what they call."""
-    return {
-        where.function for one in freed for where in (one.frame, *(frame for _, frame in one.frame.chain()))
-    }
+    return {where.function for one in freed for where in one.frame.around}
 
 
 def _wanted(uses: Iterable[Use], holder: str, ran: set[Function]) -> str:
@@ -120,7 +118,7 @@ def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> 
 def _is_seen(asked: Asked, call: ast.Call, frame: Frame) -> bool:
     """Whether it is known what a call does with an object: it is of the file, or of a library that the table knows."""
     target, table = asked.evaluator.value_of(call.func, frame), asked.evaluator.table
-    if target.kind == "library" and isinstance(target.ref, str):
+    if target.full_name:
         return table.function(target.ref) is not None or table.own("builtins", target.ref) is not None
     return target.kind in ("function", "class") and getattr(target.ref, "file", None) is asked.file
 
@@ -140,12 +138,8 @@ def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:
 def _freed_by(asked: Asked, cut: Cut) -> list[Use] | None:
     """The backwards that go through all the graphs behind something; None where they leave one out."""
     found: list[Use] = []
-    calls = [
-        (node, frame)
-        for one in graph_in(asked.evaluator, asked.evaluator.value_of(cut.node, cut.frame))
-        for node, frame in one.origins
-        if frame is not None
-    ]
+    several = graph_in(asked.evaluator, asked.evaluator.value_of(cut.node, cut.frame))
+    calls = [one for value in several for one in value.origins if one[1] is not None]
     for node, frame in calls:
         through = backwards(asked.evaluator, node, frame)
         if not through:
@@ -163,11 +157,9 @@ def _is_always(freed: Iterable[Use], cut: Cut, store: Store) -> bool:
 
 
 def _conditions(node: Any, frame: Frame) -> set[tuple[str, bool]]:
-    return {
-        (ast.unparse(test), wanted)
-        for at, where in ((node, frame), *frame.chain())
-        for test, wanted in where.flow.conditions(at)
-    }
+    places = ((node, frame), *frame.chain())
+    conditions = (one for at, where in places for one in where.flow.conditions(at))
+    return {(ast.unparse(test), wanted) for test, wanted in conditions}
 
 
 # -- of averages

@@ -48,7 +48,7 @@ from gpulint.analysis.queries.stores.stores import (
     returns,
     stores,
 )
-from gpulint.analysis.syntax.nodes import key_of, last_name
+from gpulint.analysis.syntax.nodes import arguments, iterated, key_of, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
@@ -111,11 +111,9 @@ def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]
     for store in given_to_keep(evaluator, function):
         held = graph_in(evaluator, evaluator.value_of(store.value, store.frame))
         if store.at not in told and held:
-            cls = function.cls
-            of_network = cls is not None and evaluator.names.is_part_of_modules(cls)
-            yield _of(
-                "GPU107" if of_network else "GPU101", store, held, _of_given(asked, store, held, of_network)
-            )
+            of_network = evaluator.names.is_part_of_modules(function.cls)
+            code = "GPU107" if of_network else "GPU101"
+            yield _of(code, store, held, _of_given(asked, store, held, of_network))
     for store, held in _kept_by(asked, function, collected):
         told.add(store.at)
         yield _of("GPU101", store, held, _of_collected(asked, function, held))
@@ -129,10 +127,8 @@ def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]
                 told.update((store.frame.flow.statement_of(store.at), function))
             yield one
     for store, held in _kept_by(asked, function, latest):
-        if store.at not in told and evaluator.value_of(store.value, store.frame).kind in (
-            "tensor",
-            "unknown",
-        ):
+        kind = evaluator.value_of(store.value, store.frame).kind
+        if store.at not in told and kind in ("tensor", "unknown"):
             told.add(store.at)
             yield _of("GPU101", store, held, _of_latest(asked, store, held))
     for store, held in _kept_by(asked, function, returns):
@@ -177,7 +173,7 @@ def _code_of(asked: Asked, store: Store, owner: Owner, held: tuple[Value, ...]) 
 
 def _runs_in(function: Function, use: Use) -> bool:
     """Whether a use is one of a function, or of what it calls."""
-    inside = any(where.function is function for _, where in ((use.node, use.frame), *use.frame.chain()))
+    inside = any(where.function is function for where in use.frame.around)
     return inside or use.frame.function.name in function.flow.calls  # of all calls of what it calls
 
 
@@ -193,7 +189,7 @@ def _places(asked: Asked, store: Store) -> list[Any]:
     they are put into it."""
     at = store.at
     for call, where in store.frame.chain():
-        given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
+        given = arguments(call) if isinstance(call, ast.Call) else []
         found = [one for value in given for one in _entries_of(asked, value, where)]
         if found:
             return found
@@ -284,8 +280,8 @@ def _of_latest(asked: Asked, store: Store, held: tuple[Value, ...]) -> Iterator[
         yield refuted(Question.SIZE, "it is one number, and the next takes its place")
     if _evaluates(asked, origins):
         yield refuted(Question.REACHED, "the forward that evaluates is what is told")
-    freed, cls = any(backwards(asked.evaluator, *one) for one in origins), store.frame.function.cls
-    if freed and not (cls is not None and asked.evaluator.names.is_part_of_modules(cls)):
+    freed = any(backwards(asked.evaluator, *one) for one in origins)
+    if freed and not asked.evaluator.names.is_part_of_modules(store.frame.function.cls):
         yield refuted(Question.SIZE, "a backward frees its graph, and the next takes its place")
     for use in read_by(asked, store):
         if use.role not in _READ_ONLY:
@@ -309,8 +305,7 @@ def _stays(asked: Asked, use: Use) -> bool:
 
 def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that the framework keeps a value of each step until the epoch's end, with its graph."""
-    origins = {one for value in held for one in value.origins if isinstance(one[0], ast.Call)}
-    yield from _off(asked, origins)
+    yield from _off(asked, _calls_of(held))
     yield proven(Question.OUTLIVES, f"what `{function.name}` returns is kept until the epoch's end")
     if function.name.startswith("training"):
         yield left_open(Question.GRAPH, "some versions of the framework detach what they collect")
@@ -365,14 +360,9 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     if added and asked.evaluator.grad_is_off(store.at, store.frame):
         return None  # a sum without grad has no graph
     value = asked.evaluator.value_of(store.value, store.frame)
-    found = graph_in(
-        asked.evaluator, asked.evaluator.element(value) if store.elements else value, added=added
-    )
-    found = tuple(
-        one
-        for one in found
-        if any(isinstance(node, ast.Call) for node, _ in one.origins) or _are_weights(asked, one)
-    )
+    value = asked.evaluator.element(value) if store.elements else value
+    several = graph_in(asked.evaluator, value, added=added)
+    found = tuple(one for one in several if one.calls or _are_weights(asked, one))
     if not found or all(_are_weights(asked, one) for one in found):
         return found or None
     made_in = {_outermost(frame) for one in found for _, frame in one.origins if frame is not None}
@@ -380,11 +370,8 @@ def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] |
     is_forward = function.cls is not None and function.name == "forward"
     if function not in made_in and not is_forward and made_in & callers:
         return None  # told where it comes from
-    if store.frame.caller is not None and any(
-        isinstance(node, ast.Call) and not _is_of_caller(frame, store.frame)
-        for one in found
-        for node, frame in one.origins
-    ):
+    made = [frame for one in found for _, frame in one.calls]
+    if store.frame.caller is not None and any(store.frame in frame.around for frame in made):
         return None  # told of the function that is called, which makes of it what it keeps
     return found
 
@@ -404,11 +391,7 @@ def _kind_of(asked: Asked, node: Any, frame: Frame) -> str:
 
 
 def _outermost(frame: Frame) -> Function:
-    return [frame, *(outer for _, outer in frame.chain())][-1].function
-
-
-def _is_of_caller(frame: Frame | None, inner: Frame) -> bool:
-    return frame is None or inner not in (frame, *(outer for _, outer in frame.chain()))
+    return frame.around[-1].function
 
 
 def _answers(
@@ -453,7 +436,7 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
 def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> bool:
     """Whether a backward goes through what a node gives, or through the same entry where the function reads it elsewhere."""
     frames = {store.frame, *(frame for _, frame in value.origins if frame is not None)}
-    for frame in [where for one in frames for where in (one, *(outer for _, outer in one.chain()))]:
+    for frame in [where for one in frames for where in one.around]:
         if node not in frame.flow.parents:
             continue
         same = [node]
@@ -471,17 +454,14 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
 def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
     """Whether a backward goes through what the same function gives elsewhere in the file."""
     key, name = key_of(call.func), last_name(call.func)
-    return any(
-        key_of(other.func) == key
-        and other is not call
-        and goes_backward(asked.evaluator, other, asked.root(function))
-        for function, other in asked.file.calls_named(name)
-    )
+    others = ((one, where) for where, one in asked.file.calls_named(name) if one is not call)
+    same = [(one, asked.root(where)) for one, where in others if key_of(one.func) == key]
+    return any(goes_backward(asked.evaluator, *one) for one in same)
 
 
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
     many = [one for one in owner.rounds if not _is_of_one_step(asked, store, one)]
-    own = {store.frame, *(frame for _, frame in store.frame.chain())}
+    own = set(store.frame.around)
     fresh = [
         one
         for one in many
@@ -508,16 +488,12 @@ def _is_of_networks(one: Round, origins: set[Any]) -> bool:
     """Whether each round of a loop runs another network: one that the loop runs through."""
     flow = one.frame.flow
     own = [node for node, frame in origins if frame is one.frame and one.loop in flow.loops(node)]
-    return bool(own) and all(
-        any(
-            found.kind == "loop" and _loop_of(flow, found) is one.loop
-            for part in ast.walk(node.func)
-            if isinstance(part, ast.Name) and part in flow.parents
-            for found in flow.reaching(part)
-            if found.value is not None
-        )
-        for node in own
-    )
+    for node in own:
+        names = (part for part in ast.walk(node.func) if isinstance(part, ast.Name) and part in flow.parents)
+        bound = [found for name in names for found in flow.reaching(name) if found.kind == "loop"]
+        if all(_loop_of(flow, found) is not one.loop for found in bound):
+            return False
+    return bool(own)
 
 
 def _loop_of(flow: Any, definition: Any) -> Any:
@@ -614,8 +590,7 @@ def _of_state(
 
 def _calls_of(held: tuple[Value, ...]) -> set[Any]:
     """The calls, with their frames, that made the graphs of values."""
-    origins = {one for value in held for one in value.origins if one[1] is not None}
-    return {one for one in origins if isinstance(one[0], ast.Call)}
+    return {one for value in held for one in value.calls}
 
 
 def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]) -> Iterator[Answer]:
@@ -623,8 +598,7 @@ def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value
     graph come to little."""
     if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
         return
-    around = {store.frame, *(frame for _, frame in store.frame.chain())}
-    if any(frame not in around for _, frame in origins):
+    if any(frame not in store.frame.around for _, frame in origins):
         return
     runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
     layers = sum(weight(asked.evaluator, one.network).layers if one is not None else UNSEEN for one in runs)
@@ -678,10 +652,10 @@ def _is_over_data(asked: Asked, loop: Any, frame: Frame) -> bool:
 
 def _counts_parts(one: Round) -> bool:
     """Whether a loop counts what is in one tensor: `for i in range(x.shape[1])`."""
-    iterated = getattr(one.loop, "iter", None)
-    if not isinstance(iterated, ast.Call) or last_name(iterated.func) not in ("range", "trange"):
+    through = iterated(one.loop)
+    if not isinstance(through, ast.Call) or last_name(through.func) not in ("range", "trange"):
         return False
-    flow, stack = one.frame.flow, list(iterated.args)
+    flow, stack = one.frame.flow, list(through.args)
     for node in stack:  # grows while it is gone through
         if isinstance(node, ast.Name) and len(stack) < _FEW_LAYERS:
             stack += [found.value for found in flow.reaching(node) if found.kind == "assign"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.stores.stores import Store, graph_in
-from gpulint.analysis.syntax.nodes import key_of
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -34,7 +34,7 @@ def cuts(asked: Asked, store: Store, at: Any) -> tuple[Cut, ...]:
         container = store.container if store.container is not store.value else None
         return tuple(_with_graph(asked, whole, frame, container))
     call, frame = list(store.frame.chain())[-1]
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = arguments(call)
     found = [cut for one in given for cut in _with_graph(asked, one, frame, None)]
     return tuple(one for one in found if _gets_to(asked, one, store))
 
@@ -107,12 +107,9 @@ def _inside(asked: Asked, node: Any, own: str, frame: Frame) -> list[Any]:
     if isinstance(node, ast.IfExp):
         return [node.body, node.orelse]
     if isinstance(node, ast.Call) and own and any(ast.unparse(one) == own for one in ast.walk(node)):
-        func: Any = node.func  # `torch.cat([total, x])`, `total.lerp(x, 0.1)`
-        is_method = (
-            isinstance(func, ast.Attribute) and asked.evaluator.value_of(func.value, frame).kind != "library"
-        )
-        base = [func.value] if is_method else []
-        return [*base, *node.args, *(one.value for one in node.keywords)]
+        base = called_on(node)  # `total.lerp(x, 0.1)`, not `torch.cat([total, x])`
+        is_method = base is not None and asked.evaluator.value_of(base, frame).kind != "library"
+        return [*([base] if is_method else []), *arguments(node)]
     if isinstance(node, ast.Name) and node in frame.flow.parents:  # a display by its name
         made = frame.flow.reaching(node)
         display = made[0].value if len(made) == 1 and made[0].kind == "assign" and not made[0].path else None
@@ -130,8 +127,7 @@ def is_whole(asked: Asked, cut: Cut) -> bool:
 
 def _runs_network(asked: Asked, call: ast.Call, frame: Frame) -> bool:
     """Whether a call runs a network on what has no graph yet: a criterion, say, is given what has one."""
-    given = [*call.args, *(one.value for one in call.keywords)]
-    fed = any(asked.evaluator.value_of(one, frame).graph for one in given)
+    fed = any(asked.evaluator.value_of(one, frame).graph for one in arguments(call))
     return not fed and forward_of(asked.evaluator, call, frame) is not None
 
 

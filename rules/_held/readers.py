@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.queries.stores.stores import Owner, Store
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.syntax.nodes import key_of, last_name
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -18,6 +18,7 @@ _SINKS: Final = frozenset(
 )
 _NUMERIC: Final = ("math.", "numpy.", "statistics.")
 _LIKE_ARGUMENTS: Final = frozenset({"sum", "min", "max", "abs"})
+_MADE_OF: Final = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Dict, ast.keyword)
 _FILLING: Final = frozenset({"append", "extend", "clear", "insert"})
 
 
@@ -79,33 +80,22 @@ def _takes(asked: Asked, node: Any, store: Store, seen: set[str]) -> bool:
                 return False
             if not isinstance(above.ctx, ast.Load):
                 return True
-        elif isinstance(above, ast.keyword):
-            pass
         elif isinstance(above, ast.Call):
             if _takes_numbers(asked, above, frame):
                 return True
-            if not (
-                isinstance(above.func, ast.Name) and above.func.id in _LIKE_ARGUMENTS and not above.keywords
-            ):
+            if key_of(above.func) not in _LIKE_ARGUMENTS or above.keywords:
                 return False
         elif isinstance(above, ast.Assign):
-            names = [one for one in above.targets if isinstance(one, ast.Name)]
-            computed = not isinstance(node, (ast.Name, ast.Subscript))
-            return (
-                computed
-                and len(names) == len(above.targets)
-                and all(_all_take(asked, one.id, store, seen) for one in names)
-            )
-        elif not isinstance(
-            above, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Dict)
-        ):
+            names = [one.id for one in above.targets if isinstance(one, ast.Name)]
+            computed = not isinstance(node, (ast.Name, ast.Subscript)) and len(names) == len(above.targets)
+            return computed and all(_all_take(asked, one, store, seen) for one in names)
+        elif not isinstance(above, _MADE_OF):
             return False
         node, above = above, flow.parents.get(above)
 
 
 def _takes_numbers(asked: Asked, call: ast.Call, frame: Frame) -> bool:
-    target = asked.evaluator.value_of(call.func, frame)
-    full = target.ref if target.kind == "library" and isinstance(target.ref, str) else ""
+    full = asked.evaluator.value_of(call.func, frame).full_name
     if full.startswith("torch"):
         return False
     return full.startswith(_NUMERIC) or last_name(call.func) in _SINKS

@@ -227,10 +227,8 @@ def _grows_for_certain(asked: Asked, told: Held) -> bool:
     """Whether a live graph stays for each batch, and nobody out of sight can go through it or take it away."""
     if told.owner is None or told.state is None or told.state.unseen:
         return False
-    batches = any(
-        asked.steps.is_over_data(one.loop, one.frame.function) or _counts_all(one.loop)
-        for one in told.owner.rounds
-    )
+    loops = [(one.loop, one.frame.function) for one in told.owner.rounds]
+    batches = any(_counts_all(loop) or asked.steps.is_over_data(loop, inside) for loop, inside in loops)
     return batches or (not told.owner.rounds and told.owner.kind != "local")
 
 
@@ -245,20 +243,13 @@ def _counts_all(loop: Any) -> bool:
 def in_eval_mode(asked: Asked, origins: set[tuple[Any, Frame]]) -> bool:
     """Whether a network behind what some calls made is in eval mode."""
     runs = (forward_of(asked.evaluator, node, frame) for node, frame in origins)
-    return any(
-        one is not None and module_mode(asked.evaluator, one.expression, one.frame).mode == "eval"
-        for one in runs
-    )
+    known = (one for one in runs if one is not None)
+    return any(module_mode(asked.evaluator, one.expression, one.frame).mode == "eval" for one in known)
 
 
 def _forwards(told: Held) -> set[tuple[Any, Frame]]:
     """The calls that made the graphs."""
-    return {
-        (node, frame)
-        for one in told.values
-        for node, frame in one.origins
-        if frame is not None and isinstance(node, ast.Call)
-    }
+    return {one for value in told.values for one in value.calls}
 
 
 # -- how it is mended

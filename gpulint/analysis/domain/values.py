@@ -6,6 +6,7 @@ that says so. Confidence is arithmetic over the assumptions of what a claim rest
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -85,6 +86,21 @@ class Value:
         return (self.ref, *self.others)
 
     @property
+    def function(self) -> Any:
+        """The function of the project that it is; None of anything else."""
+        return self.ref if self.kind == "function" else None
+
+    @property
+    def full_name(self) -> str:
+        """By what name a library has it; empty of anything else."""
+        return self.ref if self.kind == "library" and isinstance(self.ref, str) else ""
+
+    @property
+    def calls(self) -> list[tuple[ast.Call, Any]]:
+        """The calls that have made it, each with its frame."""
+        return [one for one in self.origins if isinstance(one[0], ast.Call) and one[1] is not None]
+
+    @property
     def is_known(self) -> bool:
         return self.kind not in ("unknown", "bottom")
 
@@ -119,21 +135,18 @@ def _joined(a: Value, b: Value) -> Value:
     if same and a.kind == "context" and a.ref != b.ref:
         return Value("context", ref="argument")  # it depends on the way which of them is entered
     parts = _joined_parts(a, b) if same and a.parts != b.parts else first.parts
+    more = second if same or second.graph else BOTTOM  # what else of the two it has
     return Value(
         first.kind,
         max(a.graph, b.graph),
         a.device if a.device == b.device else "?" if same else first.device,
         a.size if a.size == b.size else "?" if same else first.size,
         a.const if same and type(a.const) is type(b.const) and a.const == b.const else UNSET,
-        a.origins | b.origins
-        if same or (a.graph and b.graph)
-        else first.origins | (second.origins if second.graph else frozenset()),
+        first.origins | more.origins,
         parts,
         first.ref if not same or a.ref == b.ref else (a.ref or b.ref),
         first.receiver,
-        tuple(dict.fromkeys((*first.assumptions, *second.assumptions)))[:MOST_ASSUMPTIONS]
-        if same or second.graph
-        else first.assumptions,
+        tuple(dict.fromkeys((*first.assumptions, *more.assumptions)))[:MOST_ASSUMPTIONS],
         _others(first, second) if same or first.kind in ("module", "object") else first.others,
     )
 
@@ -152,8 +165,7 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
         return tuple(join((one, other)) for one, other in pairs)
     if a.kind == "dict":
         found = dict(a.parts)
-        for key, value in b.parts:
-            found[key] = join((found[key], value)) if key in found else value
+        found |= {key: join((found.get(key, BOTTOM), value)) for key, value in b.parts}
         return tuple(found.items())
     return None
 

@@ -64,32 +64,26 @@ class Calling:
             return join(self._made(one, node, frame) for one in target.refs)
         if kind in ("module", "loaded"):
             return self.forward(target, node, frame)
-        if kind == "object" and isinstance(target.ref, Class):
-            method = self._evaluator.method(target.ref, "__call__")
-            if method is not None:
-                return self.project(method, node, frame, target)
-        if kind == "library" and isinstance(target.ref, str):
-            return self._library(target.ref, node, frame)
+        method = self._evaluator.method(target.ref, "__call__") if kind == "object" else None
+        if method is not None:
+            return self.project(method, node, frame, target)
+        if target.full_name:
+            return self._library(target.full_name, node, frame)
         return self._unseen(node, frame, target)
 
     def _base_of(self, frame: Frame) -> Value:
         cls = frame.function.cls
-        bases = (
-            [one for one in self._evaluator.program.bases(cls) if isinstance(one, Class)]
-            if cls is not None
-            else []
-        )
-        if not bases:
+        several = self._evaluator.program.bases(cls) if cls is not None else ()
+        base = next((one for one in several if isinstance(one, Class)), None)
+        if base is None:
             return UNKNOWN
-        receiver = frame.receiver
-        found = Value("object", ref=bases[0]) if receiver is None else receiver.but(ref=bases[0], others=())
-        return found
+        return (frame.receiver or Value("object")).but(ref=base, others=())
 
     # -- the project's
 
     def project(self, function: Function, node: ast.Call, frame: Frame, receiver: Value | None) -> Value:
         """What a function of the project gives for one call."""
-        if "contextmanager" in [one.rpartition(".")[2] for one in function.decorators]:
+        if "contextmanager" in function.decorators:
             return self._managed(function)
         inner = self._evaluator.enter(function, node, frame, receiver)
         if inner is None:
@@ -107,15 +101,10 @@ class Calling:
     def _managed(self, function: Function) -> Value:
         """A context manager of the project: it switches grad off where the statement that yields stands under a guard."""
         frame = self._evaluator.root(function)
-        given = [
-            self._evaluator.value_of(one.value, frame)
-            for one in function.flow.yields
-            if one.value is not None
-        ]
-        for one in function.flow.yields:
-            if self._evaluator.grad_is_off(one, frame):
-                return Value("context", ref="off", receiver=join(given))
-        return Value("context", receiver=join(given))
+        given = [one.value for one in function.flow.yields if one.value is not None]
+        off = any(self._evaluator.grad_is_off(one, frame) for one in function.flow.yields)
+        receiver = join(self._evaluator.value_of(one, frame) for one in given)
+        return Value("context", ref="off" if off else None, receiver=receiver)
 
     def _made(self, cls: Class, node: ast.Call, frame: Frame) -> Value:
         found = self._evaluator.instance(cls).but(origins=frozenset({(node, frame)}))
@@ -130,37 +119,23 @@ class Calling:
         """What a network gives for what it is given."""
         site = frozenset({(node, frame)})
         off = self._evaluator.grad_is_off(node, frame)
-        if isinstance(target.ref, Class):
-            method = self._evaluator.method(target.ref, "forward") or self._evaluator.method(
-                target.ref, "__call__"
-            )
-            if method is not None and isinstance(node, ast.Call):
-                found = self.project(method, node, frame, target)
-                if found.graph is Graph.LIVE and found.kind == "tensor":
-                    given = self._given(node, frame)
-                    return found.but(origins=site | given.origins if given.graph else site)
-                if found.is_known:
-                    return found
+        methods = (self._evaluator.method(target.ref, name) for name in ("forward", "__call__"))
+        method = next((one for one in methods if one is not None), None)
         given = self._given(node, frame)
+        if method is not None and isinstance(node, ast.Call):
+            found = self.project(method, node, frame, target)
+            if found.graph is Graph.LIVE and found.kind == "tensor":
+                return found.but(origins=site | given.origins if given.graph else site)
+            if found.is_known:
+                return found
         row = self.made_by(target)
         if row is not None and row.weights == "none":
             size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
-            return Value(
-                "tensor",
-                graph=given.graph,
-                device=given.device,
-                size=size,
-                origins=given.origins,
-                assumptions=given.assumptions,
+            return Value("tensor", given.graph, given.device, size, UNSET, given.origins).assuming(
+                *given.assumptions
             )
-        graph = Graph.NONE if off else Graph.LIVE
-        return Value(
-            "tensor",
-            graph=graph,
-            size="batch",
-            origins=site | given.origins if not off else given.origins,
-            assumptions=target.assumptions,
-        )
+        graph, origins = Graph.NONE if off else Graph.LIVE, given.origins if off else site | given.origins
+        return Value("tensor", graph, size="batch", origins=origins, assumptions=target.assumptions)
 
     def _reduces(self, target: Value) -> bool:
         """Whether a loss gives one number."""
@@ -169,11 +144,10 @@ class Calling:
     def made_by(self, target: Value) -> Row | None:
         """The row of the library's constructor that made a network, where one did: of several, one with weights before one without."""
         rows = []
-        for node, frame in target.origins:
-            if isinstance(node, ast.Call) and frame is not None:
-                made = self._evaluator.value_of(node.func, frame)
-                if made.kind == "library" and isinstance(made.ref, str):
-                    rows.append((node.lineno, node.col_offset, self._evaluator.table.function(made.ref)))
+        for call, frame in target.calls:
+            full = self._evaluator.value_of(call.func, frame).full_name
+            if full:
+                rows.append((call.lineno, call.col_offset, self._evaluator.table.function(full)))
         rows.sort(key=lambda one: (one[2] is not None and one[2].weights == "none", *one[:2]))
         return rows[0][2] if rows else None
 
@@ -227,11 +201,8 @@ class Calling:
         if row.gives == "number" or row.reads:
             return NUMBER if row.gives == "number" else Value("array")
         if name in ("cuda", "cpu", "to", "float", "half", "double", "type", "eval", "train"):
-            return (
-                base.but(device=self._placed(row, node, frame, base), const=UNSET)
-                if base.kind != "bottom"
-                else base
-            )
+            known = base.kind != "bottom"
+            return base.but(device=self._placed(row, node, frame, base), const=UNSET) if known else base
         if row.graph == "cuts" and name in ("detach", "detach_", "argmax", "argmin"):
             return Value("tensor", device=base.device, size=base.size, assumptions=base.assumptions)
         if name == "requires_grad_" and base.kind == "unknown":
@@ -270,8 +241,8 @@ class Calling:
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
         origins = base.origins | (given.origins if given.graph else frozenset()) if graph else frozenset()
-        size = base.size
-        if row.size != "same" and _gives_one(row, node, is_method):
+        size: Size = "?" if row.size == "more" else base.size
+        if row.size in ("scalar", "loss") and _gives_one(row, node, is_method):
             size = "scalar"
         device = self._placed(row, node, frame, base)
         found = Value(
@@ -299,11 +270,10 @@ class Calling:
         if where is None:
             return None
         found = self._evaluator.value_of(where, frame)
-        if found.kind == "library" and isinstance(found.ref, str) and found.ref.startswith("torch."):
+        if found.full_name.startswith("torch."):
             row = self._evaluator.table.function(found.ref)
-            return (
-                found.device if row is not None and row.gives == "fresh" else None
-            )  # else a type that is nowhere
+            is_placed = row is not None and row.gives == "fresh"
+            return found.device if is_placed else None  # else a type that is nowhere
         return self.device_of(where, frame)
 
     def device_of(self, node: Any, frame: Frame) -> Device:
@@ -357,13 +327,10 @@ class Calling:
         if row.gives == "fresh":
             return Value("tensor")
         if row.gives in ("parameters", "modules", "module", "state"):
-            named = name.startswith("named_")
             found = Value(row.gives, origins=base.origins)  # type: ignore[arg-type]
-            return (
-                Value("list", receiver=Value("tuple", parts=(TEXT, self._evaluator.element(found))))
-                if named
-                else found
-            )
+            if not name.startswith("named_"):
+                return found
+            return Value("list", receiver=Value("tuple", parts=(TEXT, self._evaluator.element(found))))
         return NONE if row.gives == "none" else Value("handle")
 
     def _encoded(self, node: ast.Call, frame: Frame) -> Value:
@@ -409,12 +376,10 @@ class Calling:
     def _gives_fresh(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         wanted = keyword(node, "requires_grad")
         live = wanted is not None and self._evaluator.value_of(wanted, frame).const is True
-        return Value(
-            "tensor",
-            graph=Graph.LIVE if live else Graph.NONE,
-            device=self._placed(row, node, frame, UNKNOWN),
-            origins=frozenset({(node, frame)}) if live else frozenset(),
-        )
+        device = self._placed(row, node, frame, UNKNOWN)
+        if not live:
+            return Value("tensor", device=device)
+        return Value("tensor", Graph.LIVE, device, origins=frozenset({(node, frame)}))
 
     def _gives_parameter(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return Value("parameter", graph=Graph.LIVE, origins=frozenset({(node, frame)}))
@@ -434,16 +399,12 @@ class Calling:
         return Value("device", device=self._named_device(named, node), const=named.const)
 
     def _gives_context(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        given = argument(node, 0, "mode")
+        const = self._evaluator.value_of(given, frame).const if given is not None else UNSET
         if row.mode == "argument":
-            given = argument(node, 0, "mode")
-            return Value(
-                "context",
-                ref="argument",
-                const=self._evaluator.value_of(given, frame).const if given is not None else UNSET,
-            )
+            return Value("context", ref="argument", const=const)
         if row.mode == "off":
-            given = argument(node, 0, "mode")
-            if given is not None and self._evaluator.value_of(given, frame).const is False:
+            if const is False:
                 return Value("context", ref="on")
             if node.args and self._evaluator.value_of(node.args[0], frame).kind == "function":
                 return self._evaluator.value_of(node.args[0], frame)  # `no_grad()(function)`
@@ -640,11 +601,8 @@ class Calling:
         found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
         if isinstance(node, ast.Dict):
             entries = zip(node.keys, node.values, strict=True)
-            found += [
-                self._evaluator.value_of(one, frame)
-                for key, one in entries
-                if self._may_be(key, frame, wanted)
-            ]
+            likely = (one for key, one in entries if self._may_be(key, frame, wanted))
+            found += [self._evaluator.value_of(one, frame) for one in likely]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
         return found
@@ -682,7 +640,7 @@ class Calling:
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or use not in call.args:
                 continue
             target = self._evaluator.value_of(call.func, frame)
-            if target.kind == "function" and isinstance(target.ref, Function):
+            if target.function is not None:
                 inner = self._evaluator.enter(target.ref, call, frame, target.receiver)
                 name = parameter_for(target.ref, call, use, bound=target.receiver is not None)
                 if inner is not None and name is not None:

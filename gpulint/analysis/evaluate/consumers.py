@@ -26,9 +26,6 @@ PARAMETERS: Final = "#"  # the parameters of a network that is followed, not the
 _REARRANGED: Final = frozenset(
     "container chained filtered enumerate zip elements pairs mapped argument arguments sum element".split()
 )
-_OF_CONTAINERS: Final = frozenset(
-    "keys append add extend insert update index count remove sort reverse".split()
-)
 # `graph`: what gradients flow through; `object`: one and the same thing, under whatever name; `storage`: what keeps its memory, or
 # that of something in it.
 Track = Literal["graph", "object", "storage"]
@@ -73,11 +70,8 @@ def consumers_of_definition(
 def goes_backward_by(evaluator: Evaluating, function: Function) -> bool:
     """Whether a framework goes backward through what a method gives: Lightning's `training_step`."""
     bases = evaluator.program.lineage(function.cls) if function.cls is not None else ()
-    rows = (
-        evaluator.table.own(f"hooks.{one.rpartition('.')[2]}", function.name)
-        for one in bases
-        if isinstance(one, str)
-    )
+    names = (one.rpartition(".")[2] for one in bases if isinstance(one, str))
+    rows = (evaluator.table.own(f"hooks.{one}", function.name) for one in names)
     return any(row is not None and row.does == "backward" for row in rows)
 
 
@@ -174,7 +168,7 @@ class _Worklist:
     def definition(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
         """Go on with the uses of a key that a definition reaches, in closures and other methods too."""
         key, flow = definition.key, frame.flow
-        if self.track == "storage":
+        if self.track != "graph":
             self.use("bound", definition.node, frame, path, key, owner=definition)
         for use in flow.uses_of(definition):
             self.push(use, frame, path)
@@ -197,13 +191,13 @@ class _Worklist:
         classes = [one for one in program.lineage(cls) if isinstance(one, Class)]
         for one in (*classes, *program.subclasses(cls)):
             for method in one.methods.values():
-                if name in method.words and method.takes_self:
-                    key = f"{method.self_name}.{name}"
-                    frames = self.beside(frame) if method is frame.function else [self.evaluator.root(method)]
-                    for use in method.flow.uses.get(key, ()):
-                        if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
-                            for where in frames:
-                                self.push(use, where, path)
+                if name not in method.words or not method.takes_self:
+                    continue
+                frames = self.beside(frame) if method is frame.function else [self.evaluator.root(method)]
+                for use in method.flow.uses.get(f"{method.self_name}.{name}", ()):
+                    if path or ENTRY in method.flow.reaching(use) or method.name == frame.function.name:
+                        for where in frames:
+                            self.push(use, where, path)
         self.from_outside(cls, name, path)
 
     def beside(self, frame: Frame) -> list[Frame]:
@@ -211,26 +205,18 @@ class _Worklist:
         function, caller = frame.function, frame.caller
         if caller is None:
             return [frame]
-        calls = [
-            one.call for one in self.evaluator.callers(function) if one.frame.function is caller.function
-        ]
-        others = (self.evaluator.enter(function, one, caller, frame.receiver) for one in calls)
+        sites = (one for one in self.evaluator.callers(function) if one.frame.function is caller.function)
+        others = (self.evaluator.enter(function, one.call, caller, frame.receiver) for one in sites)
         return [frame, *(one for one in others if one is not None and one is not frame)]
 
     def from_outside(self, cls: Class, name: str, path: tuple[Any, ...]) -> None:
         """The uses of an attribute by others: `trainer.losses`."""
-        for function in (cls.file.body, *cls.file.functions):
-            if function.cls is cls or name not in function.words:
-                continue
-            frame = self.evaluator.root(function)
-            for key, uses in function.flow.uses.items():
-                if key.endswith(f".{name}"):
-                    for use in uses:
-                        if (
-                            isinstance(use, ast.Attribute)
-                            and self.evaluator.value_of(use.value, frame).ref is cls
-                        ):
-                            self.push(use, frame, path)
+        others = (one for one in (cls.file.body, *cls.file.functions) if one.cls is not cls)
+        for function in (one for one in others if name in one.words):
+            frame, uses = self.evaluator.root(function), function.flow.uses
+            for use in (one for key in uses if key.endswith(f".{name}") for one in uses[key]):
+                if self.evaluator.value_of(use.value, frame).ref is cls:
+                    self.push(use, frame, path)
 
     def closures(self, key: str, frame: Frame, path: tuple[Any, ...]) -> None:
         function = frame.function
@@ -320,13 +306,13 @@ class _Worklist:
         joined = path[:1] == (PARAMETERS,) and self.evaluator.value_of(above, frame).kind == "parameters"
         if self.track != "graph" and (not path or path[0] == PARAMETERS) and not joined:
             self.use("computed", node, frame, path)
-        elif not isinstance(above, ast.BinOp) or self.evaluator.value_of(above, frame).kind not in (
+        elif isinstance(above, ast.BinOp) and self.evaluator.value_of(above, frame).kind in (
             "text",
             "number",
         ):
-            self.push(above, frame, path)
-        else:
             self.use("reads", node, frame, path)
+        else:
+            self.push(above, frame, path)
 
     def chosen(self, node: Any, above: ast.IfExp, frame: Frame, path: tuple[Any, ...]) -> None:
         if node is above.test:
@@ -350,12 +336,9 @@ class _Worklist:
             self.push(above, frame, path)
 
     def dict_display(self, node: Any, above: ast.Dict, frame: Frame, path: tuple[Any, ...]) -> None:
-        for key, value in zip(above.keys, above.values, strict=True):
-            if value is node:
-                if key is None:
-                    self.push(above, frame, path)
-                else:
-                    self.push(above, frame, (key.value if isinstance(key, ast.Constant) else ANY, *path))
+        for key in (one for one, value in zip(above.keys, above.values, strict=True) if value is node):
+            known = key.value if isinstance(key, ast.Constant) else ANY
+            self.push(above, frame, path if key is None else (known, *path))
 
     def generator(self, node: Any, above: ast.comprehension, frame: Frame, path: tuple[Any, ...]) -> None:
         if node is above.iter:
@@ -373,13 +356,12 @@ class _Worklist:
             self.use("deleted", above, frame, path, "item")
         elif isinstance(above.slice, ast.Slice):
             self.push(above, frame, path)
-        elif not path:
-            if self.track != "object" or self._holds_what_it_makes(node, above, frame):
-                self.push(above, frame, path)
-            else:
-                self.use("attribute", above, frame, path, "item")
-        elif path[0] in (PARAMETERS,) or _matches(path[0], constant_index(above.slice)):
-            self.push(above, frame, path[1:] if path[0] != PARAMETERS else path)
+        elif not path and self.track == "object" and not self._holds_what_it_makes(node, above, frame):
+            self.use("attribute", above, frame, path, "item")
+        elif path[:1] in ((), (PARAMETERS,)):
+            self.push(above, frame, path)
+        elif _matches(path[0], constant_index(above.slice)):
+            self.push(above, frame, path[1:])
 
     def _holds_what_it_makes(self, node: Any, above: ast.Subscript, frame: Frame) -> bool:
         """Whether a network is what a call gives along with others, and is known by that call: `clip.load(name)[0]`."""
@@ -434,17 +416,16 @@ class _Worklist:
             if path[0] in (name, ANY) or path[0] == PAIR.get(name):
                 self.push(above, frame, path[1:])
             return
-        if name in ("items",):
-            self.push(call, frame, (ANY, 1, *path[1:]))
-        elif name in ("values", "copy"):
-            self.push(call, frame, path if name == "copy" else (ANY, *path[1:]))
+        if name in ("items", "values", "copy"):
+            into = {"items": (ANY, 1), "values": (ANY,), "copy": path[:1]}
+            self.push(call, frame, (*into[name], *path[1:]))
         elif name in ("get", "pop", "popleft", "setdefault"):
             index = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
             if name == "popleft" or _matches(path[0], index):
                 self.push(call, frame, path[1:])
-        elif name in ("clear",):
+        elif name == "clear":
             self.use("deleted", call, frame, path, name)
-        elif name in _OF_CONTAINERS:
+        elif any(self.evaluator.table.own(kind, name) is not None for kind in ("list", "dict", "set")):
             self.use("attribute", call, frame, path, name)
         else:
             self.into_method(node, above, call, frame, path)
@@ -481,10 +462,8 @@ class _Worklist:
         if self.track == "storage" and self.taken_apart(above.attr, call, frame):
             return
         row = table.method("tensor", above.attr) or Row()
-        if (
-            above.attr[-1:] == "_" and row.graph == "keeps" and not row.does
-        ):  # what it is from then on has the graph too
-            self.definitions(call, frame, (), ("inplace",))
+        if above.attr[-1:] == "_" and row.graph == "keeps" and not row.does:
+            self.definitions(call, frame, (), ("inplace",))  # what it is from then on has the graph too
         self.by_row(row, above.value, call, frame, (), above.attr)
 
     def taken_apart(self, name: str, call: Any, frame: Frame) -> bool:
@@ -510,8 +489,8 @@ class _Worklist:
     ) -> None:
         name = above.attr
         if path[:1] == (PARAMETERS,):
-            if name in ("items", "values", "copy", "data", "detach", "clone") and (
-                call is not None or name == "data"
+            if name == "data" or (
+                call is not None and name in ("items", "values", "copy", "detach", "clone")
             ):
                 self.push(call or above, frame, path)
             elif name[-1:] == "_" and name != "requires_grad_":
@@ -526,9 +505,8 @@ class _Worklist:
                 self.push(above, frame, path)
             return
         value = self.evaluator.value_of(node, frame)
-        kind = value.kind
-        row = self.evaluator.table.own(kind, name)
-        if isinstance(value.ref, Class) and self.evaluator.method(value.ref, name) is not None:
+        kind, row = value.kind, self.evaluator.table.own(value.kind, name)
+        if self.evaluator.method(value.ref, name) is not None:
             self.use("method", call, frame, path, name)
             self.into_method(node, above, call, frame, path)
             return
@@ -566,14 +544,8 @@ class _Worklist:
                 if func.attr[-1:] == "_" and self.track == "graph":
                     # what it is added to has its graph from then on
                     self.definitions(call, frame, path, ("inplace",))
-                self.by_row(
-                    self.evaluator.table.method("tensor", func.attr) or Row(),
-                    node,
-                    call,
-                    frame,
-                    path,
-                    func.attr,
-                )
+                of_tensors = self.evaluator.table.method("tensor", func.attr) or Row()
+                self.by_row(of_tensors, node, call, frame, path, func.attr)
                 return
             row = self.evaluator.table.own(base.kind, func.attr)
             if row is not None:
@@ -584,17 +556,19 @@ class _Worklist:
                 if self.track == "graph":
                     self.push(call, frame, ())
                 return
-        target_value = self.evaluator.value_of(func, frame)
-        self.given_to_value(target_value, node, call, frame, path)
+        self.given_to_value(self.evaluator.value_of(func, frame), node, call, frame, path)
 
     def given_to_value(
         self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
     ) -> None:
         name = key_of(call.func) or ""
+        runs = self.evaluator.method(target.ref, "__call__") if target.kind == "object" else None
         if name == "super":
             return  # it finds a method, which is called then
-        if target.kind == "function" and target.ref is not None:
-            self.into_function(target.ref, node, call, frame, path, target.receiver)
+        if target.function is not None:
+            self.into_function(target.function, node, call, frame, path, target.receiver)
+        elif runs is not None:
+            self.into_function(runs, node, call, frame, path, target)
         elif target.kind == "class" and isinstance(target.ref, Class):
             init = self.evaluator.method(target.ref, "__init__")
             if init is not None:
@@ -610,22 +584,8 @@ class _Worklist:
                 self.use("optimized" if steps else "given", call, frame, path, name)
         elif target.kind == "module":
             self.into_network(target, node, call, frame, path)
-        elif (
-            target.kind == "object"
-            and isinstance(target.ref, Class)
-            and self.evaluator.method(target.ref, "__call__") is not None
-        ):
-            method = self.evaluator.method(target.ref, "__call__")
-            assert method is not None
-            self.into_function(method, node, call, frame, path, target)
-        elif target.kind == "library" and isinstance(target.ref, str):
-            row = self.evaluator.table.function(target.ref)
-            if row is None:
-                self.use("given", call, frame, path, name)
-                if self.track == "graph":
-                    self.push(call, frame, ())
-            else:
-                self.by_row(row, node, call, frame, path, target.ref)
+        elif (row := self.evaluator.table.function(target.full_name)) is not None:
+            self.by_row(row, node, call, frame, path, target.full_name)
         else:
             self.use("given", call, frame, path, name)
             if self.track == "graph":
@@ -634,7 +594,7 @@ class _Worklist:
     def into_network(
         self, target: Value, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]
     ) -> None:
-        method = self.evaluator.method(target.ref, "forward") if isinstance(target.ref, Class) else None
+        method = self.evaluator.method(target.ref, "forward")
         if self.track == "graph":
             self.use("fed", call, frame, path)
         if method is not None:
@@ -747,8 +707,8 @@ class _Worklist:
     def mapped(self, node: Any, call: ast.Call, frame: Frame, path: tuple[Any, ...]) -> None:
         """`map(function, things)`: each of them is given to the function, and what a lambda makes of it is given back."""
         function = call.args[0] if call.args else None
-        target = self.evaluator.value_of(function, frame) if function is not None else None
-        row = self.evaluator.table.function(target.ref) if target and isinstance(target.ref, str) else None
+        full = self.evaluator.value_of(function, frame).full_name if function is not None else ""
+        row = self.evaluator.table.function(full)
         if isinstance(function, ast.Lambda) and node in call.args:
             if node is function:
                 self.push(call, frame, (ANY, *path))
@@ -765,25 +725,17 @@ class _Worklist:
         self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: tuple[Any, ...]
     ) -> bool:
         """A method that puts what it is given into a list or dict."""
-        kinds = (
-            (base.kind,)
-            if base.kind in ("list", "dict", "set")
-            else ("dict",)
-            if base.kind == "state" and self.track == "storage"
-            else ("list",)
-            if base.kind == "unknown"
-            else ()
+        kind = {"state": "dict" if self.track == "storage" else "", "unknown": "list"}.get(
+            base.kind, base.kind
         )
-        for kind in kinds:
-            row = self.evaluator.table.own(kind, func.attr)
-            if row is None or not row.does.startswith("stores"):
-                continue
-            if base.kind == "unknown" and func.attr in ("add", "update", "insert"):
-                return False
-            inner = path[1:] if row.does == "stores elements" and path else path
-            self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
-            return True
-        return False
+        row = self.evaluator.table.own(kind, func.attr) if kind in ("list", "dict", "set") else None
+        if row is None or not row.does.startswith("stores"):
+            return False
+        if base.kind == "unknown" and func.attr in ("add", "update", "insert"):
+            return False
+        inner = path[1:] if row.does == "stores elements" and path else path
+        self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
+        return True
 
     def store(
         self, container: Any, node: Any, frame: Frame, path: tuple[Any, ...], name: str, at: Any = None
@@ -818,14 +770,8 @@ class _Worklist:
                     self.back_to_callers(one, frame, path)
                 elif isinstance(container, ast.Name):
                     self.closures(key, frame, path)
-        own, dot, name = key.partition(".")
-        if (
-            dot
-            and frame.function.cls is not None
-            and own == frame.function.self_name
-            and "." not in name
-            and "[" not in name
-        ):
+        own, _, name = key.partition(".")
+        if name.isidentifier() and frame.function.cls is not None and own == frame.function.self_name:
             self.attribute(frame.function.cls, name, path, frame)
         elif isinstance(container, ast.Attribute) and isinstance(
             cls := self.evaluator.value_of(container.value, frame).ref, Class
@@ -850,16 +796,9 @@ class _Worklist:
 
     def back_to_callers(self, definition: Definition, frame: Frame, path: tuple[Any, ...]) -> None:
         """A container that a caller gave: the caller has it too."""
-        function, name = frame.function, definition.key
-        sites = (
-            [(frame.call, frame.caller)]
-            if frame.caller is not None
-            else [(one.call, one.frame) for one in self.evaluator.callers(function)]
-        )
-        for call, caller in sites:
-            if caller is None:
-                continue
-            given = given_for(function, name, call)
+        sites = [(one.call, one.frame) for one in self.evaluator.callers(frame.function)]
+        for call, caller in sites if frame.caller is None else [(frame.call, frame.caller)]:
+            given = given_for(frame.function, definition.key, call)
             if given is not None and key_of(given) is not None:
                 self.into(given, caller, path)
 
@@ -875,13 +814,7 @@ def _unpacked(path: tuple[Any, ...], target: tuple[Any, ...]) -> tuple[Any, ...]
         first = rest.pop(0)
         if isinstance(index, slice):
             rest.insert(0, ANY)
-        elif (
-            first not in (ANY, PARAMETERS)
-            and isinstance(index, int)
-            and isinstance(first, int)
-            and first != index
-            and index >= 0
-        ):
+        elif first != index and isinstance(index, int) and isinstance(first, int) and index >= 0:
             return None
     return tuple(rest)
 
@@ -893,11 +826,8 @@ def _given_by(function: ast.Lambda, position: int, frame: Frame) -> list[Definit
 
 
 def _matches(wanted: Any, index: Any) -> bool:
-    return (
-        wanted in (ANY, None, index)
-        or index is None
-        or (isinstance(index, int) and index < 0 and isinstance(wanted, int))
-    )
+    from_the_end = isinstance(index, int) and index < 0 and isinstance(wanted, int)
+    return wanted in (ANY, None, index) or index is None or from_the_end
 
 
 _STEPS: dict[type, Any] = {

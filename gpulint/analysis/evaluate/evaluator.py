@@ -34,7 +34,7 @@ from gpulint.analysis.models.table import Row, table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, constant_index, key_of, last_name
+from gpulint.analysis.syntax.nodes import argument, called_on, constant_index, key_of, last_name
 
 MOST_EVALUATED: Final = 60_000  # expressions, for one file
 MOST_ENTERED: Final = 3_000  # calls, for one file
@@ -45,12 +45,8 @@ MOST_TRIES: Final = 2  # of values that rest on each other, while some of them a
 MOST_DEEP: Final = 1_000  # of values that rest on each other, for Python's own stack
 MOST_BELOW: Final = 40  # times that a value is left for what it rests on more deeply
 
-_COMPARES: dict[type, Any] = {ast.Eq: eq, ast.Is: eq, ast.NotEq: ne, ast.IsNot: ne} | {
-    ast.Gt: gt,
-    ast.Lt: lt,
-    ast.GtE: ge,
-    ast.LtE: le,
-}
+_COMPARES: dict[type, Any] = {ast.Eq: eq, ast.Is: eq, ast.NotEq: ne, ast.IsNot: ne}
+_COMPARES |= {ast.Gt: gt, ast.Lt: lt, ast.GtE: ge, ast.LtE: le}
 _COMPUTES: dict[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv}
 
 ONE_OF_SEVERAL: Final = "which of the several outputs has a graph is not seen"
@@ -220,16 +216,27 @@ class Evaluator:
         return join(self.definition(one, frame) for one in made if one.node is node)
 
     def ways(self, node: Any, frame: Frame, depth: int = 3) -> Iterator[Value]:
-        """The values that an expression may have, each by itself: of the arms of a condition, of what a name is bound to."""
-        several: list[Any] = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
-        if isinstance(node, ast.Name):
+        """The values that an expression may have, each by itself: of the arms of a condition, of what a name is bound to, of what a function
+        of the project returns."""
+        several: list[tuple[Any, Frame]] = []
+        if isinstance(node, ast.IfExp):
+            several = [(node.body, frame), (node.orelse, frame)]
+        elif isinstance(node, ast.Name):
             reaching = frame.flow.reaching(node)
             if all(one.kind == "assign" and not one.path for one in reaching):
-                several = [one.value for one in reaching]
+                several = [(one.value, frame) for one in reaching]
+        elif isinstance(node, ast.Call):
+            target = self.value_of(node.func, frame)
+            inner = self.enter(target.function, node, frame, target.receiver) if target.function else None
+            if inner is not None and not inner.flow.yields:
+                several = [(one.value, inner) for one in inner.flow.returns if not self.is_dead(one, inner)]
+                if inner.flow.falls_through or any(one is None for one, _ in several):
+                    yield NONE
         if not several or not depth:
             yield self.value_of(node, frame)
-        for one in several if depth else ():
-            yield from self.ways(one, frame, depth - 1)
+        for one, where in several if depth else ():
+            if one is not None:
+                yield from self.ways(one, where, depth - 1)
 
     def row_of(self, call: ast.Call, frame: Frame) -> Row | None:
         """What the table says of the function or class of a library, or of Python's own, that a call names."""
@@ -241,12 +248,8 @@ class Evaluator:
     def does(self, call: ast.Call, frame: Frame) -> str:
         """The event that the table says a call is, of a library's function or of a clock's method; empty where it says none."""
         row = self.row_of(call, frame)
-        if row is None and isinstance(call.func, ast.Attribute):
-            row = (
-                self.table.knows("clock").get("*")
-                if self.value_of(call.func.value, frame).kind == "clock"
-                else None
-            )
+        if row is None and (on := called_on(call)) is not None and self.value_of(on, frame).kind == "clock":
+            row = self.table.method("clock", "")
         return row.does if row is not None else ""
 
     # -- frames
@@ -393,8 +396,8 @@ class Evaluator:
         """An object of a class of the project."""
         return self.names.instance(cls)
 
-    def method(self, cls: Class, name: str) -> Function | None:
-        """The method of an object of a class."""
+    def method(self, cls: Any, name: str) -> Function | None:
+        """The method of an object of a class; None where it has none, or is of no class of the project."""
         return self.program.method(cls, name)
 
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
@@ -402,14 +405,10 @@ class Evaluator:
         leaves it to those that derive from it, theirs."""
         found = []
         for cls in value.refs if value.kind in ("module", "object") else ():
-            method = self.method(cls, name) if isinstance(cls, Class) else None
-            if method is not None and "abstractmethod" in [
-                one.rpartition(".")[2] for one in method.decorators
-            ]:
-                own = [
-                    (one.methods[name], one) for one in self.program.subclasses(cls) if name in one.methods
-                ]
-                found += [(other, value.but(ref=one, others=())) for other, one in own]
+            method = self.method(cls, name)
+            if method is not None and "abstractmethod" in method.decorators:
+                own = (one for one in self.program.subclasses(cls) if name in one.methods)
+                found += [(one.methods[name], value.but(ref=one, others=())) for one in own]
             elif method is not None:
                 found.append((method, value.but(ref=cls, others=()) if value.others else value))
         return found
@@ -434,9 +433,8 @@ class Evaluator:
             before = self.value_of(definition.node, frame)
             return self.combined(before, self.value_of(definition.value, frame))
         if kind == "inplace":
-            changed = self.value_of(
-                definition.node, frame
-            )  # `self.init_embed_(x)`: an object stays what it is
+            changed = self.value_of(definition.node, frame)
+            # `self.init_embed_(x)`: an object stays what it is
             stays = isinstance(changed.ref, Class) or changed.kind in ("library", "module")
             return changed if stays else self.value_of(definition.value, frame)
         if kind in ("function", "class"):
@@ -465,9 +463,7 @@ class Evaluator:
         flow = frame.flow
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
-            return Value("list", parts=None, origins=frozenset({(flow.yields[0], frame)})).but(
-                receiver=join(given)
-            )
+            return Value("list", origins=frozenset({(flow.yields[0], frame)}), receiver=join(given))
         values = [
             self.value_of(one.value, frame) if one.value is not None else NONE
             for one in flow.returns
@@ -634,11 +630,8 @@ class Evaluator:
                 return join((left, right)) if left.kind == right.kind == kind else left
         if left.kind == right.kind == "number":
             return NUMBER
-        tensors = [
-            one.but(parts=None, const=UNSET)
-            for one in (left, right)
-            if one.kind in ("tensor", "parameter") or one.graph
-        ]
+        operands = (one for one in (left, right) if one.kind in ("tensor", "parameter") or one.graph)
+        tensors = [one.but(parts=None, const=UNSET) for one in operands]
         if not tensors:
             if left.kind == "text":
                 return _appended(left, right)
@@ -647,10 +640,9 @@ class Evaluator:
             return UNKNOWN.assuming(*left.assumptions, *right.assumptions)
         size = "batch" if any(one.size == "batch" for one in tensors) else tensors[0].size
         found = join(tensors)
-        kind2: Any = "tensor" if found.kind == "parameter" else found.kind
-        return found.but(
-            kind=kind2, size=size, device=next((one.device for one in tensors if one.device != "?"), "?")
-        )
+        device = next((one.device for one in tensors if one.device != "?"), "?")
+        is_tensor = found.kind in ("tensor", "parameter")
+        return found.but(kind="tensor" if is_tensor else found.kind, size=size, device=device)
 
     def _subscript(self, node: ast.Subscript, frame: Frame) -> Value:
         reaching = frame.flow.reaching(node)
@@ -677,9 +669,8 @@ class Evaluator:
                 found = role.but(origins=found.origins)
         by = _replacing(node, frame) if found.graph else None
         if by is not None:
-            found = found.assuming(
-                Assumption(f"`{ast.unparse(node)}` may have been given something else", by)
-            )
+            clause = f"`{ast.unparse(node)}` may have been given something else"
+            found = found.assuming(Assumption(clause, by))
         return join((*stored, found))
 
     def element(self, value: Value, index: Any = None) -> Value:
@@ -764,21 +755,15 @@ class Evaluator:
                     return Value("device", device=base.device)
                 if row.gives == "module":
                     return Value("module", origins=base.origins, assumptions=base.assumptions)
-                return (
-                    Value("parameter", graph=Graph.LIVE, origins=base.origins)
-                    if row.gives == "parameter"
-                    else NUMBER
-                )
+                live = Value("parameter", graph=Graph.LIVE, origins=base.origins)
+                return live if row.gives == "parameter" else NUMBER
         if kind == "class" and isinstance(base.ref, Class):
             method = self.method(base.ref, name)
             if method is not None:
                 return Value("function", ref=method)
             definitions = base.ref.body.flow.definitions.get(name, ())
-            return (
-                join(self.definition(one, self.root(base.ref.body)) for one in definitions)
-                if definitions
-                else UNKNOWN
-            )
+            body = self.root(base.ref.body)
+            return join(self.definition(one, body) for one in definitions) if definitions else UNKNOWN
         found = self._by_use(node, frame) or self.calling.option(base, name)
         if found is not None:
             return found
@@ -789,9 +774,7 @@ class Evaluator:
         """What an object of a class of the project has by a name: a method, a property, or what its methods set."""
         method = self.method(cls, name)
         if method is not None:
-            if "property" in method.decorators or "cached_property" in [
-                one.rpartition(".")[2] for one in method.decorators
-            ]:
+            if not method.decorators.isdisjoint(("property", "cached_property")):
                 return self.returned(self.root(method))
             return Value("function", ref=method, receiver=base)
         made = self.constructed(base, cls)
@@ -850,21 +833,15 @@ class Evaluator:
             return None
         values = [
             self.value_of(given, frame)
-            for node, frame in base.origins
-            if isinstance(node, ast.Call)
-            and frame is not None
-            and (given := argument(node, fields.index(name), name)) is not None
+            for call, frame in base.calls
+            if (given := argument(call, fields.index(name), name)) is not None
         ]
         return join(values) if values else None
 
     def _declared_field(self, cls: Class, name: str) -> Value | None:
         """A field of a dataclass, or what a class's text says of an attribute."""
         for statement in cls.node.body:
-            if (
-                isinstance(statement, ast.AnnAssign)
-                and isinstance(statement.target, ast.Name)
-                and statement.target.id == name
-            ):
+            if isinstance(statement, ast.AnnAssign) and key_of(statement.target) == name:
                 definition = Definition(name, "parameter", None, statement.target, statement)
                 frame = self.root(cls.body)
                 found = self.names.annotated(statement.annotation, definition, frame)
@@ -921,9 +898,8 @@ def _entry(value: Value, node: Any) -> Value:
     if value.graph is Graph.NONE:
         return UNKNOWN.but(device=value.device, size=value.size)
     guess = Assumption("what the entry is, the code does not show", node)
-    return Value("unknown", graph=Graph.MAY, origins=value.origins, assumptions=value.assumptions).assuming(
-        guess
-    )
+    entry = Value("unknown", graph=Graph.MAY, origins=value.origins, assumptions=value.assumptions)
+    return entry.assuming(guess)
 
 
 def _given_back(evaluator: Evaluator, key: Frame, frame: Frame) -> Value:
@@ -932,11 +908,8 @@ def _given_back(evaluator: Evaluator, key: Frame, frame: Frame) -> Value:
 
 def _appended(left: Value, right: Value) -> Value:
     """A text with something behind it: where that is not known, what it begins with may name a place, as `f"cuda:{rank}"` does."""
-    if (
-        isinstance(left.const, str)
-        and isinstance(right.const, (str, int))
-        and right.kind in ("text", "number")
-    ):
+    known = isinstance(left.const, str) and isinstance(right.const, (str, int))
+    if known and right.kind in ("text", "number"):
         return Value("text", const=f"{left.const}{right.const}")
     return begun_by(left)
 

@@ -30,13 +30,8 @@ class Frame:
         call: Any = None,
         receiver: Value | None = None,
     ) -> None:
-        self.function, self.given, self.caller, self.call, self.receiver = (
-            function,
-            given,
-            caller,
-            call,
-            receiver,
-        )
+        self.function, self.given, self.receiver = function, given, receiver
+        self.caller, self.call = caller, call
         self.depth: int = caller.depth + 1 if caller is not None else 0
         self.memo: dict[Any, Any] = {}
         self.entered: dict[Any, Frame] = {}
@@ -61,6 +56,16 @@ class Frame:
 
     def __repr__(self) -> str:
         return f"<{self.function.qualname}{'' if self.caller is None else f' from {self.caller!r}'}>"
+
+    def argument(self, name: str) -> tuple[Any, Frame] | None:
+        """The expression that a parameter is given, with the frame that it stands in; None where no call in sight gives it one."""
+        given = (self.given or {}).get(name)
+        return given if isinstance(given, tuple) and given[0] != "star" else None
+
+    @property
+    def around(self) -> list[Frame]:
+        """The frame itself, and those of the calls that it is of, the outermost last."""
+        return [self, *(frame for _, frame in self.chain())]
 
     def chain(self) -> Iterator[tuple[Any, Frame]]:
         """The call that this frame is of, and those further out, each with the frame that it stands in."""
@@ -114,8 +119,8 @@ class Evaluating(Protocol):
     def attribute(self, base: Value, name: str, node: Any, frame: Frame) -> Value:
         """An attribute of a value."""
 
-    def method(self, cls: Class, name: str) -> Function | None:
-        """The method of an object of a class."""
+    def method(self, cls: Any, name: str) -> Function | None:
+        """The method of an object of a class; None where it has none, or is of no class of the project."""
 
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
         """The methods that a name of an object may be, with the object as one of each method's class."""

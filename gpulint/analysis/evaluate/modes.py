@@ -8,6 +8,7 @@ from typing import Any
 from gpulint.analysis.domain.values import UNSET, Value
 from gpulint.analysis.evaluate.frames import Evaluating, Frame
 from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.syntax.nodes import called_on
 
 _WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 
@@ -66,23 +67,16 @@ class Modes:
     def _switched(self, statement: Any, frame: Frame) -> tuple[str, Any, Any] | None:
         """`torch.set_grad_enabled(False)`, or a context that is entered for good, in a statement before this one in a block around it."""
         flow = frame.flow
-        found = [
-            (call, context)
-            for name in _SWITCHES
-            for call in flow.calls.get(name, ())
-            if (context := _entered(call)) is not None
-        ]
+        calls = (call for name in _SWITCHES for call in flow.calls.get(name, ()))
+        found = [(call, context) for call in calls if (context := _entered(call)) is not None]
         if not found:
             return None
         blocks = list(flow.around(statement))
         at = flow.order.get(statement, 0)
         for call, context in sorted(found, key=lambda one: -flow.order.get(flow.statement_of(one[0]), 0)):
             own = flow.statement_of(call)
-            if (
-                not isinstance(own, (ast.Expr, ast.Assign))
-                or flow.order[own] >= at
-                or flow.blocks[own] not in blocks
-            ):
+            before = isinstance(own, (ast.Expr, ast.Assign)) and flow.order[own] < at
+            if not before or flow.blocks[own] not in blocks:
                 continue
             mode = self.of_context(context, frame)
             if own.value is not call:  # `training or torch.set_grad_enabled(False)`
@@ -144,13 +138,12 @@ class Modes:
     def _of_decorator(self, node: Any, function: Function) -> str | None:
         outer = self._evaluator.root(function.parent or function.file.body)
         value = self._evaluator.value_of(node, outer)
-        if value.kind == "library" and isinstance(value.ref, str):
-            if value.ref.startswith("."):
+        if value.full_name:
+            if value.full_name.startswith("."):
                 return "open"  # the project's own, and not read
-            row = self._evaluator.table.function(value.ref)
-            return (
-                row.mode if row is not None and row.gives == "context" and row.mode in ("on", "off") else None
-            )
+            row = self._evaluator.table.function(value.full_name)
+            switches = row is not None and row.gives == "context" and row.mode in ("on", "off")
+            return row.mode if row is not None and switches else None
         if isinstance(node, ast.Call):
             made = self._evaluator.value_of(node.func, outer)
             if made.kind == "library" and value.kind != "context":
@@ -160,8 +153,8 @@ class Modes:
 
     def _of_wrapper(self, value: Value) -> str | None:
         """A decorator of the project whose wrapper runs the function under a guard."""
-        function = value.ref
-        if value.kind != "function" or not isinstance(function, Function) or not function.words & _WORDS:
+        function = value.function
+        if function is None or not function.words & _WORDS:
             return None
         for one in (function, *(other for other in function.file.functions if other.parent is function)):
             for call in one.flow.calls.get("no_grad", []) + one.flow.calls.get("inference_mode", []):
@@ -172,8 +165,6 @@ class Modes:
 
 def _entered(call: ast.Call) -> Any:
     """The context that a call enters."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "__enter__":
-        return call.func.value
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "enter_context":
+    if called_on(call, "enter_context") is not None:
         return call.args[0] if call.args else None
-    return call
+    return called_on(call, "__enter__") or call

@@ -20,32 +20,16 @@ from gpulint.analysis.domain.values import (
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, remembered
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
+from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.program import Bound
 from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
-from gpulint.analysis.syntax.nodes import default_of, dotted, key_of, last_name
+from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
-# What only a network is asked for; of an optimizer, of a scaler, of a tensor.
-_ONLY = {
-    "module": frozenset(
-        "parameters named_parameters named_modules named_children modules children register_forward_hook eval requires_grad_".split()
-    ),
-    "optimizer": frozenset("zero_grad param_groups".split()),
-    "scaler": frozenset("unscale_ scale".split()),
-    "tensor": frozenset("backward detach requires_grad detach_ argmax".split()),
-}
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _BACKWARD = ("backward", "manual_backward")
-_ENDING = frozenset("detach item data argmax numpy cpu".split())  # what ends a graph
-_NAMES = {
-    "module": frozenset(
-        "model net network backbone generator discriminator encoder decoder policy critic actor netG netD".split()
-    ),
-    "optimizer": frozenset("optimizer optim opt".split()),
-    "tensor": frozenset("loss".split()),
-}
 
 
 class Names:
@@ -140,10 +124,8 @@ class Names:
             return Value("class", ref=found)
         if isinstance(found, Bound):
             frame = self._evaluator.root(found.file.body)
-            values = [
-                self._evaluator.definition(one, frame) for one in found.definitions if one.kind != "delete"
-            ]
-            return join((*values, *self._elsewhere(found)))
+            given = (one for one in found.definitions if one.kind != "delete")
+            return join((*(self._evaluator.definition(one, frame) for one in given), *self._elsewhere(found)))
         return Value("library", ref=found) if isinstance(found, File) else UNKNOWN
 
     def _elsewhere(self, found: Bound) -> list[Value]:
@@ -170,22 +152,18 @@ class Names:
             return frame.receiver if frame.receiver is not None else self.instance(function.cls)
         if function.takes_class and definition.node is function.parameters[0]:
             return Value("class", ref=function.cls)
-        star = function.node.args.vararg
-        if star is not None and star.arg == name:
+        if definition.node is function.node.args.vararg:
             return self._by_position(definition, frame)
-        stars = function.node.args.kwarg
-        if stars is not None and stars.arg == name:
+        if definition.node is function.node.args.kwarg:
             return self._by_names(definition, frame)
         if frame.given is not None:
-            given = frame.given.get(name)
-            if isinstance(given, Value):
-                return given
-            if given is not None and given[0] != "star":
-                value = self._evaluator.value_of(given[0], given[1])
-                known = value.is_known or bool(value.graph)
-                return (
-                    self._shown(value, name, function) if known else self._by_role(definition, frame, value)
-                )
+            if isinstance(known := frame.given.get(name), Value):
+                return known
+            if (given := frame.argument(name)) is not None:
+                value = self._evaluator.value_of(*given)
+                if value.is_known or value.graph:
+                    return self._shown(value, name, function)
+                return self._by_role(definition, frame, value)
             default = default_of(function.node, name)
             if default is not None:
                 return self._evaluator.value_of(default, self._evaluator.root(function))
@@ -219,19 +197,12 @@ class Names:
         if frame.caller is None:
             return Value("dict", origins=origins)
         own = {one.arg for one in frame.function.parameters}
-        parts = tuple(
-            (one.arg, self._evaluator.value_of(one.value, frame.caller))
-            for one in frame.call.keywords
-            if one.arg is not None and one.arg not in own
-        )
+        named = (one for one in frame.call.keywords if one.arg is not None and one.arg not in own)
+        parts = tuple((one.arg, self._evaluator.value_of(one.value, frame.caller)) for one in named)
         for one in frame.call.keywords:
             if one.arg is None:  # `**losses`
                 more = self._evaluator.value_of(one.value, frame.caller)
-                parts = (
-                    (*parts, ("**", self._evaluator.element(more.but(parts=None))))
-                    if not more.parts
-                    else (*parts, *more.parts)
-                )
+                parts += more.parts or (("**", self._evaluator.element(more.but(parts=None))),)
         return Value("dict", parts=parts, origins=origins)
 
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
@@ -242,9 +213,8 @@ class Names:
             for site in self._evaluator.callers(function)[:_CALLERS_ASKED]:
                 values.append(self.argument(function, name, site.call, site.frame))
             default = default_of(function.node, name)
-            if default is not None and not (
-                isinstance(default, ast.Constant) and default.value is None and values
-            ):
+            is_none = isinstance(default, ast.Constant) and default.value is None
+            if default is not None and not (is_none and values):
                 given = self._evaluator.value_of(default, self._evaluator.root(_around(function)))
                 # whoever is not seen may switch it
                 if not values and given.kind == "none":
@@ -265,9 +235,8 @@ class Names:
 
     def _is_unseen(self, value: Value) -> bool:
         """Whether nothing tells what a value is: what others import from where nobody sees is as good as unknown."""
-        return not value.is_known or (
-            value.kind == "library" and self._evaluator.table.function(str(value.ref)) is None
-        )
+        is_strange = value.kind == "library" and self._evaluator.table.function(str(value.ref)) is None
+        return is_strange or not value.is_known
 
     def argument(self, function: Function, name: str, call: Any, frame: Frame) -> Value:
         """What one call gives a parameter."""
@@ -286,8 +255,8 @@ class Names:
 
     def _through_class(self, call: Any, frame: Frame) -> bool:
         """Whether a method is called through its class, which gives it its object as the first argument."""
-        func = call.func
-        return isinstance(func, ast.Attribute) and self._evaluator.value_of(func.value, frame).kind == "class"
+        on = called_on(call)
+        return on is not None and self._evaluator.value_of(on, frame).kind == "class"
 
     def _declared(self, definition: Definition, frame: Frame) -> Value:
         annotation = getattr(definition.node, "annotation", None)
@@ -370,12 +339,13 @@ class Names:
             asked.update(_asked(flow, node))
         if self._runs_as_network(key, function):
             return Value("module")
-        for kind, words in _ONLY.items():
-            if asked & words:
+        rows = self._evaluator.table
+        for kind in ("module", "optimizer", "scaler", "tensor"):
+            if asked & rows.knows(f"asked.{kind}").keys():
                 graph = Graph.MAY if kind == "tensor" else Graph.NONE
                 if kind == "tensor" and "backward" in asked:
                     graph = Graph.LIVE
-                return Value(kind, graph=graph)  # type: ignore[arg-type]
+                return Value(kind, graph=graph)
         if depth:
             for node in flow.uses.get(key, ()):
                 found = self._as_argument(node, function, depth)
@@ -384,14 +354,11 @@ class Names:
         last = key.rpartition(".")[2]
         # as names of classes are written, or asked as a class is
         is_class = last[:1].isupper() or "__name__" in asked
-        guesses = {} if is_class else _NAMES
-        calls = [
-            above
-            for node in flow.uses.get(key, ())
-            if isinstance(above := flow.parents.get(node), ast.Call) and above.func is node
-        ]
-        for kind, names in guesses.items():
-            if calls and (kind != "module" or not any(one.args or one.keywords for one in calls)):
+        above = [(flow.parents.get(node), node) for node in flow.uses.get(key, ())]
+        calls = [call for call, node in above if isinstance(call, ast.Call) and call.func is node]
+        for kind in () if is_class else _WORDS:
+            names = rows.knows(f"named.{kind}")
+            if calls and (kind != "module" or not any(map(arguments, calls))):
                 continue
             if last in names or (kind != "tensor" and last.lower().split("_")[-1] in names):
                 guess = Assumption(f"only its name says that `{key}` is a {_WORDS[kind]}")
@@ -405,21 +372,11 @@ class Names:
         is_class = key[:1].isupper() and key[1:2].islower()  # what it is called for is made, and not run
         for node in flow.uses.get(key, ()):
             above = flow.parents.get(node)
-            if isinstance(above, ast.Attribute) and above.attr in ("cuda", "to", "cpu", "half", "train"):
-                call = flow.parents.get(above)
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(flow.parents.get(call), (ast.Expr, ast.Tuple))
-                    and call in _alone(flow, call)
-                ):
-                    return True
-            called = above if isinstance(above, ast.Call) and above.func is node else None
-            if (
-                called is not None
-                and called.args
-                and not (is_method or is_class)
-                and goes_backward(flow, called)
-            ):
+            call = flow.parents.get(above)
+            if called_on(call, "cuda", "to", "cpu", "half", "train") is node and call in _alone(flow, call):
+                return True
+            runs = isinstance(above, ast.Call) and above.func is node and bool(above.args)
+            if runs and not (is_method or is_class) and goes_backward(flow, above):
                 return True
         return False
 
@@ -428,11 +385,8 @@ class Names:
         node, above = _moved(function.flow, node)
         if isinstance(above, ast.Assign) and function.cls is not None and function.takes_self:
             own, _, name = (key_of(above.targets[0]) or "").partition(".")
-            found = (
-                self.used_as(function.cls, name)
-                if own == function.self_name and name and "." not in name
-                else None
-            )
+            is_own = own == function.self_name and name and "." not in name
+            found = self.used_as(function.cls, name) if is_own else None
             return found.but(origins=frozenset()) if found is not None and not found.assumptions else None
         if not isinstance(above, ast.Call) or node is above.func:
             return None
@@ -448,9 +402,7 @@ class Names:
         if not isinstance(target, Function) or target is function:
             return None
         names = [one.arg for one in target.parameters][1 if target.takes_self else 0 :]
-        given = next(
-            (names[at] for at, one in enumerate(above.args) if one is node and at < len(names)), None
-        )
+        given = next((name for name, one in zip(names, above.args, strict=False) if one is node), None)
         found = self.role(given, target, depth - 1) if given is not None else None
         return found if found is not None and not found.assumptions else None
 
@@ -483,10 +435,12 @@ class Names:
                     return True
         return False
 
-    def is_part_of_modules(self, cls: Class) -> bool:
+    def is_part_of_modules(self, cls: Class | None) -> bool:
         """Whether a class is one of torch's modules, or is mixed into nothing else."""
-        derived = () if self.is_module(cls) else self._evaluator.program.subclasses(cls)
-        return all(map(self.is_module, derived)) and (bool(derived) or self.is_module(cls))
+        if cls is None or self.is_module(cls):
+            return cls is not None
+        derived = self._evaluator.program.subclasses(cls)
+        return bool(derived) and all(map(self.is_module, derived))
 
     def fields(self, cls: Class, name: str) -> tuple[tuple[Function, Definition], ...]:
         """Where an attribute of an object of a class gets its values: in its own methods, those it inherits, and where none of them
@@ -531,12 +485,8 @@ class Names:
                     key = f"{method.self_name}.{name}"
                     made = method.flow.definitions.get(key, ())
                     found += [(method, one) for one in made if one.kind not in ("delete", "inplace")]
-            if name in cls.body.words:
-                found += [
-                    (cls.body, one)
-                    for one in cls.body.flow.definitions.get(name, ())
-                    if one.kind in ("assign", "class")
-                ]
+            made = cls.body.flow.definitions.get(name, ()) if name in cls.body.words else ()
+            found += [(cls.body, one) for one in made if one.kind in ("assign", "class")]
         return found
 
 
@@ -554,9 +504,7 @@ def _asked(flow: Flow, node: Any) -> Iterator[str]:
     above = flow.parents.get(node)
     while isinstance(above, ast.Attribute) and above.value is node:
         call = flow.parents.get(above)
-        given: list[Any] = [call]
-        if isinstance(call, ast.Call):
-            given = [*call.args, *(one.value for one in call.keywords)]
+        given = arguments(call) if isinstance(call, ast.Call) else [call]
         on = above.attr == "requires_grad_" and all(getattr(one, "value", None) is True for one in given)
         yield "requires_grad" if on else above.attr  # a network's is seldom switched on by it
         if above.attr not in _SAME or not isinstance(call, ast.Call) or call.func is not above:
@@ -607,17 +555,14 @@ def _goes_backward(
             break
         if isinstance(above, ast.Attribute) and above.attr == "backward":
             return True
-        if isinstance(above, ast.Call) and node in above.args and _goes_through(above, node):
-            return True
-        if (
-            isinstance(above, ast.Call)
-            and node in above.args
-            and not (given and (trains is None or not trains(above)))
-        ):
-            return False
+        if isinstance(above, ast.Call) and node in above.args:
+            if _goes_through(above, node):
+                return True
+            if not given or (trains is not None and trains(above)):
+                return False
         if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub)) and not given:
             return False  # what it is added to may be what has a graph
-        if isinstance(above, ast.Attribute) and above.attr in _ENDING:
+        if isinstance(above, ast.Attribute) and _ends_graph(above.attr):
             return False
         if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
             return False
@@ -635,6 +580,12 @@ def _goes_backward(
         for use in flow.uses_of(definition)
         if flow.order.get(flow.statement_of(use), 0) > flow.order.get(above, 0)
     )
+
+
+def _ends_graph(name: str) -> bool:
+    """Whether what a tensor is asked for has its graph no more."""
+    row = table().own("tensor", name) or table().own("tensor.attributes", name)
+    return row is not None and (row.graph != "keeps" or row.reads) and row.does != "backward"
 
 
 def _goes_through(call: ast.Call, node: Any) -> bool:

@@ -6,23 +6,17 @@ import ast
 from typing import Any
 
 from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.models.table import table
 from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import key_of, last_name
 
 _TESTS = frozenset(("is_tensor", "isinstance", "hasattr", "type"))
-_OF_TENSORS = ("Tensor", "Variable", "FloatTensor")
-_PLAIN = frozenset("float int str bool Number list dict tuple ndarray".split())
-_ASKED = ("item", "detach", "cpu", "backward", "grad_fn", "requires_grad")
 
 
 def without_graph(value: Value) -> Value:
     """The value where it is known to be no tensor."""
-    return value.but(
-        kind="number" if value.kind == "tensor" else value.kind,
-        graph=Graph.NONE,
-        origins=frozenset(),
-        assumptions=(),
-    )
+    kind = "number" if value.kind == "tensor" else value.kind
+    return value.but(kind=kind, graph=Graph.NONE, origins=frozenset(), assumptions=())
 
 
 def is_no_tensor(node: ast.Name, definition: Definition, flow: Flow) -> bool:
@@ -35,30 +29,20 @@ def is_no_tensor(node: ast.Name, definition: Definition, flow: Flow) -> bool:
             if says_tensor(above.test, node.id) is (below is not above.body):
                 return True
         below = above
-    if any(
-        says_tensor(test, node.id) is not None and says_tensor(test, node.id) is not wanted
-        for test, wanted in flow.conditions(node)
-    ):
+    if any(says_tensor(test, node.id) is (not wanted) for test, wanted in flow.conditions(node)):
         return True
-    return any(
-        _made_of_tensors(other, definition, node, flow)
-        for other in flow.reaching(node)
-        if other is not definition
-    )
+    others = (one for one in flow.reaching(node) if one is not definition)
+    return any(_made_of_tensors(other, definition, node, flow) for other in others)
 
 
 def _made_of_tensors(other: Definition, definition: Definition, node: ast.Name, flow: Flow) -> bool:
     """Whether another definition takes the place of this one wherever it is a tensor: `if is_tensor(x): x = x.item()`."""
     block = flow.blocks.get(other.statement)
-    if (
-        block is None
-        or not isinstance(block.owner, ast.If)
-        or flow.order.get(definition.statement, -1) >= flow.order[block.owner]
-    ):
+    if block is None or not isinstance(block.owner, ast.If):
         return False
-    return says_tensor(block.owner.test, node.id) is (block.arm == "body") and block.owner not in [
-        one.owner for one in flow.around(node)
-    ]
+    before = flow.order.get(definition.statement, -1) < flow.order[block.owner]
+    after = block.owner not in [one.owner for one in flow.around(node)]
+    return before and after and says_tensor(block.owner.test, node.id) is (block.arm == "body")
 
 
 def says_tensor(test: Any, key: str) -> bool | None:
@@ -73,7 +57,7 @@ def says_tensor(test: Any, key: str) -> bool | None:
         if name == "isinstance" and len(test.args) == 2:
             return _of_type(test.args[1])
         if name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
-            return True if test.args[1].value in _ASKED else None
+            return test.args[1].value in table().knows("asked.whether-tensor") or None
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Call):
         asked = test.left
         if last_name(asked.func) == "type" and asked.args and key_of(asked.args[0]) == key:
@@ -84,6 +68,6 @@ def says_tensor(test: Any, key: str) -> bool | None:
 
 def _of_type(node: Any) -> bool | None:
     names = [last_name(one) for one in (node.elts if isinstance(node, ast.Tuple) else [node])]
-    if any(name in _OF_TENSORS for name in names):
+    if any(name in table().knows("types.tensor") for name in names):
         return True
-    return False if _PLAIN.issuperset(names) else None
+    return False if table().knows("types.plain").keys() >= set(names) else None

@@ -11,17 +11,13 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, iterated, key_of, keyword, last_name
 
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
 SMALL: Final = 1_000_000
 UNSEEN: Final = float("inf")  # layers
 _DEEPEST: Final = 8
 _ADDING: Final = frozenset({"add_module", "register_module", "register_parameter", "setattr", "Parameter"})
-_LAYERS: Final = {
-    "Linear": (2, 1), "Conv1d": (3, 1), "Conv2d": (3, 2), "Conv3d": (3, 3), "ConvTranspose2d": (3, 2), "Embedding": (2, 1),
-    "LSTM": (2, 8), "GRU": (2, 6), "Bilinear": (3, 1),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,11 @@ class Weight:
 
 def weight(evaluator: Evaluator, value: Value) -> Weight:
     """How many weights a network has, whichever of its origins it is: the smallest of them."""
-    found = [_of_origin(evaluator, node, frame, _DEEPEST) for node, frame in value.origins]
+    return _whichever(evaluator, value, _DEEPEST)
+
+
+def _whichever(evaluator: Evaluator, value: Value, depth: int) -> Weight:
+    found = [_of_origin(evaluator, node, frame, depth) for node, frame in value.origins]
     if not found:
         return Weight(0, False)
     return Weight(
@@ -71,7 +71,7 @@ def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> 
     made = evaluator.value_of(node.func, frame)
     if made.kind == "class" and isinstance(made.ref, Class):
         return _of_class(evaluator, made.ref, node, frame, depth)
-    if made.kind != "library" or not isinstance(made.ref, str):
+    if not made.full_name:
         return Weight(0, False)
     row = evaluator.table.own("class.methods", made.ref.rpartition(".")[2])
     row = row or evaluator.table.function(made.ref)
@@ -109,35 +109,19 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if value.kind == "list" and isinstance(node, ast.Call):
         return _of_returned(evaluator, node, frame, depth)
     if value.kind == "modules":  # the layers of another, or some of them
-        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
-        return Weight(0, False, mixes)
+        return Weight(0, False, _whichever(evaluator, value, depth - 1).mixes)
     if value.kind != "module":
         known = value.kind in ("number", "text", "none")
         return Weight(0, known, layers=0 if known else UNSEEN)
-    found = [_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins]
-    return Weight(
-        min((one.least for one in found), default=0),
-        bool(found) and all(one.whole for one in found),
-        any(one.mixes for one in found),
-        any(one.rows for one in found),
-        max((one.layers for one in found), default=UNSEEN),
-    )
+    return _whichever(evaluator, value, depth - 1)
 
 
 def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:
     """What a list of layers is filled with: at first, by `+=`, and by its methods, as often as their loops run."""
     key, flow = key_of(node), frame.flow
-    given = [
-        one.value
-        for one in flow.definitions.get(key or "", ())
-        if one.kind in ("assign", "augmented") and not one.path
-    ]
-    for name in ("append", "extend"):
-        given += [
-            call.args[0]
-            for call in flow.calls.get(name, ())
-            if isinstance(call.func, ast.Attribute) and key_of(call.func.value) == key and call.args
-        ]
+    made = flow.definitions.get(key or "", ())
+    given = [one.value for one in made if one.kind in ("assign", "augmented") and not one.path]
+    given += [call.args[0] for call in flow.calls_on({key}, "append", "extend") if call.args]
     found = []
     for one in given if depth > 0 else ():
         part = _of_value(evaluator, one, frame, depth - 1)
@@ -156,30 +140,23 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
     inner = evaluator.enter(made, call, frame, None) if isinstance(made, Function) else None
     if inner is None or depth <= 0:
         return Weight(0, False)
-    found = [
-        _of_value(evaluator, one.value, inner, depth - 1)
-        for one in inner.flow.returns
-        if one.value is not None
-    ]
+    returned = [one.value for one in inner.flow.returns if one.value is not None]
+    found = [_of_value(evaluator, one, inner, depth - 1) for one in returned]
     return min(found, key=lambda one: one.least, default=Weight(0, False))
 
 
 def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
     """How often a loop runs, at most: of `range`, of `islice`, or of a display."""
-    iterated = getattr(loop, "iter", None) or (
-        loop.generators[0].iter if hasattr(loop, "generators") else None
-    )
-    if (
-        isinstance(iterated, ast.Call)
-        and getattr(iterated.func, "id", "") == "range"
-        and len(iterated.args) == 1
-    ):
-        count = evaluator.value_of(iterated.args[0], frame).const
+    through = iterated(loop)
+    name = last_name(through.func) if isinstance(through, ast.Call) else ""
+    if name == "enumerate" and through.args:
+        through = through.args[0]
+        name = last_name(through.func) if isinstance(through, ast.Call) else ""
+    if name in ("range", "trange", "islice") and through.args:
+        end = through.args[0 if len(through.args) == 1 else 1]
+        count = evaluator.value_of(end, frame).const if name != "islice" or len(through.args) == 2 else None
         return count if isinstance(count, int) and 0 <= count < 1000 else None
-    if isinstance(iterated, ast.Call) and last_name(iterated.func) == "islice" and len(iterated.args) == 2:
-        count = evaluator.value_of(iterated.args[1], frame).const
-        return count if isinstance(count, int) else None
-    return len(iterated.elts) if isinstance(iterated, (ast.List, ast.Tuple)) else None
+    return len(through.elts) if isinstance(through, (ast.List, ast.Tuple)) else None
 
 
 def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, depth: int) -> Weight:
@@ -191,9 +168,9 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
     inner = evaluator.enter(init, node, frame, evaluator.value_of(node, frame)) or evaluator.root(init)
     found: list[Weight] = []
     for call in init.flow.calls.get("__init__", ()):  # of a layer of a library that it derives from
-        for one in evaluator.program.lineage(cls):
-            if isinstance(one, str) and one.rpartition(".")[2] in _LAYERS:
-                found.append(_of_layer(evaluator, one.rpartition(".")[2], call, inner))
+        names = [one.rpartition(".")[2] for one in others]
+        layers = (one for one in names if (row := evaluator.table.own("torch.nn", one)) and row.sizes)
+        found += [_of_layer(evaluator, one, call, inner) for one in layers]
     for method in (init, *_helpers(evaluator, init)):
         frame = inner if method is init else evaluator.root(method)
         for key, definitions in method.flow.definitions.items():
@@ -224,8 +201,7 @@ def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, de
         return Weight(0, True, layers=0)
     value = evaluator.definition(definition, frame)
     if value.kind == "modules" or (value.kind == "module" and definition.path):
-        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
-        return Weight(0, False, mixes)
+        return Weight(0, False, _whichever(evaluator, value, depth - 1).mixes)
     if value.kind == "module":
         return _of_value(evaluator, definition.value, frame, depth - 1)
     known = not (value.kind == "unknown" and isinstance(definition.value, ast.Call))
@@ -235,24 +211,17 @@ def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, de
 def _of_layer(evaluator: Evaluator, name: str, node: ast.Call, frame: Frame) -> Weight:
     if name == "Transformer":
         return _of_transformer(evaluator, node, frame)
-    shape = _LAYERS.get(name)
-    if shape is None:
+    row = evaluator.table.own("torch.nn", name)
+    if row is None or not row.sizes:
         norm = name.startswith(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm"))
         return Weight(0, norm, layers=1 if norm else UNSEEN)
-    count, power = shape
     stacked = evaluator.value_of(times, frame).const if (times := keyword(node, "num_layers")) else 1
     layers = stacked if isinstance(stacked, int) else UNSEEN
-    sizes = [evaluator.value_of(one, frame).const for one in node.args[:count]]
-    if len(sizes) < count or not all(isinstance(one, int) for one in sizes):
+    sizes = [evaluator.value_of(one, frame).const for one in node.args[: row.sizes]]
+    if len(sizes) < row.sizes or not all(isinstance(one, int) for one in sizes):
         return Weight(0, False, layers=layers)
-    product = 1
-    for one in sizes[:2]:
-        product *= one
-    if name.startswith("Conv"):
-        product *= sizes[2] ** power
-    elif power > 1:
-        product *= power
-    return Weight(product, True, layers=layers)
+    more = sizes[2] ** row.power if row.sizes > 2 else row.power
+    return Weight(sizes[0] * sizes[1] * more, True, layers=layers)
 
 
 def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weight:

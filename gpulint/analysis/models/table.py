@@ -10,12 +10,14 @@ A row of a data file says it of several names at once::
 
 Columns: `graph`: `keeps` it (a result that gradients flow through), `cuts` it, or gives what has `none`; `gives`: the kind of the
 result, `receiver` where it is the same object, `argument` where it is the first argument; `view`: the result shares its storage;
-`reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result; `does`: the event that it is, `takes form` where the argument
+`reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result, `more` where one number becomes several; `does`: the event that it is, `takes form` where the argument
 gives no more than its shape or type, `encodes` of a constructor where the methods of what it makes give arrays without a graph;
 `saves` of a loss: what it keeps for its backward; `fills` of what makes a tensor: with numbers that are `alike` on every device, or
-that it `draws`; `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `mode` of a context: what it does to grad, and of a
-method of `hooks.CLASS`, which a framework calls: what grad is by then; `starts`: what runs from then on, `cuda`, its `driver` alone, or
-other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `why`: a word for people who read the table.
+that it `draws`; `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `sizes`: of how many of its first
+arguments the number of its weights is the product, the third to its `power`, or so many `power` of them where it has no third; `mode` of
+a context: what it does to grad, and of a method of `hooks.CLASS`, which a framework calls: what grad is by then; `starts`: what runs
+from then on, `cuda`, its `driver` alone, or other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `why`: a word
+for people who read the table.
 """
 
 from __future__ import annotations
@@ -57,6 +59,8 @@ class Row:
     saves: str = ""
     fills: str = ""
     weights: str = ""
+    sizes: int = 0
+    power: int = 1
     mode: str = ""
     starts: str = ""
     now: Renamed | None = None

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from gpulint.analysis.syntax.flow import Flow
-from gpulint.analysis.syntax.nodes import dotted, parameters
+from gpulint.analysis.syntax.nodes import last_name, parameters
 
 _BRACKETS = re.compile(
     r"([(\[{])(?:[^()\[\]{}]|[(\[{]…[)\]}])+([)\]}])"
@@ -58,21 +58,17 @@ class Function:
         return parameters(self.node)
 
     @cached_property
-    def decorators(self) -> tuple[str, ...]:
-        """What decorates it, as the code spells it, without arguments."""
-        spelled = (dotted(one.func if isinstance(one, ast.Call) else one) for one in self._decorator_nodes)
-        return tuple(one for one in spelled if one is not None)
-
-    @property
-    def _decorator_nodes(self) -> list[ast.expr]:
-        return getattr(self.node, "decorator_list", [])
+    def decorators(self) -> frozenset[str]:
+        """The last names of what decorates it."""
+        nodes = getattr(self.node, "decorator_list", ())
+        return frozenset(last_name(one.func if isinstance(one, ast.Call) else one) for one in nodes) - {""}
 
     @property
     def takes_self(self) -> bool:
         """Whether its first parameter is the object it is called on."""
         if self.cls is None or self.parent is not None or not self.parameters:
             return False
-        if "staticmethod" in self.decorators or "classmethod" in self.decorators:
+        if not self.decorators.isdisjoint(("staticmethod", "classmethod")):
             return False
         # a class as a folder of functions: they are called through it, and their first parameters have nothing in common
         return self.parameters[0].arg in ("self", "cls") or not self.cls.is_folder

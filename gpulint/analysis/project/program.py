@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
@@ -225,9 +225,9 @@ class Program:
             self._lineages[cls] = tuple(found)
         return self._lineages[cls]
 
-    def method(self, cls: Class, name: str) -> Function | None:
-        """The method that an object of a class has by a name."""
-        for one in self.lineage(cls):
+    def method(self, cls: Any, name: str) -> Function | None:
+        """The method that an object of a class has by a name; None also of what is no class of the project."""
+        for one in self.lineage(cls) if isinstance(cls, Class) else ():
             if isinstance(one, Class) and name in one.methods:
                 return one.methods[name]
         return None

@@ -15,7 +15,7 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
-from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, arguments, called_on, iterated, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
 from gpulint.units import format_bytes
 
@@ -37,9 +37,8 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     yield from _of_rounds(evaluator, run)
     yield from of_device(evaluator, run)
     found = weight(evaluator, run.network)
-    if found.least < NARROW and is_one_sample(
-        evaluator, run.inner.args[0] if run.inner.args else None, run.where
-    ):
+    first = run.inner.args[0] if run.inner.args else None
+    if found.least < NARROW and is_one_sample(evaluator, first, run.where):
         yield minor(Question.SIZE, "one sample at a time goes through it")
     elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
         yield left_open(Question.SIZE, f"the network has {said(found.least)}")
@@ -52,9 +51,8 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     elif through_batches(evaluator, run):
         yield proven(Question.SIZE, "batches go through it")
     else:
-        yield minor(
-            Question.SIZE, "neither how large the network is, nor that batches go through it, is seen"
-        )
+        clause = "neither how large the network is, nor that batches go through it, is seen"
+        yield minor(Question.SIZE, clause)
 
 
 def amounts_of(evaluator: Evaluator, made: Iterable[tuple[Any, Frame | None]]) -> Iterator[Answer]:
@@ -97,22 +95,19 @@ def _ends_at_once(loop: Any) -> bool:
 def runs_once(evaluator: Evaluator, function: Function) -> bool:
     """Whether a function runs once where the script runs: only from where that starts, in no loop."""
     return all(
-        one.is_module
-        or (
-            one.cls is None
-            and bool(sites)
-            and all(_ends_at_once(loop) for site in sites for loop in site.frame.flow.loops(site.call))
-        )
+        one.is_module or (one.cls is None and bool(sites) and all(map(_ends_at_once, _loops_around(sites))))
         for one, sites in _above(evaluator, function)
     )
+
+
+def _loops_around(sites: Iterable[CallSite]) -> list[Any]:
+    return [loop for site in sites for loop in site.frame.flow.loops(site.call)]
 
 
 def repeats(evaluator: Evaluator, function: Function) -> bool:
     """Whether a loop is seen to run a function, or whether somebody out of sight calls it, who may do so in one."""
     return any(
-        one.name in BATCH_HOOKS
-        or not (sites or one.is_module)
-        or any(site.frame.flow.loops(site.call) for site in sites)
+        one.name in BATCH_HOOKS or not (sites or one.is_module) or bool(_loops_around(sites))
         for one, sites in _above(evaluator, function)
     )
 
@@ -132,16 +127,11 @@ def _above(evaluator: Evaluator, function: Function) -> Iterator[tuple[Function,
 
 def through_batches(evaluator: Evaluator, run: Run) -> bool:
     """Whether batches go through a run, for all that is seen."""
-    at, function = run.frame.flow.loops(run.call), run.frame.function
-    return any(is_over_batches(evaluator, loop, run.frame) for loop in at) or any(
-        one.name in BATCH_HOOKS
-        or any(
-            is_over_batches(evaluator, loop, site.frame)
-            for site in sites
-            for loop in site.frame.flow.loops(site.call)
-        )
-        for one, sites in _above(evaluator, function)
-    )
+    above = list(_above(evaluator, run.frame.function))
+    places = [(run.call, run.frame), *((site.call, site.frame) for _, sites in above for site in sites)]
+    loops = ((loop, frame) for call, frame in places for loop in frame.flow.loops(call))
+    by_name = any(one.name in BATCH_HOOKS for one, _ in above)
+    return by_name or any(is_over_batches(evaluator, loop, frame) for loop, frame in loops)
 
 
 def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
@@ -163,21 +153,18 @@ def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4)
 
 def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
-    given = [*run.inner.args, *(one.value for one in run.inner.keywords)]
+    given = arguments(run.inner)
     return bool(given) and all(_is_made_up(evaluator, one, run.where, 3) for one in given)
 
 
 def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
     if isinstance(node, ast.Call):
         made = evaluator.value_of(node.func, frame)
-        if made.kind == "library" and isinstance(made.ref, str):
-            row = evaluator.table.function(made.ref)
+        if made.kind == "library":
+            row = evaluator.table.function(made.full_name)
             return row is not None and row.fills in ("alike", "draws evenly")
-        return (
-            isinstance(node.func, ast.Attribute)
-            and node.func.attr in _KEEPS
-            and _is_made_up(evaluator, node.func.value, frame, depth)
-        )
+        base = called_on(node, *_KEEPS)
+        return base is not None and _is_made_up(evaluator, base, frame, depth)
     return depth > 0 and _is_bound_to(
         node, frame, lambda made: _is_made_up(evaluator, made, frame, depth - 1)
     )
@@ -192,25 +179,17 @@ def _is_bound_to(node: Any, frame: Frame, passes: Callable[[Any], bool]) -> bool
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
-    iterated = getattr(loop, "iter", None) or (
-        loop.generators[0].iter if hasattr(loop, "generators") else None
-    )
-    if iterated is None:
+    through = iterated(loop)
+    if through is None:
         return False
-    value = evaluator.value_of(iterated, frame)
+    value = evaluator.value_of(through, frame)
     if value.kind == "loader" and _gives_single(evaluator, value):
         return False
     if value.kind == "loader" or evaluator.element(value).size == "batch":
         return True
-    words = {
-        one.id if isinstance(one, ast.Name) else one.attr
-        for one in ast.walk(iterated)
-        if isinstance(one, (ast.Name, ast.Attribute))
-    }
     target = getattr(loop, "target", None)
-    words |= (
-        {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target is not None else set()
-    )
+    parts = [*ast.walk(through), *(ast.walk(target) if target is not None else ())]
+    words = {last_name(one) for one in parts}
     return any(part in word.lower() for word in words for part in ("load", "batch")) or "dl" in words
 
 

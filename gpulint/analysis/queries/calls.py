@@ -6,26 +6,24 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from gpulint.analysis.domain.values import Value
+from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.syntax.nodes import called_on, last_name
 
 
 def called(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     """The function of the project that a call runs, and the object that it is called on."""
-    func = call.func
-    base = evaluator.value_of(func.value, frame) if isinstance(func, ast.Attribute) else None
-    if base is not None and base.kind in ("module", "object") and isinstance(base.ref, Class):
-        method = evaluator.method(base.ref, func.attr)  # type: ignore[attr-defined]
-        if method is not None:
-            return method, base
-    target = evaluator.value_of(func, frame)
-    if target.kind == "function" and isinstance(target.ref, Function):
-        return target.ref, target.receiver
-    if target.kind == "object" and isinstance(target.ref, Class):
+    on = called_on(call)
+    base = evaluator.value_of(on, frame) if on is not None else UNKNOWN
+    method = evaluator.method(base.ref, last_name(call.func)) if base.kind in ("module", "object") else None
+    if method is not None:
+        return method, base
+    target = evaluator.value_of(call.func, frame)
+    if target.kind == "object":
         return evaluator.method(target.ref, "__call__"), target
-    return None, None
+    return target.function, target.receiver
 
 
 def below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
@@ -48,17 +46,12 @@ def below(evaluator: Evaluator, function: Function) -> tuple[Function, ...]:
 
 def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Callable[[Function], bool]) -> bool:
     """Whether a call may run a function that is wanted, itself or below: so that not each frame of its function is asked what that is."""
-    func = call.func
+    on, name = called_on(call), last_name(call.func)
     target, _ = called(evaluator, call, evaluator.root(frame.function))
-    if (
-        isinstance(func, ast.Attribute)
-        and frame.receiver is not None
-        and isinstance(frame.receiver.ref, Class)
-    ):
-        if isinstance(func.value, ast.Name) and func.value.id == frame.function.self_name:
-            target = evaluator.method(frame.receiver.ref, func.attr) or target
+    if frame.receiver is not None and isinstance(on, ast.Name) and on.id == frame.function.self_name:
+        target = evaluator.method(frame.receiver.ref, name) or target
     if target is None:
-        of_tensors = isinstance(func, ast.Attribute) and evaluator.table.own("tensor", func.attr) is not None
+        of_tensors = on is not None and evaluator.table.own("tensor", name) is not None
         return frame.caller is not None and not of_tensors
     return any(map(wanted, below(evaluator, target)))
 
@@ -109,11 +102,9 @@ def _done(
         if isinstance(statement, ast.With) and (loop is None or loop in flow.loops(statement)):
             for item in statement.items:
                 context = evaluator.value_of(item.context_expr, frame)
-                for method in (
-                    *evaluator.methods(context, "__enter__"),
-                    *evaluator.methods(context, "__exit__"),
-                ):
-                    if done_within(evaluator, method[0], does, None, depth - 1):
+                both = (evaluator.methods(context, name) for name in ("__enter__", "__exit__"))
+                for method, _ in (one for several in both for one in several):
+                    if done_within(evaluator, method, does, None, depth - 1):
                         return item.context_expr
     return None
 

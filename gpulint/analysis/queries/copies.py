@@ -14,7 +14,8 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.amounts import said
-from gpulint.analysis.syntax.nodes import children, key_of
+from gpulint.analysis.queries.loads import is_saved
+from gpulint.analysis.syntax.nodes import arguments, called_on, children, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, proven
 
 What = Literal["deepcopy", "clone", "network", "alias"]
@@ -23,7 +24,7 @@ _NEUTRAL = frozenset(
     "state_dict load_state_dict keys copy eval train to cuda cpu float half requires_grad_ parameters named_parameters buffers named_buffers "
     "zero_grad items values get".split()
 )
-_LOOKS = frozenset("len print str repr isinstance bool type id format".split())
+_LOOKS = frozenset("len print str repr isinstance bool type id format Compare".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,8 @@ def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
         state = _state_dict(evaluator, given, frame)
         is_deep = isinstance(call.func, ast.Name) or getattr(call.func, "attr", "") == "deepcopy"
         if state is not None and is_deep:
-            yield Copy(
-                "deepcopy", call, state.func.value, frame, evaluator.value_of(state.func.value, frame), state
-            )
+            network = evaluator.value_of(state.func.value, frame)
+            yield Copy("deepcopy", call, state.func.value, frame, network, state)
         elif value.kind == "module" and is_deep:
             yield Copy("network", call, given, frame, value)
     for call in flow.calls.get("state_dict", ()):
@@ -76,16 +76,10 @@ def _in_function(evaluator: Evaluator, function: Function) -> Iterator[Copy]:
 
 def _state_dict(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     """`network.state_dict()`, or that of what is not seen; None for anything else, such as an optimizer's."""
-    if (
-        not isinstance(node, ast.Call)
-        or not isinstance(node.func, ast.Attribute)
-        or node.func.attr != "state_dict"
-    ):
+    network = called_on(node, "state_dict")
+    if network is None or arguments(node):
         return None
-    if node.args or node.keywords:
-        return None
-    value = evaluator.value_of(node.func.value, frame)
-    return node if value.kind in ("module", "unknown") else None
+    return node if evaluator.value_of(network, frame).kind in ("module", "unknown") else None
 
 
 def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
@@ -96,27 +90,15 @@ def _cloning(flow: Any, call: ast.Call) -> tuple[Any, Any] | None:
     whole = flow.parents.get(generator)
     if not isinstance(above, ast.Attribute) or above.attr != "items" or not isinstance(whole, ast.DictComp):
         return None
-    value = whole.value
-    if not (
-        isinstance(value, ast.Call)
-        and isinstance(value.func, ast.Attribute)
-        and value.func.attr == "clone"
-        and not value.args
-    ):
+    cloned = called_on(whole.value, "clone")
+    if cloned is None or whole.value.args:  # type: ignore[attr-defined]
         return None
-    inner: Any = value.func.value
-    while not isinstance(inner, ast.Name):
-        if (
-            isinstance(inner, ast.Call)
-            and isinstance(inner.func, ast.Attribute)
-            and inner.func.attr == "detach"
-        ):
-            inner = inner.func.value
-        elif isinstance(inner, ast.Attribute) and inner.attr == "data":
-            inner = inner.value
-        else:
-            return None
-    return whole, value.func.value
+    inner = cloned
+    while called_on(inner, "detach") is not None or (
+        isinstance(inner, ast.Attribute) and inner.attr == "data"
+    ):
+        inner = called_on(inner, "detach") or inner.value
+    return (whole, cloned) if isinstance(inner, ast.Name) else None
 
 
 _GIVING = (ast.Call, ast.keyword, ast.Attribute, ast.Starred)
@@ -153,26 +135,11 @@ def fate(evaluator: Evaluator, copy: Copy) -> Fate:
     uses = tuple(consumers(evaluator, copy.node, copy.frame, "object"))
     read = next((one for one in uses if _needs_it_there(one)), None)
     loaded = tuple(one for one in uses if _loads_into_network(evaluator, one))
-    saved = tuple(
-        one
-        for one in uses
-        if one.role == "saved" or (one.role == "given" and "save" in one.name.rpartition(".")[2])
-    )
+    saved = tuple(one for one in uses if is_saved(one))
     kept = tuple(one for one in uses if one.role == "stored")
     known = {id(one) for one in (*loaded, *saved)}
-    unseen = next(
-        (
-            one
-            for one in uses
-            if id(one) not in known
-            and (
-                one.role in ("given", "too much", "copied")
-                or (one.role == "reads" and one.name not in _LOOKS and one.name != "Compare")
-            )
-            and one.name.rpartition(".")[2] not in _LOOKS
-        ),
-        None,
-    )
+    away = [one for one in uses if id(one) not in known and one.name.rpartition(".")[2] not in _LOOKS]
+    unseen = next((one for one in away if one.role in ("given", "too much", "copied", "reads")), None)
     deleted = next((one for one in uses if one.role == "deleted"), None)
     many = any(_piles_up(copy, one) for one in kept)
     returned = next((one for one in uses if one.role == "returned"), None)
@@ -181,10 +148,9 @@ def fate(evaluator: Evaluator, copy: Copy) -> Fate:
 
 def _loads_into_network(evaluator: Evaluator, use: Use) -> bool:
     """`network.load_state_dict(copy)`; a function of that name fills what it is given."""
-    func = use.node.func if isinstance(use.node, ast.Call) else None
-    if use.role != "given" or not isinstance(func, ast.Attribute) or func.attr != "load_state_dict":
-        return False
-    return evaluator.value_of(func.value, use.frame).kind in ("module", "unknown", "object")
+    network = called_on(use.node, "load_state_dict") if use.role == "given" else None
+    known = evaluator.value_of(network, use.frame).kind if network is not None else ""
+    return known in ("module", "unknown", "object")
 
 
 def _piles_up(copy: Copy, use: Use) -> bool:
@@ -204,27 +170,16 @@ def _piles_up(copy: Copy, use: Use) -> bool:
         index = statement.targets[0].slice
         if any(isinstance(one, ast.Mod) for one in ast.walk(index)) or not rounds & set(names_in(index)):
             return False
-        key = ast.unparse(statement.targets[0].value)
-        for name in ("pop", "popitem", "clear"):
-            if any(
-                isinstance(one.func, ast.Attribute) and ast.unparse(one.func.value) == key
-                for one in flow.calls.get(name, ())
-            ):
-                return False
+        return not any(flow.calls_on({key_of(statement.targets[0].value)}, "pop", "popitem", "clear"))
     return True
 
 
 def _updates_itself(use: Use) -> bool:
     """Whether weights are read to give them their own next value: `old[key].copy_(old[key] * decay + …)`."""
     own = set(names_in(use.node))
-    for above in use.frame.flow.ancestors(use.node):
-        if (
-            isinstance(above, ast.Call)
-            and isinstance(above.func, ast.Attribute)
-            and above.func.attr.endswith("_")
-        ):
-            return bool(own & set(names_in(above.func.value)))
-    return False
+    calls = (one for one in use.frame.flow.ancestors(use.node) if called_on(one) is not None)
+    written = next((called_on(one) for one in calls if last_name(one.func).endswith("_")), None)
+    return written is not None and bool(own & set(names_in(written)))
 
 
 def _needs_it_there(use: Use) -> bool:

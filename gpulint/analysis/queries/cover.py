@@ -19,7 +19,7 @@ from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import handed_on, named_otherwise
 from gpulint.analysis.queries.steps import Steps
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, last_name
 
 _SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _PLAIN_DECORATORS: Final = frozenset(
@@ -50,11 +50,8 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
     loops = [flow.loops(one.call) for one in found]
     shared = [one for one in loops[0] if isinstance(one, LOOPS) and all(one in several for several in loops)]
     for loop in reversed(shared):
-        if (
-            any(loop in flow.loops(node) for node in trains)
-            or _suspends(loop)
-            or _others(evaluator, frame, found, loop)
-        ):
+        of_training = any(loop in flow.loops(node) for node in trains)
+        if of_training or _suspends(loop) or _others(evaluator, frame, found, loop):
             continue
         if not _stranger(evaluator, frame, loop):
             return Cover(False, (loop,), doubt)
@@ -64,10 +61,8 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
 def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str) -> Cover | None:
     flow = frame.flow
     statements = tuple(dict.fromkeys(flow.statement_of(one.call) for one in found))
-    if any(
-        not isinstance(one, _SIMPLE) or _suspends(one) or _others(evaluator, frame, found, one)
-        for one in statements
-    ):
+    mixed = any(_suspends(one) or _others(evaluator, frame, found, one) for one in statements)
+    if mixed or not all(isinstance(one, _SIMPLE) for one in statements):
         return None
     strange = next((why for one in statements if (why := _stranger(evaluator, frame, one))), "")
     return Cover(False, statements, f"`{strange}` is not seen, and may need grad" if strange else doubt)
@@ -75,14 +70,9 @@ def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str
 
 def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: Any) -> bool:
     """Whether anything else in a piece of code makes a graph that somebody wants."""
-    calls = {id(one) for one in ast.walk(inside)}
-    own = {id(one.call) for one in found}
-    return any(
-        id(one.call) in calls
-        and id(one.call) not in own
-        and not outcome(evaluator, one.inner, one.where).is_read_only
-        for one in runs(evaluator, frame)
-    )
+    calls = set(ast.walk(inside)) - {one.call for one in found}
+    others = (one for one in runs(evaluator, frame) if one.call in calls)
+    return not all(outcome(evaluator, one.inner, one.where).is_read_only for one in others)
 
 
 def _wanted(evaluator: Evaluator, run: Run) -> str:
@@ -121,15 +111,11 @@ def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
         target = evaluator.value_of(call.func, frame)
         if target.kind in ("function", "class", "module", "object"):
             continue
-        if isinstance(call.func, ast.Attribute) and evaluator.value_of(call.func.value, frame).kind not in (
-            "unknown",
-            "library",
-            "object",
-        ):
-            continue
+        kind = evaluator.value_of(on, frame).kind if (on := called_on(call)) is not None else "unknown"
         known = isinstance(target.ref, str) and evaluator.table.function(target.ref) is not None
-        given = (*call.args, *(each.value for each in call.keywords))
-        if not known and any(_may_be_differentiated(evaluator, one, frame) for one in given):
+        if known or kind not in ("unknown", "library", "object"):
+            continue
+        if any(_may_be_differentiated(evaluator, one, frame) for one in arguments(call)):
             return ast.unparse(call.func)
     return ""
 
@@ -154,20 +140,18 @@ def _may_be_decorated(evaluator: Evaluator, frame: Frame, found: Sequence[Run]) 
     node = function.node
     if not isinstance(node, ast.FunctionDef) or _suspends(node):
         return False
-    if any(one.rpartition(".")[2] not in _PLAIN_DECORATORS for one in function.decorators):
+    if not function.decorators <= _PLAIN_DECORATORS or named_otherwise(evaluator, function):
         return False
-    if _others(evaluator, frame, found, node) or named_otherwise(evaluator, function):
-        return False
-    if function.cls is not None and _has_metaclass(evaluator, function.cls):
+    if _others(evaluator, frame, found, node) or _has_metaclass(evaluator, function.cls):
         return False
     return not any(_has_given_graph(evaluator, one, frame) for one in _returned(frame))
 
 
-def _has_metaclass(evaluator: Evaluator, cls: Class) -> bool:
+def _has_metaclass(evaluator: Evaluator, cls: Class | None) -> bool:
     """Whether a metaclass of the project, or one that is not seen, makes a class: it may read the parameters of its methods."""
     return any(
         named.arg == "metaclass" and last_name(named.value) != "ABCMeta"
-        for one in evaluator.program.lineage(cls)
+        for one in (evaluator.program.lineage(cls) if cls is not None else ())
         if isinstance(one, Class)
         for named in one.node.keywords
     )
@@ -182,8 +166,5 @@ def _returned(frame: Frame) -> Iterator[Any]:
 def _has_given_graph(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     """Whether what is returned has the graph of something that the function was given."""
     value = evaluator.value_of(node, frame)
-    return (
-        value.kind in ("tensor", "unknown")
-        and any(isinstance(one, ast.arg) for one, _ in value.origins)
-        and bool(value.graph)
-    )
+    given = any(isinstance(one, ast.arg) for one, _ in value.origins)
+    return given and value.kind in ("tensor", "unknown") and bool(value.graph)

@@ -14,7 +14,7 @@ from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
-from gpulint.analysis.syntax.nodes import key_of
+from gpulint.analysis.syntax.nodes import called_on, key_of
 
 _MOST_WAYS: Final = 60  # functions and calls that lead to one place
 
@@ -46,13 +46,9 @@ def effects_before(evaluator: Evaluator, place: Place, does: frozenset[str]) -> 
     """Such effects in the place's own function, the last first."""
     flow = place.frame.flow
     rows = evaluator.table.knows("module")
-    found = [
-        Effect(call, rows[name])
-        for name, calls in flow.calls.items()
-        if name in rows and rows[name].does in does
-        for call in calls
-        if isinstance(call.func, ast.Attribute) and _is_before(call, place)
-    ]
+    wanted = [name for name in flow.calls if name in rows and rows[name].does in does]
+    calls = [Effect(call, rows[name]) for name in wanted for call in flow.calls[name] if called_on(call)]
+    found = [one for one in calls if _is_before(one.call, place)]
     found.sort(key=lambda one: flow.order[flow.statement_of(one.call)], reverse=True)
     for one in found:
         if _is_of(evaluator, one.call.func.value, place) and not evaluator.is_dead(one.call, place.frame):  # type: ignore[attr-defined]
@@ -91,12 +87,8 @@ def since_made(
     evaluator: Evaluator, origin: Any, does: frozenset[str], before: Place | None = None
 ) -> list[Use]:
     """What is done to a network since it was made, or since a function was given it: anywhere, or before a place."""
-    return [
-        one
-        for one in uses_since_made(evaluator, origin)
-        if one.row is not None and one.row.does in does
-        if before is None or may_be_before(evaluator, one, before)
-    ]
+    uses = [one for one in uses_since_made(evaluator, origin) if one.row is not None and one.row.does in does]
+    return [one for one in uses if before is None or may_be_before(evaluator, one, before)]
 
 
 def may_be_before(evaluator: Evaluator, use: Use, place: Place) -> bool:
@@ -135,9 +127,8 @@ def _precedes(flow: Flow, one: Any, other: Any) -> bool:
     first, second = flow.statement_of(one), flow.statement_of(other)
     if are_exclusive(list(flow.around(first)), list(flow.around(second))):
         return False
-    ends = [
-        (flow.order[at], node.end_lineno, node.end_col_offset) for at, node in ((first, one), (second, other))
-    ]
+    pairs = ((first, one), (second, other))
+    ends = [(flow.order[at], node.end_lineno, node.end_col_offset) for at, node in pairs]
     return ends[0] <= ends[1]  # what a call is given is done before it
 
 
@@ -148,7 +139,8 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
         return []
     key = ("uses", node)
     if key not in where.memo:
-        where.memo[key] = _uses_since_made(evaluator, node, where)
+        uses = _uses_since_made(evaluator, node, where)
+        where.memo[key] = [one for one in uses if one.role != "bound"]
     return where.memo[key]  # type: ignore[no-any-return]
 
 
@@ -162,9 +154,5 @@ def _uses_since_made(evaluator: Evaluator, node: Any, where: Frame) -> list[Use]
 
 
 def _uses_of_parameter(evaluator: Evaluator, name: str, frame: Frame) -> list[Use]:
-    return [
-        use
-        for one in frame.flow.definitions.get(name, ())
-        if one.kind == "parameter"
-        for use in consumers_of_definition(evaluator, one, frame, "object")
-    ]
+    given = [one for one in frame.flow.definitions.get(name, ()) if one.kind == "parameter"]
+    return [use for one in given for use in consumers_of_definition(evaluator, one, frame, "object")]

@@ -10,7 +10,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.project.scripts import console_scripts
-from gpulint.analysis.syntax.nodes import key_of
+from gpulint.analysis.syntax.nodes import last_name
 
 _DEEPEST: Final = 6
 
@@ -59,13 +59,10 @@ def _worked_out(evaluator: Evaluator, function: Function, depth: int) -> GradMod
     for site in evaluator.callers(function):
         own, by = evaluator.modes.own(site.call, site.frame)
         certain = certain and site.certain
-        one: GradMode | None
         if own is not None:
-            one = GradMode(own, by, called=True)  # type: ignore[arg-type]
-        else:
-            one = _at_entry(evaluator, site.frame.function, depth - 1)
-        if one is not None:
-            found.append(one)
+            found.append(GradMode(own, by, called=True))  # type: ignore[arg-type]
+        elif (outer := _at_entry(evaluator, site.frame.function, depth - 1)) is not None:
+            found.append(outer)
     if function.qualname in console_scripts(evaluator.program.sources, function.file.path):
         found.append(GradMode("on", called=True))
     by = _switched_by_constructor(evaluator, function)
@@ -108,22 +105,13 @@ def _is_run_without_grad(evaluator: Evaluator, function: Function) -> bool:
 def _switched_by_constructor(evaluator: Evaluator, function: Function) -> Any:
     """`torch.set_grad_enabled(False)` as a statement of the constructor, or of a method that the constructor calls: by the time that
     another method runs, it has been run."""
-    init = (
-        evaluator.method(function.cls, "__init__")
-        if function.cls is not None and function.takes_self
-        else None
-    )
+    init = evaluator.method(function.cls, "__init__") if function.takes_self else None
     if init is None or init is function:
         return None
-    switched = _switched_off_in(evaluator, init)
-    for calls in init.flow.calls.values() if switched is None else ():
-        for call in calls:
-            if not isinstance(call.func, ast.Attribute) or key_of(call.func.value) != init.self_name:
-                continue
-            method = evaluator.method(function.cls, call.func.attr)  # type: ignore[arg-type]
-            if method is not None and _is_alone(init, call):
-                switched = switched or _switched_off_in(evaluator, method)
-    return switched
+    own = [one for one in init.flow.calls_on({init.self_name}, *init.flow.calls) if _is_alone(init, one)]
+    methods = (evaluator.method(function.cls, last_name(one.func)) for one in own)
+    several = (init, *(one for one in methods if one is not None))
+    return next((by for one in several if (by := _switched_off_in(evaluator, one)) is not None), None)
 
 
 def _switched_off_in(evaluator: Evaluator, function: Function) -> Any:
@@ -146,11 +134,5 @@ def _switched_at_the_top(evaluator: Evaluator, function: Function) -> Any:
     """`torch.set_grad_enabled(False)` as a statement of the module: whatever runs later runs without grad."""
     body = function.file.body
     calls = body.flow.calls.get("set_grad_enabled", ())
-    return next(
-        (
-            call
-            for call in calls
-            if _is_alone(body, call) and evaluator.modes.of_context(call, evaluator.root(body)) == "off"
-        ),
-        None,
-    )
+    alone, root = (one for one in calls if _is_alone(body, one)), evaluator.root(body)
+    return next((one for one in alone if evaluator.modes.of_context(one, root) == "off"), None)

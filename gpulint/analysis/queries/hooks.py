@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Graph, Value
-from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition, goes_backward_by
+from gpulint.analysis.evaluate.consumers import (
+    Track,
+    Use,
+    consumers,
+    consumers_of_definition,
+    goes_backward_by,
+)
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.graphs.carried import arguments
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.networks.forwards import Forward, forwards
 from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.stores.stores import owner_of, takes_itself_in
-from gpulint.analysis.syntax.nodes import argument, last_name
+from gpulint.analysis.syntax.nodes import argument, arguments, called_on, last_name
 
 _MOST: Final = 30  # expressions that may lead to a network
 
@@ -54,9 +59,8 @@ def hooks(evaluator: Evaluator, function: Function) -> Iterator[Hook]:
                 kind, of = evaluator.value_of(func.value, frame).kind, _origins(evaluator, func.value, frame)
                 uses = consumers(evaluator, call, frame, "object")
                 removed = tuple(use for use in uses if use.name == "remove")
-                shared = isinstance(above, ast.withitem) or any(
-                    use.role in ("returned", "given") for use in uses
-                )
+                handed = any(use.role in ("returned", "given") for use in uses)
+                shared = isinstance(above, ast.withitem) or handed
                 node, inner = _function(evaluator, call, frame)
                 yield Hook(call, frame, kind, of, node, inner, removed, isinstance(above, ast.Expr), shared)
 
@@ -93,7 +97,7 @@ def _function(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Any, 
     if isinstance(given, ast.Call) and last_name(given.func) == "partial" and given.args:
         given = given.args[0]
     value, name = evaluator.value_of(given, frame), last_name(call.func)
-    target = evaluator.method(value.ref, "__call__") if isinstance(value.ref, Class) else value.ref
+    target = evaluator.method(value.ref, "__call__") or value.ref
     made = [(target.node, target)] if isinstance(target, Function) else []
     made += [(node, where.function) for node, where in value.origins if isinstance(node, ast.Lambda)]
     for node, function in made:
@@ -132,21 +136,18 @@ def stored_by(evaluator: Evaluator, hook: Hook) -> Iterator[Stored]:
     inner, seen = hook.inner, set()
     if inner is None or inner.given is None:
         return
-    given = [
-        one for name in inner.given for one in inner.flow.definitions.get(name, ()) if one.kind == "parameter"
-    ]
-    for track in ("graph", "storage"):
-        for one in given:
-            if track == "graph" and inner.given[one.key].graph is Graph.NONE:
-                continue
+    definitions = (one for name in inner.given for one in inner.flow.definitions.get(name, ()))
+    given = [one for one in definitions if one.kind == "parameter"]
+    live = [one for one in given if inner.given[one.key].graph]
+    tracks: tuple[tuple[Track, Any], ...] = (("graph", live), ("storage", given))
+    for track, several in tracks:
+        for one in several:
             uses = consumers_of_definition(evaluator, one, inner, track)
             for use in uses:
-                own = inner in (use.frame, *(frame for _, frame in use.frame.chain()))
+                own = inner in use.frame.around
                 if use.role == "stored" and use.node not in seen and own and _lasts(evaluator, hook, use):
                     found = _stored(evaluator, hook, use, track == "graph", tuple(uses))
-                    cut = (
-                        found.value.kind == "tensor" and found.value.graph is Graph.NONE
-                    )  # as under `no_grad`
+                    cut = found.value.kind == "tensor" and not found.value.graph  # as under `no_grad`
                     if not (cut and found.graph):
                         seen.add(use.node)
                         yield found
@@ -168,17 +169,13 @@ def _stored(evaluator: Evaluator, hook: Hook, use: Use, graph: bool, uses: tuple
     given = use.frame.flow.given.get(node, ())
     more = more or any(takes_itself_in(one, one.key, use.frame) for one in given if graph)
     grows = (put and use.owner[1].kind != "dict") or more
-    container = (
-        use.owner[0] if isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST) else use.node
-    )
-    containers = [container]
-    while isinstance(container, (ast.Subscript, ast.Call)):  # `d[k]`, `d.setdefault(k, [])`
-        container = (
-            container.value
-            if isinstance(container, ast.Subscript)
-            else getattr(container.func, "value", None)
-        )
-        containers += [container] if container is not None else []
+    owned = isinstance(use.owner, tuple) and isinstance(use.owner[0], ast.AST)
+    containers = [use.owner[0] if owned else use.node]
+    while isinstance(inner := containers[-1], (ast.Subscript, ast.Call)):  # `d[k]`, `d.setdefault(k, [])`
+        outer = inner.value if isinstance(inner, ast.Subscript) else called_on(inner)
+        if outer is None:
+            break
+        containers.append(outer)
     value = evaluator.value_of(node, use.frame)
     return Stored(hook, use, node, value, tuple(containers), graph, grows, uses)
 
@@ -187,7 +184,7 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[For
     """The forwards that run while a hook, and what it fills, is there; and whether they do again and again."""
     evaluator, own = multiplicity.evaluator, stored.hook.frame.function
     made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
-    managed = own.name == "__enter__" or _is_manager(own)
+    managed = own.name == "__enter__" or "contextmanager" in own.decorators
     here = not managed and any(use.frame.function is own for use in stored.hook.removed)
     files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
     for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
@@ -208,16 +205,13 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[For
                 yield one, again
 
 
-def _is_manager(function: Function) -> bool:
-    return any(one.rpartition(".")[2] == "contextmanager" for one in function.decorators)
-
-
 def _opened_around(evaluator: Evaluator, manager: Function, one: Forward) -> Any:
     """The `with` around a forward that runs a function as a context is entered."""
     for block in one.frame.flow.around(one.call):
         for item in block.owner.items if isinstance(block.owner, (ast.With, ast.AsyncWith)) else ():
             entered: Any = item.context_expr
-            made = entered.func if _is_manager(manager) and isinstance(entered, ast.Call) else entered
+            makes = "contextmanager" in manager.decorators and isinstance(entered, ast.Call)
+            made = entered.func if makes else entered
             if evaluator.value_of(made, one.frame).ref in (manager, manager.cls or manager):
                 return block.owner
     return None

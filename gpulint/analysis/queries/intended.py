@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.multiplicity import Repeats
 from gpulint.analysis.queries.steps import Steps
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, called_on, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
 # Figures that an emptied cache changes; those of what is allocated stay as they are.
@@ -44,9 +45,8 @@ def _failed(evaluator: Evaluator, call: ast.Call, frame: Frame, repeats: Repeats
             break
     for test, _ in repeats.flags:
         if _tells_of_failure(evaluator, test, repeats.frame or frame):
-            yield refuted(
-                Question.MEANT, f"it only runs where a step has failed: `{ast.unparse(test)}`", test
-            )
+            clause = f"it only runs where a step has failed: `{ast.unparse(test)}`"
+            yield refuted(Question.MEANT, clause, test)
 
 
 def _tells_of_failure(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
@@ -57,15 +57,13 @@ def _tells_of_failure(evaluator: Evaluator, test: Any, frame: Frame) -> bool:
             return False
         if isinstance(one, ast.Name):
             for definition in flow.reaching(one):
-                if definition.statement in flow.blocks and any(
-                    block.arm == "handler" for block in flow.around(definition.statement)
-                ):
+                around = flow.around(definition.statement) if definition.statement in flow.blocks else ()
+                if any(block.arm == "handler" for block in around):
                     return True
         elif isinstance(one, ast.Attribute):
             base = evaluator.value_of(one.value, frame)
-            if isinstance(base.ref, Class) and any(
-                function.name == "__exit__" for function, _ in evaluator.names.fields(base.ref, one.attr)
-            ):
+            fields = evaluator.names.fields(base.ref, one.attr) if isinstance(base.ref, Class) else ()
+            if any(function.name == "__exit__" for function, _ in fields):
                 return True
     return False
 
@@ -77,17 +75,10 @@ def _profiled(evaluator: Evaluator, repeats: Repeats) -> Iterator[Answer]:
     for block in repeats.frame.flow.around(repeats.loop):
         for item in getattr(block.owner, "items", ()):
             made = item.context_expr
-            target = evaluator.value_of(made.func, repeats.frame) if isinstance(made, ast.Call) else None
-            if (
-                target is not None
-                and isinstance(target.ref, str)
-                and target.ref.startswith(("torch.profiler.", "torch.autograd.profiler."))
-            ):
-                yield left_open(
-                    Question.MEANT,
-                    "a profiler watches these steps, which shall begin from the same state",
-                    made,
-                )
+            target = evaluator.value_of(made.func, repeats.frame) if isinstance(made, ast.Call) else UNKNOWN
+            if target.full_name.startswith(("torch.profiler.", "torch.autograd.profiler.")):
+                clause = "a profiler watches these steps, which shall begin from the same state"
+                yield left_open(Question.MEANT, clause, made)
 
 
 def _measured(evaluator: Evaluator, frame: Frame, repeats: Repeats) -> Iterator[Answer]:
@@ -96,24 +87,15 @@ def _measured(evaluator: Evaluator, frame: Frame, repeats: Repeats) -> Iterator[
     functions |= {called for one in functions for called in _called_beside(evaluator, one, repeats.loop)}
     for function in functions:
         for name in _OF_RESERVED & function.flow.calls.keys():
-            if all(_is_tested(function, one) for one in function.flow.calls[name]):
-                continue
-            yield refuted(
-                Question.MEANT,
-                f"`{name}` reads what is reserved, which an emptied cache changes",
-                function.flow.calls[name][0],
-            )
+            calls = function.flow.calls[name]
+            if not all(_is_tested(function, one) for one in calls):
+                clause = f"`{name}` reads what is reserved, which an emptied cache changes"
+                yield refuted(Question.MEANT, clause, calls[0])
         for name in _OF_ALLOCATED & function.flow.calls.keys():
-            if not any(
-                repeats.loop in function.flow.loops(one) and not _is_shown(evaluator, function, one)
-                for one in function.flow.calls[name]
-            ):
-                continue
-            yield left_open(
-                Question.MEANT,
-                f"`{name}` is read here: perhaps each figure shall begin from the same state",
-                function.flow.calls[name][0],
-            )
+            calls = [one for one in function.flow.calls[name] if repeats.loop in function.flow.loops(one)]
+            if not all(_is_shown(evaluator, function, one) for one in calls):
+                clause = f"`{name}` is read here: perhaps each figure shall begin from the same state"
+                yield left_open(Question.MEANT, clause, function.flow.calls[name][0])
 
 
 def _is_tested(function: Function, call: ast.Call) -> bool:
@@ -143,13 +125,10 @@ def beside_a_phase(evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Fr
     events = [one for one in steps.of(frame.function) if one.work == "forward" and (one.within or one.loops)]
     calls = (node for one in before for node in ast.walk(one) if isinstance(node, ast.Call))
     for node in (one for one in calls if one in flow.parents):
-        heavy = any(
-            event.node is node and (event.within or flow.loops(node)[:1] != flow.loops(call)[:1])
-            for event in events
-        )
-        unseen = evaluator.value_of(node.func, frame).kind == "unknown" and any(
-            evaluator.value_of(given, frame).kind == "module" for given in node.args
-        )
+        apart = flow.loops(node)[:1] != flow.loops(call)[:1]
+        heavy = any(event.node is node and (event.within or apart) for event in events)
+        takes = any(evaluator.value_of(given, frame).kind == "module" for given in node.args)
+        unseen = takes and evaluator.value_of(node.func, frame).kind == "unknown"
         if heavy or unseen or last_name(node.func) in ("save", "save_checkpoint", "save_pretrained"):
             return node
     return None
@@ -158,12 +137,11 @@ def beside_a_phase(evaluator: Evaluator, steps: Steps, call: ast.Call, frame: Fr
 def _called_beside(evaluator: Evaluator, function: Function, loop: Any) -> Iterator[Function]:
     """The functions of the project that a loop calls directly, if it stands in this function."""
     frame = evaluator.root(function)
-    for calls in function.flow.calls.values():
-        for call in calls:
-            if loop in function.flow.loops(call):
-                target = evaluator.value_of(call.func, frame)
-                if target.kind == "function" and isinstance(target.ref, Function):
-                    yield target.ref
+    for call in function.flow.every_call:
+        if loop in function.flow.loops(call):
+            target = evaluator.value_of(call.func, frame).function
+            if target is not None:
+                yield target
 
 
 def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[Answer]:
@@ -178,47 +156,28 @@ def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[An
         if isinstance(one, ast.Delete):
             for target in one.targets:
                 if evaluator.value_of(target, frame).kind == "module":
-                    yield left_open(
-                        Question.MEANT,
-                        f"`{ast.unparse(target)}` is deleted just before, whose memory may be wanted at once",
-                        one,
-                    )
+                    name = ast.unparse(target)
+                    clause = f"`{name}` is deleted just before, whose memory may be wanted at once"
+                    yield left_open(Question.MEANT, clause, one)
                     return
             continue
-        if (
-            isinstance(one, ast.Expr)
-            and isinstance(one.value, ast.Call)
-            and isinstance(one.value.func, ast.Attribute)
-        ):
-            name = one.value.func.attr
-            base = evaluator.value_of(one.value.func.value, frame)
-            if base.kind == "module" and (
-                name == "cpu" or (name == "to" and evaluator.calling.device(one.value, frame) == "host")
-            ):
-                yield left_open(
-                    Question.MEANT,
-                    f"`{ast.unparse(one.value.func.value)}` is moved to the host just before",
-                    one,
-                )
-                return
-            if name in _CLEANING:
-                continue
-        return
+        call: Any = one.value if isinstance(one, ast.Expr) else None
+        on = called_on(call)
+        if on is None:
+            return
+        name, is_network = last_name(call.func), evaluator.value_of(on, frame).kind == "module"
+        to_host = name == "cpu" or (name == "to" and evaluator.calling.device(call, frame) == "host")
+        if is_network and to_host:
+            yield left_open(Question.MEANT, f"`{ast.unparse(on)}` is moved to the host just before", one)
+        if name not in _CLEANING or (is_network and to_host):
+            return
 
 
 def _neighbours(evaluator: Evaluator, file: File) -> Iterator[Answer]:
-    table = evaluator.table
-    sparse = table.knows("sparse-libraries")
-    for definitions in file.body.flow.definitions.values():
-        for one in definitions:
-            package = str(one.value).partition(".")[0] if one.kind == "import" else ""
-            if package in sparse:
-                yield left_open(
-                    Question.MEANT,
-                    f"batches of `{package}` differ in size, and leave the cache in pieces",
-                    one.node,
-                )
-                return
+    package, by = _imported(evaluator, file, "sparse-libraries")
+    if by is not None:
+        clause = f"batches of `{package}` differ in size, and leave the cache in pieces"
+        yield left_open(Question.MEANT, clause, by)
 
 
 def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
@@ -232,25 +191,24 @@ def _passed_over(steps: Steps, repeats: Repeats) -> Iterator[Answer]:
             owner = block.owner
             if owner is repeats.loop:
                 break
-            if isinstance(owner, ast.Try) and block.arm == "body":
-                for handler in owner.handlers:
-                    if not isinstance(handler.body[-1], (ast.Raise, ast.Return, ast.Break)) and isinstance(
-                        repeats.loop, LOOPS
-                    ):
-                        yield left_open(
-                            Question.MEANT,
-                            "a step that fails is passed over: the cache may be emptied for the next",
-                            handler,
-                        )
-                        return
+            is_tried = block.arm == "body" and isinstance(repeats.loop, LOOPS)
+            for handler in owner.handlers if isinstance(owner, ast.Try) and is_tried else ():
+                if not isinstance(handler.body[-1], (ast.Raise, ast.Return, ast.Break)):
+                    clause = "a step that fails is passed over: the cache may be emptied for the next"
+                    yield left_open(Question.MEANT, clause, handler)
+                    return
 
 
 def neighbour(evaluator: Evaluator, file: File) -> str:
     """The library that a file imports which takes memory of the same card beside torch; empty where there is none."""
-    known = evaluator.table.knows("device-libraries")
-    for definitions in file.body.flow.definitions.values():
-        for one in definitions:
-            package = str(one.value).partition(".")[0] if one.kind == "import" else ""
-            if package in known:
-                return package
-    return ""
+    return _imported(evaluator, file, "device-libraries")[0]
+
+
+def _imported(evaluator: Evaluator, file: File, among: str) -> tuple[str, Any]:
+    """The first library of a kind that a file imports, and what does; the empty one where it imports none."""
+    known = evaluator.table.knows(among)
+    for one in (each for several in file.body.flow.definitions.values() for each in several):
+        package = str(one.value).partition(".")[0] if one.kind == "import" else ""
+        if package in known:
+            return package, one.node
+    return "", None

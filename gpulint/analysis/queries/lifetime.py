@@ -14,7 +14,7 @@ from gpulint.analysis.queries.effects import uses_since_made
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.queries.stores.emptied import begins_object, from_outside
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument
+from gpulint.analysis.syntax.nodes import argument, called_on, last_name
 
 
 def step_while_bound(steps: Steps, definition: Definition, frame: Frame) -> Event | None:
@@ -25,9 +25,8 @@ def step_while_bound(steps: Steps, definition: Definition, frame: Frame) -> Even
             continue
         outermost = event.loops[-1] if event.loops else event.node
         statement = flow.statement_of(outermost)
-        shared = definition.statement in flow.blocks and set(event.loops) & set(
-            flow.loops(definition.statement)
-        )
+        bound = flow.loops(definition.statement) if definition.statement in flow.blocks else ()
+        shared = set(event.loops).intersection(bound)
         if shared:  # one round of an outer loop: the loops within it are below
             inner = [one for one in event.loops if one not in shared]
             if not inner and not event.within:
@@ -43,26 +42,19 @@ def unseen_step_while_bound(
 ) -> Any:
     """A call that is not seen, of what trains by its library, or in a loop with a network and an optimizer: it runs steps."""
     flow = frame.flow
-    for name, calls in flow.calls.items():
-        for call in calls:
-            if not flow.holds_at(definition, flow.statement_of(call)):
-                continue
-            func = evaluator.value_of(call.func, frame)
-            if func.kind not in ("unknown", "library") or (
-                func.kind == "library" and "." not in str(func.ref)
-            ):
-                continue
-            given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
-            networks = [one for one in given if one.kind == "module"]
-            if networks and flow.loops(call) and any(one.kind == "optimizer" for one in given):
-                return call
-            if not any(one.origins & network.origins for one in networks):
-                continue
-            base = (
-                evaluator.value_of(call.func.value, frame) if isinstance(call.func, ast.Attribute) else func
-            )
-            if name == "fit" and base.kind in ("object", "unknown", "library", "trainer"):
-                return call
+    for call in flow.every_call:
+        func = evaluator.value_of(call.func, frame)
+        unseen = func.kind == "unknown" or (func.kind == "library" and "." in str(func.ref))
+        if not unseen or not flow.holds_at(definition, flow.statement_of(call)):
+            continue
+        given = [evaluator.value_of(one, frame) for one in call.args if not isinstance(one, ast.Starred)]
+        networks = [one for one in given if one.kind == "module"]
+        if networks and flow.loops(call) and any(one.kind == "optimizer" for one in given):
+            return call
+        base = evaluator.value_of(called_on(call) or call.func, frame)
+        fits = last_name(call.func) == "fit" and base.kind in ("object", "unknown", "library")
+        if fits and any(one.origins & network.origins for one in networks):
+            return call
     return None
 
 

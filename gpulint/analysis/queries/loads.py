@@ -12,15 +12,16 @@ from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_def
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.amounts import said
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, keyword
+from gpulint.analysis.syntax.nodes import argument, called_on, keyword
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
 
 Optimizer = Literal["restored", "saved", ""]  # whose state is in a checkpoint, and what says so
 
+_OF_PATHS = ("os", "pathlib", "glob", "sys")
 # Kinds whose states hold numbers.
 _OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
 
@@ -122,29 +123,24 @@ def loaded(evaluator: Evaluator, load: Load) -> Loaded:
     uses = consumers(evaluator, load.call, load.frame, "storage")
     restored = tuple(_restored(evaluator, one) for one in uses if _restores(one))
     parts = {id(one.use) for one in restored}
+    itself = (one for one in consumers(evaluator, load.call, load.frame, "object") if not one.path)
+    whole = {one.owner for one in itself if one.role == "bound" and one.owner.kind in ("assign", "parameter")}
+    named = [one for one in uses if one.role == "bound"]
     bound = tuple(
-        (one.owner, one.frame)
-        for one in uses
-        if one.role == "bound"
-        and one.owner.kind in ("assign", "parameter")
-        and (_is_whole(evaluator, one.owner, one.frame, load.call, 6) or _is_restored_entry(evaluator, one))
+        (one.owner, one.frame) for one in named if one.owner in whole or _is_restored_entry(evaluator, one)
     )
-    adopted = next((one for one in uses if _adopts(evaluator, one, load.call)), None)
+    adopted = next((one for one in uses if one.owner not in whole and _adopts(evaluator, one)), None)
     other = next((one for one in uses if id(one) not in parts and _computes(one)), None)
     returned = next((one for one in uses if one.role == "returned"), None)
     taken = [load.call, *(one for definition, frame in bound for one in frame.flow.uses_of(definition))]
-    entries = any(
-        _is_taken_from(frame.flow, one)
-        for frame in {load.frame, *(frame for _, frame in bound)}
-        for one in taken
-    )
+    flows = {load.frame.flow, *(frame.flow for _, frame in bound)}
+    entries = any(_is_taken_from(flow, one) for flow in flows for one in taken)
     piled = next((one for one in uses if _piles_up(one, load)), None)
     return Loaded(restored, bound, adopted, other, returned, entries, piled)
 
 
 def _restores(use: Use) -> bool:
-    func = use.node.func if use.role == "given" and isinstance(use.node, ast.Call) else None
-    return isinstance(func, ast.Attribute) and func.attr == "load_state_dict"
+    return use.role == "given" and called_on(use.node, "load_state_dict") is not None
 
 
 def _restored(evaluator: Evaluator, use: Use) -> Restored:
@@ -166,57 +162,6 @@ def _is_entry(definition: Definition) -> bool:
     return isinstance(value, ast.Subscript) or bool(definition.path and not isinstance(value, ast.Call))
 
 
-def _is_whole(evaluator: Evaluator, definition: Definition, frame: Frame, load: ast.Call, depth: int) -> bool:
-    """Whether a key stands for all that is loaded, not for something that is taken out of it."""
-    if definition.kind == "parameter":
-        given = frame.given.get(definition.key) if frame.given is not None else None
-        return (
-            isinstance(given, tuple)
-            and given[0] != "star"
-            and _gives_all(evaluator, given[0], given[1], load, (), depth)
-        )
-    return definition.kind == "assign" and _gives_all(
-        evaluator, definition.value, frame, load, definition.path, depth
-    )
-
-
-def _gives_all(
-    evaluator: Evaluator, node: Any, frame: Frame, load: ast.Call, path: tuple[Any, ...], depth: int
-) -> bool:
-    """Whether an expression, or what stands at a path in it, may be all that a call loads."""
-    if node is load:
-        return not path
-    if not depth:
-        return False
-    if (
-        isinstance(node, (ast.Tuple, ast.List))
-        and path
-        and isinstance(path[0], int)
-        and path[0] < len(node.elts)
-    ):
-        return _gives_all(evaluator, node.elts[path[0]], frame, load, path[1:], depth - 1)
-    if isinstance(node, (ast.IfExp, ast.BoolOp)):
-        parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
-        return any(_gives_all(evaluator, one, frame, load, path, depth - 1) for one in parts)
-    if isinstance(node, (ast.ListComp, ast.DictComp)):
-        inner = node.value if isinstance(node, ast.DictComp) else node.elt
-        return any(one is load for one in ast.walk(inner))
-    if isinstance(node, ast.Call):
-        target = evaluator.value_of(node.func, frame)
-        if target.kind != "function" or not isinstance(target.ref, Function):
-            return False
-        root = evaluator.root(target.ref)
-        given = [one.value for one in root.flow.returns if one.value is not None]
-        return any(_gives_all(evaluator, one, root, load, path, depth - 1) for one in given)
-    if isinstance(node, ast.Name):
-        return any(
-            one.kind == "assign"
-            and _gives_all(evaluator, one.value, frame, load, (*one.path, *path), depth - 1)
-            for one in frame.flow.reaching(node)
-        )
-    return False
-
-
 def _is_restored_entry(evaluator: Evaluator, use: Use) -> bool:
     """Whether a name stands for an entry that is restored: the states of a network, not a number."""
     if use.owner.kind != "assign" or not _is_entry(use.owner):
@@ -232,12 +177,8 @@ def _is_taken_from(flow: Any, node: Any) -> bool:
     return isinstance(above, ast.Attribute) and above.attr in ("get", "pop", "items")
 
 
-def _adopts(evaluator: Evaluator, use: Use, load: ast.Call) -> bool:
-    if (
-        use.role == "bound"
-        and use.owner.kind == "assign"
-        and not _is_whole(evaluator, use.owner, use.frame, load, 6)
-    ):
+def _adopts(evaluator: Evaluator, use: Use) -> bool:
+    if use.role == "bound" and use.owner.kind == "assign":
         on_host = evaluator.definition(use.owner, use.frame).device == "host"  # wherever it was loaded to
         return not on_host and _takes_the_place_of_a_tensor(evaluator, use)
     if use.role == "given":
@@ -252,10 +193,8 @@ def _takes_the_place_of_a_tensor(evaluator: Evaluator, use: Use) -> bool:
         target = getattr(use.owner.node, "value", None)
         return bool(dot) and evaluator.value_of(target, use.frame).kind not in ("object", "unknown")
     for method, one in evaluator.names.fields(function.cls, name):
-        if one is not use.owner and evaluator.definition(one, evaluator.root(method)).kind in (
-            "tensor",
-            "parameter",
-        ):
+        kind = evaluator.definition(one, evaluator.root(method)).kind
+        if one is not use.owner and kind in ("tensor", "parameter"):
             return True
     table = evaluator.table
     for method in function.cls.methods.values():
@@ -274,16 +213,12 @@ def _computes(use: Use) -> bool:
 
 def _piles_up(use: Use, load: Load) -> bool:
     """Whether one more is put into a list in each round of the loop that loads."""
+    loops = load.frame.flow.loops(load.call)
     if use.role == "bound":
-        comprehension = use.owner.value
-        return isinstance(
-            comprehension, (ast.ListComp, ast.DictComp)
-        ) and comprehension in load.frame.flow.loops(load.call)
+        return isinstance(use.owner.value, (ast.ListComp, ast.DictComp)) and use.owner.value in loops
     if use.role != "stored" or not isinstance(use.owner, tuple) or not isinstance(use.owner[1], Value):
         return False
-    return use.owner[1].kind == "list" and bool(
-        set(use.frame.flow.loops(use.node)) & set(load.frame.flow.loops(load.call))
-    )
+    return use.owner[1].kind == "list" and not set(use.frame.flow.loops(use.node)).isdisjoint(loops)
 
 
 def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Value], list[Value]]:
@@ -295,7 +230,7 @@ def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Valu
             if isinstance(call.func, ast.Attribute):
                 frame = evaluator.root(function)
                 uses = consumers(evaluator, call, frame, "graph")
-                if any(map(_is_saved, uses)):
+                if any(map(is_saved, uses)):
                     found = from_host if any(map(_is_to_host, uses)) else as_they_are
                     found.append(evaluator.value_of(call.func.value, frame))
     return as_they_are, from_host
@@ -321,27 +256,21 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
     reaching = flow.reaching(path) if isinstance(path, ast.Name) else ()
     for one in reaching:
         if one.kind == "assign" and isinstance(one.value, ast.Call) and not one.path:
-            if (
-                evaluator.value_of(one.value.func, load.frame).kind == "library"
-                and evaluator.value_of(one.value, load.frame).kind == "unknown"
-            ):
-                if not str(evaluator.value_of(one.value.func, load.frame).ref).startswith(
-                    ("os", "pathlib", "glob", "sys")
-                ):
-                    return one.value
+            made_by = evaluator.value_of(one.value.func, load.frame)
+            unseen = evaluator.value_of(one.value, load.frame).kind == "unknown"
+            if made_by.kind == "library" and unseen and not str(made_by.ref).startswith(_OF_PATHS):
+                return one.value
     for definition in reaching:
         for use in flow.uses_of(definition):
             above = flow.parents.get(use)
-            if (
-                isinstance(above, ast.Call)
-                and flow.order[flow.statement_of(use)] < flow.order[flow.statement_of(load.call)]
-            ):
+            before = flow.order[flow.statement_of(use)] < flow.order[flow.statement_of(load.call)]
+            if isinstance(above, ast.Call) and before:
                 target = evaluator.value_of(above.func, load.frame)
                 given = (evaluator.value_of(one, load.frame).kind for one in above.args)
                 if any(kind in ("module", "optimizer", "state", "dict") for kind in given):
                     continue  # it saves what a training has made
-                full = target.ref if isinstance(target.ref, str) else ""
-                if target.kind == "function" or ("." in full and evaluator.table.function(full) is None):
+                unseen = "." in target.full_name and evaluator.table.function(target.full_name) is None
+                if target.kind == "function" or unseen:
                     return above
     return None
 
@@ -356,7 +285,8 @@ def _made_of(flow: Any, node: Any, depth: int) -> Iterator[Any]:
                     yield from _made_of(flow, definition.value, depth - 1)
 
 
-def _is_saved(use: Use) -> bool:
+def is_saved(use: Use) -> bool:
+    """Whether a use writes what it is given to a file."""
     return use.role == "saved" or (use.role == "given" and "save" in use.name.rpartition(".")[2])
 
 
@@ -366,10 +296,7 @@ def _is_to_host(use: Use) -> bool:
 
 def own_loading(evaluator: Evaluator, what: Loaded) -> bool:
     """Whether what is restored has a `load_state_dict` of the project's own, which may keep what it is given."""
-    return any(
-        isinstance(one.value.ref, Class) and evaluator.method(one.value.ref, "load_state_dict") is not None
-        for one in what.restored
-    )
+    return any(evaluator.method(one.value.ref, "load_state_dict") is not None for one in what.restored)
 
 
 def checkpoint_matters(

@@ -13,9 +13,10 @@ from typing import Any, Final, Literal
 from gpulint.analysis.evaluate.consumers import goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import trips
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.steps import Event, Steps
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, iterated, key_of, last_name
 
 Rate = Literal["step", "every nth", "phase", "once", "?"]
 FEW: Final = 8  # rounds of an inner loop that are still part of one step
@@ -85,18 +86,14 @@ class Multiplicity:
             flags_here = (*flags, *more)
             if rate == "few" or (rate == "none" and position + 1 < len(loops)):
                 continue
-            if rate in ("train", "forward"):
-                if found == "once":
-                    yield Repeats("once", loop, frame, rate, calls=calls)
-                    return
-                counter = rare or every
-                period = self.period(counter, frame) if counter is not None else None
-                kind: Rate = "every nth" if counter is not None else "step"
+            kind: Rate = "phase" if rate == "phase" else "?"
+            if rate not in ("train", "forward"):
+                yield Repeats(kind, loop, frame, rate, flags=flags_here, calls=calls)
+            elif found == "once":
+                yield Repeats("once", loop, frame, rate, calls=calls)
+            else:
+                kind, period = "every nth" if rare or every else "step", self.period(rare or every, frame)
                 yield Repeats(kind, loop, frame, rate, period, flags_here, calls)
-                return
-            yield Repeats(
-                "phase" if rate == "phase" else "?", loop, frame, rate, flags=flags_here, calls=calls
-            )
             return
         found, more, rare = self._held(conditions, frame)
         if found in ("never", "once"):
@@ -104,9 +101,8 @@ class Multiplicity:
             return
         flags = (*flags, *more)
         every = rare or every
-        if (function.name in BATCH_HOOKS and function.cls is not None) or goes_backward_by(
-            self.evaluator, function
-        ):
+        is_hook = function.name in BATCH_HOOKS and function.cls is not None
+        if is_hook or goes_backward_by(self.evaluator, function):
             trains = "train" in function.name or function.name.startswith(("on_", "optimizer"))
             work, kind = "train" if trains else "forward", "every nth" if every else "step"
             yield Repeats(kind, function.node, frame, work, self.period(every, frame), flags, calls)
@@ -175,11 +171,8 @@ class Multiplicity:
         """Whether the loop ends with the first round in which what is called says so: `if fits(model, size): return size`."""
         flow = frame.function.flow
         owner = flow.statement_of(node)
-        return (
-            isinstance(owner, ast.If)
-            and flow.blocks[owner].owner is loop
-            and isinstance(owner.body[-1], (ast.Return, ast.Break))
-        )
+        ends = isinstance(owner, ast.If) and isinstance(owner.body[-1], (ast.Return, ast.Break))
+        return ends and flow.blocks[owner].owner is loop
 
     def _is_direct(self, event: Event, loop: Any, frame: Frame) -> bool:
         """Whether an event happens in each round of a loop, not in a loop of its own: few rounds are none."""
@@ -194,34 +187,18 @@ class Multiplicity:
 
     def trips(self, loop: Any, frame: Frame) -> int | None:
         """The number of rounds, where it is known and small."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
-        if isinstance(iterated, ast.Call) and last_name(iterated.func) == "enumerate" and iterated.args:
-            iterated = iterated.args[0]
-        if isinstance(iterated, (ast.Tuple, ast.List)):
-            return len(iterated.elts)
-        if (
-            isinstance(iterated, ast.Call)
-            and last_name(iterated.func) in ("range", "trange")
-            and iterated.args
-        ):
-            bound = self.evaluator.value_of(iterated.args[-1 if len(iterated.args) < 3 else 1], frame).const
-            if isinstance(bound, int) and bound <= FEW:
-                return bound
-        return None
+        count = trips(self.evaluator, loop, frame)
+        shown = isinstance(iterated(loop), (ast.Tuple, ast.List))  # what is written out is few
+        return count if count is not None and (shown or count <= FEW) else None
 
     def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each round is about another network: what it runs is what it runs through, or made in the round."""
         if self._steps.is_over_parts(loop, frame):
             return True
-        flow = frame.function.flow
-        for event in direct:
-            target = self.evaluator.value_of(event.node.func, frame)
-            if not target.origins:
+        for target in (self.evaluator.value_of(event.node.func, frame) for event in direct):
+            here = [node for node, where in target.calls if where is frame and loop in frame.flow.loops(node)]
+            if not here or len(here) < len(target.origins):
                 return False
-            for node, where in target.origins:
-                made_here = where is frame and isinstance(node, ast.Call) and loop in flow.loops(node)
-                if not made_here:
-                    return False
         return True
 
     def _around(self, loop: Any, frame: Frame) -> bool:
@@ -231,11 +208,9 @@ class Multiplicity:
     def _is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether an event stands under a condition within the loop: a validation now and then."""
         flow = frame.function.flow
-        inside = [one for one in flow.conditions(node) if _is_within(flow, one[0], loop)]
-        return any(
-            self._modulo(test, frame) is not None or self.evaluator.truth(test, frame) is None
-            for test, _ in inside
-        )
+        inside = [test for test, _ in flow.conditions(node) if _is_within(flow, test, loop)]
+        counted = any(self._modulo(test, frame) is not None for test in inside)
+        return counted or any(self.evaluator.truth(test, frame) is None for test in inside)
 
     # -- conditions
 
@@ -244,35 +219,23 @@ class Multiplicity:
         flags: list[Any] = []
         counter: Any = None
         for test, wanted in conditions:
-            parts = (
-                test.values
-                if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and wanted
-                else [test]
-            )
-            counted = {
-                name for part in parts if self._modulo(part, frame) is not None for name in _names(part)
-            }
+            together = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and wanted
+            parts = test.values if together else [test]
+            periodic = [part for part in parts if self._modulo(part, frame) is not None]
+            counter = next((part for part in reversed(periodic) if _selects(part, wanted)), counter)
+            counted = {name for part in periodic for name in _names(part)}
             for part in parts:
-                if counted & _names(part) and self._modulo(part, frame) is None:
+                if part in periodic or counted & _names(part):
                     continue  # `step > 0` beside a remainder of the step
-                periodic = self._modulo(part, frame)
-                if periodic is not None and _selects(part, wanted):
-                    counter = part
-                    continue
-                if periodic is not None:
-                    continue
                 holds = self.evaluator.truth(part, frame)
-                if holds is not None:
-                    if holds is not wanted:
-                        return "never", (), None
+                if holds is (not wanted):
+                    return "never", (), None
+                if holds is not None or self._is_environment(part):
                     continue
-                if self._is_environment(part):
-                    continue
-                if _is_once(part):
-                    if wanted:
-                        return "once", (), None
-                    continue  # all rounds but one
-                flags.append((part, wanted))
+                if not _is_once(part):
+                    flags.append((part, wanted))
+                elif wanted:  # else all rounds but one
+                    return "once", (), None
         return "always", tuple(flags), counter
 
     def _is_environment(self, test: Any) -> bool:
@@ -328,21 +291,12 @@ def _is_of_a_phase(function: Function) -> bool:
 
 def _tries_again(loop: Any) -> bool:
     """Whether a loop ends with the first round that does not fail: `while True: try: return run() except …: size //= 2`."""
-    asked = (
-        {one.id for one in ast.walk(loop.test) if isinstance(one, ast.Name)}
-        if isinstance(loop, ast.While)
-        else set()
-    )
+    asked = _names(loop.test) if isinstance(loop, ast.While) else set()
     for statement in loop.body if isinstance(loop, LOOPS) else ():
         if not isinstance(statement, ast.Try) or not statement.handlers:
             continue
         last = [block[-1] for block in (statement.body, statement.orelse) if block]
-        settles = any(
-            isinstance(one, ast.Assign)
-            and isinstance(one.targets[0], ast.Name)
-            and one.targets[0].id in asked
-            for one in last
-        )
+        settles = any(isinstance(one, ast.Assign) and key_of(one.targets[0]) in asked for one in last)
         if settles or any(isinstance(one, (ast.Return, ast.Break)) for one in last):
             return True
     return False

@@ -43,14 +43,9 @@ def _unbound_before(evaluator: Evaluator, node: Any, function: Function) -> ast.
     for before in block.statements[: block.statements.index(statement)]:
         if isinstance(before, (ast.Assert, ast.Raise, ast.Try)):
             continue  # an assertion's message is seldom read, and what a `try` holds is caught
-        for name in at_once(before):
-            if (
-                isinstance(name, ast.Name)
-                and isinstance(name.ctx, ast.Load)
-                and name in flow.parents
-                and flow.reaching(name) == (ENTRY,)
-                and not _is_bound(evaluator, name.id, function)
-            ):
+        names = (one for one in at_once(before) if isinstance(one, ast.Name) and one in flow.parents)
+        for name in (one for one in names if isinstance(one.ctx, ast.Load)):
+            if flow.reaching(name) == (ENTRY,) and not _is_bound(evaluator, name.id, function):
                 return name
     return None
 
@@ -66,11 +61,8 @@ def _is_bound(evaluator: Evaluator, name: str, function: Function) -> bool:
         around = around.parent
     if any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in ast.walk(file.tree)):
         return True
-    return any(
-        name in one.flow.elsewhere or name in one.words & {"exec", "globals"}
-        for one in file.functions
-        if name in one.words
-    )
+    several = (one for one in file.functions if name in one.words)
+    return any(name in one.flow.elsewhere or name in one.words & {"exec", "globals"} for one in several)
 
 
 def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
@@ -82,15 +74,10 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
         derived = evaluator.program.subclasses(target.ref)
         if evaluator.method(target.ref, "__call__") or any("forward" in one.methods for one in derived):
             return True  # what runs may be another, which needs something else
-    if (
-        not isinstance(function, Function)
-        or function.decorators
-        or (target.kind == "function" and function.cls is not None)
-    ):
+    if not isinstance(function, Function) or function.decorators:
         return True
-    if any(isinstance(one, ast.Starred) for one in call.args) or any(
-        one.arg is None for one in call.keywords
-    ):
+    stars = [*(one for one in call.args if isinstance(one, ast.Starred)), *call.keywords]
+    if any(getattr(one, "arg", None) is None for one in stars) or (target.function and function.cls):
         return True
     names = function.node.args
     positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
@@ -123,13 +110,11 @@ def _read_as_before(evaluator: Evaluator, file: File) -> Any:
     for function in (file.body, *file.functions):
         if "data" not in function.words:
             continue
-        for node in ast.walk(function.node):
+        for node in function.flow.of_kind(ast.Subscript):
+            of_data = isinstance(node.value, ast.Attribute) and node.value.attr == "data"
             if (
-                isinstance(node, ast.Subscript)
+                of_data
                 and constant_index(node.slice) == 0
-                and isinstance(node.value, ast.Attribute)
-                and node.value.attr == "data"
-                and node in function.flow.parents
                 and _is_number(evaluator, node.value.value, function)
             ):
                 return node
@@ -140,9 +125,4 @@ def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:
     """Whether a tensor has one element: as such it is made, or a backward begins with it that is given no gradient."""
     if evaluator.value_of(node, evaluator.root(function)).size == "scalar":
         return True
-    key = key_of(node)
-    return any(
-        not call.args and key is not None and key_of(call.func.value) == key
-        for call in function.flow.calls.get("backward", ())
-        if isinstance(call.func, ast.Attribute)
-    )
+    return any(not one.args for one in function.flow.calls_on({key_of(node)} - {None}, "backward"))

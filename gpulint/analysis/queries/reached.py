@@ -123,14 +123,6 @@ def _root(node: Any) -> Any:
 
 def unseen_base(evaluator: Evaluator, function: Function) -> str:
     """A class that a method's class derives from and that nobody sees, which may call the method; empty where there is none."""
-    cls = function.cls
-    if cls is None or not function.takes_self:
-        return ""
-    return next(
-        (
-            one
-            for one in evaluator.program.lineage(cls)
-            if isinstance(one, str) and one.partition(".")[0] not in PYTHONS_OWN | {"torch"}
-        ),
-        "",
-    )
+    cls = function.cls if function.takes_self else None
+    bases = (one for one in (evaluator.program.lineage(cls) if cls else ()) if isinstance(one, str))
+    return next((one for one in bases if one.partition(".")[0] not in PYTHONS_OWN | {"torch"}), "")

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from gpulint.analysis.domain.values import UNKNOWN, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import iterated, last_name
 
 Work = Literal["train", "forward"]
 
@@ -65,10 +65,9 @@ class Steps:
         evaluator = self._evaluator
         if isinstance(func, ast.Attribute):
             base = evaluator.value_of(func.value, frame)
-            if isinstance(base.ref, Class):
-                method = evaluator.method(base.ref, name)
-                if method is not None:
-                    return self._called(method)
+            method = evaluator.method(base.ref, name)
+            if method is not None:
+                return self._called(method)
             if name == "backward":
                 return [("train", False, False)]
             row = evaluator.table.own(base.kind, name)
@@ -79,30 +78,24 @@ class Steps:
         if forward is not None and forward.expression is not func:
             return [direct]
         target = evaluator.value_of(func, frame)
-        if target.kind == "function" and isinstance(target.ref, Function):
-            return self._called(target.ref)
+        if target.function is not None:
+            return self._called(target.function)
         if forward is not None:
-            method = evaluator.method(target.ref, "forward") if isinstance(target.ref, Class) else None
+            method = evaluator.method(target.ref, "forward")
             inner = self._called(method) if method is not None else []
             # what it runs of its own parts, in however many rounds, is one forward
             return [*(one for one in inner if one[0] == "train"), direct]
-        if target.kind == "object" and isinstance(target.ref, Class):
-            method = evaluator.method(target.ref, "__call__")
-            return self._called(method) if method is not None else []
-        return []
+        method = evaluator.method(target.ref, "__call__") if target.kind == "object" else None
+        return self._called(method) if method is not None else []
 
     def _called(self, function: Function) -> list[tuple[Work, bool, bool]]:
         events = self.of(function)
         own = any(one.own for one in events)
-        found = (
-            (
-                one.work,
-                own or one.within or bool(one.loops),
-                one.over_data or any(self.is_over_data(loop, function) for loop in one.loops),
-            )
-            for one in events
-        )
-        return list(dict.fromkeys(found))
+        found: dict[tuple[Work, bool, bool], None] = {}
+        for one in events:
+            over_data = one.over_data or any(self.is_over_data(loop, function) for loop in one.loops)
+            found[one.work, own or one.within or bool(one.loops), over_data] = None
+        return list(found)
 
     def is_over_data(self, loop: Any, function: Function) -> bool:
         """Whether a loop runs through things that are no parts of a network, and does not count."""
@@ -111,16 +104,16 @@ class Steps:
 
     def _counts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through numbers, under whatever name: `bar = tqdm(range(n))`."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
-        found = self._evaluator.value_of(iterated, frame) if iterated is not None else UNKNOWN
+        through = iterated(loop)
+        found = self._evaluator.value_of(through, frame) if through is not None else UNKNOWN
         return self._evaluator.element(found).kind == "number"
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
-        if iterated is None:
+        through = iterated(loop)
+        if through is None:
             return False
-        return _has_network(self._evaluator.element(self._evaluator.value_of(iterated, frame)))
+        return _has_network(self._evaluator.element(self._evaluator.value_of(through, frame)))
 
     def makes_its_own(self, function: Function) -> bool:
         """Whether a function makes the network or the optimizer that it trains."""
@@ -140,15 +133,12 @@ class Steps:
         if value.kind not in ("optimizer", "unknown") or call.func.attr != "step":  # type: ignore[attr-defined]
             return False
         reaching = frame.flow.reaching(base)
-        if not reaching or not all(
-            one.kind == "assign" and isinstance(one.value, ast.Call) for one in reaching
-        ):
+        made = [one.value for one in reaching if one.kind == "assign" and isinstance(one.value, ast.Call)]
+        if not reaching or len(made) < len(reaching):
             return False
         if value.origins and value.kind == "optimizer":
             return all(where is frame and isinstance(node, ast.Call) for node, where in value.origins)
-        return all(
-            self._evaluator.value_of(one.value.func, frame).kind in ("unknown", "library") for one in reaching
-        )
+        return all(self._evaluator.value_of(one.func, frame).kind in ("unknown", "library") for one in made)
 
 
 def _has_network(value: Value) -> bool:
@@ -158,13 +148,6 @@ def _has_network(value: Value) -> bool:
 
 def _is_over_data(loop: Any) -> bool:
     """Whether a loop runs through things, and does not count."""
-    iterated = (
-        loop.iter
-        if isinstance(loop, (ast.For, ast.AsyncFor))
-        else None
-        if isinstance(loop, ast.While)
-        else loop.generators[0].iter
-    )
-    return iterated is not None and not (
-        isinstance(iterated, ast.Call) and last_name(iterated.func) in ("range", "trange")
-    )
+    through = iterated(loop)
+    counts = isinstance(through, ast.Call) and last_name(through.func) in ("range", "trange")
+    return through is not None and not counts

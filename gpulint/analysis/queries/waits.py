@@ -35,10 +35,9 @@ def waits(
             at = done_within(evaluator, function, does, loop)
             if at is not None:
                 yield refuted(Question.MEANT, why, at, function.file.path)
+        root = evaluator.root(function)
         for one in function.flow.every_call:
-            if (loop is None or loop in function.flow.loops(one)) and _copies_behind(
-                evaluator, one, evaluator.root(function)
-            ):
+            if (loop is None or loop in function.flow.loops(one)) and _copies_behind(evaluator, one, root):
                 yield refuted(Question.MEANT, "a copy to the host goes on behind it", one, function.file.path)
     outermost = repeats.frame.function if repeats.frame is not None else frame.function
     if repeats.loop is outermost.node:
@@ -78,11 +77,8 @@ def _read_next(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.Call |
         if block.is_rounds:
             break
     ends = (call.end_lineno or 0, call.end_col_offset or 0)
-    later = [
-        one
-        for one in flow.every_call
-        if (one.lineno, one.col_offset) >= ends and flow.blocks[flow.statement_of(one)] in blocks
-    ]
+    later = [one for one in flow.every_call if (one.lineno, one.col_offset) >= ends]
+    later = [one for one in later if flow.blocks[flow.statement_of(one)] in blocks]
     for _, several in groupby(sorted(later, key=lambda one: (one.lineno, one.col_offset)), flow.statement_of):
         calls = list(several)
         for one in calls:

@@ -8,7 +8,7 @@ of what came before and of what the loop's own ends say; that is only resolved w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, FUNCTIONS, LOOPS, children, key_of, parameters
@@ -119,11 +119,8 @@ class Block:
 
     def __init__(self, owner: ast.AST, arm: str, parent: Block | None, statements: list[ast.stmt]) -> None:
         self.owner, self.arm, self.parent, self.statements = owner, arm, parent, statements
-        self.exits = [  # the `if`s that leave it
-            one
-            for one in statements
-            if isinstance(one, ast.If) and not one.orelse and isinstance(one.body[-1], _LEAVING)
-        ]
+        tests = (one for one in statements if isinstance(one, ast.If) and not one.orelse)
+        self.exits = [one for one in tests if isinstance(one.body[-1], _LEAVING)]  # they leave it
 
     @property
     def is_rounds(self) -> bool:
@@ -176,9 +173,8 @@ class Flow:
     def statement_of(self, node: Any) -> Any:
         """The statement that a node stands in, itself where it is one."""
         while node not in self.blocks:
-            node = self.parents.get(
-                node, self.node
-            )  # an annotation, or the body of a class: where the function begins
+            # an annotation, or the body of a class: where the function begins
+            node = self.parents.get(node, self.node)
         return node
 
     def ancestors(self, node: Any) -> Iterator[Any]:
@@ -242,6 +238,13 @@ class Flow:
         """All of its calls."""
         return (call for several in self.calls.values() for call in several)
 
+    def calls_on(self, keys: Collection[str | None], *names: str) -> Iterator[ast.Call]:
+        """Its calls of methods by these names on what goes by one of the keys."""
+        for name in names:
+            for call in self.calls.get(name, ()):
+                if isinstance(call.func, ast.Attribute) and key_of(call.func.value) in keys:
+                    yield call
+
     # -- definitions and uses
 
     def reaching(self, node: Any) -> tuple[Definition, ...]:
@@ -277,10 +280,10 @@ class Flow:
         """Whether a definition is one only where a condition, which does not change in between, is not as it is known to be."""
         if definition.statement not in self.blocks:
             return False
+        denied = {(text, not held) for text, held in facts}
+        conditions = self.conditions(definition.statement)
         return any(
-            (text, not wanted) in facts and self._is_steady(test)
-            for test, held in self.conditions(definition.statement)
-            for text, wanted in facts_of(test, held)
+            self._is_steady(one) for one, held in conditions if not denied.isdisjoint(facts_of(one, held))
         )
 
     def _is_steady(self, test: Any) -> bool:
@@ -436,9 +439,8 @@ class _Binder:
                     self.target(element.value, kind, value, (*path, slice(position, last or None)))
                 else:
                     starred = any(isinstance(one, ast.Starred) for one in node.elts[:position])
-                    self.target(
-                        element, kind, value, (*path, position - len(node.elts) if starred else position)
-                    )
+                    index = position - len(node.elts) if starred else position
+                    self.target(element, kind, value, (*path, index))
             return
         if what is ast.Attribute or what is ast.Subscript:
             parents[node.value] = node
@@ -478,9 +480,6 @@ class _Binder:
         self.part(node.value, node)
         self.flow.parents[node.target] = node
         self.target(node.target, "augmented", node.value)
-
-    def expression_statement(self, node: ast.Expr) -> None:
-        self.part(node.value, node)
 
     def conditional(self, node: ast.If) -> None:
         self.part(node.test, node)
@@ -581,13 +580,8 @@ class _Binder:
             self.arm(node, "finally", node.finalbody)
 
     def _defined_since(self, first: int) -> list[Definition]:
-        order = self.flow.order
-        return [
-            one
-            for several in self.flow.definitions.values()
-            for one in several
-            if order.get(one.statement, -1) >= first
-        ]
+        found = (one for several in self.flow.definitions.values() for one in several)
+        return [one for one in found if self.flow.order.get(one.statement, -1) >= first]
 
     def match(self, node: ast.Match) -> None:
         self.part(node.subject, node)
@@ -613,11 +607,9 @@ class _Binder:
 
     def give(self, node: ast.Return) -> None:
         self.flow.returns.append(node)
-        if node.value is not None:
-            self.part(node.value, node)
-        self.env = None
+        self.fail(node)
 
-    def fail(self, node: ast.Raise) -> None:
+    def fail(self, node: Any) -> None:
         self.other(node)
         self.env = None
 
@@ -753,7 +745,6 @@ _STATEMENTS: dict[type, Any] = {
     ast.Assign: _Binder.assign,
     ast.AnnAssign: _Binder.annotated,
     ast.AugAssign: _Binder.augmented,
-    ast.Expr: _Binder.expression_statement,
     ast.If: _Binder.conditional,
     ast.For: _Binder.loop,
     ast.AsyncFor: _Binder.loop,

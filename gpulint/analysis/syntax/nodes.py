@@ -78,6 +78,23 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def called_on(node: Any, *names: str) -> Any:
+    """What a method is called on, by one of these names where some are given; None where a node is no such call."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.value if isinstance(func, ast.Attribute) and (not names or func.attr in names) else None
+
+
+def iterated(loop: Any) -> Any:
+    """What a loop or a comprehension runs through; None of a `while`."""
+    generators = getattr(loop, "generators", ())
+    return generators[0].iter if generators else getattr(loop, "iter", None)
+
+
+def arguments(call: ast.Call) -> list[Any]:
+    """What a call is given."""
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     """The value that a call gives by this name."""
     return next((one.value for one in call.keywords if one.arg == name), None)
@@ -85,11 +102,8 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     """The value that a call gives by position or by name; None where stars may give it."""
-    if position < len(call.args) and not any(
-        isinstance(one, ast.Starred) for one in call.args[: position + 1]
-    ):
-        return call.args[position]
-    return keyword(call, name)
+    starred = any(isinstance(one, ast.Starred) for one in call.args[: position + 1])
+    return call.args[position] if position < len(call.args) and not starred else keyword(call, name)
 
 
 def parameters(node: ast.AST) -> tuple[ast.arg, ...]:

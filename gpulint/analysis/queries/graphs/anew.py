@@ -14,7 +14,7 @@ from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.graphs.backwards import Backward
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import key_of, last_name
+from gpulint.analysis.syntax.nodes import called_on, key_of, last_name
 
 _MOST: Final = 200  # expressions that are looked at
 _PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
@@ -106,14 +106,9 @@ class _Walk:
         elif not any(self.is_of_round(one, node) for one in definitions):
             yield Older(f"`{key_of(node)}` is not made anew each time", value.graph is not Graph.NONE)
         for one in definitions:
-            elsewhere = [
-                use for use in flow.uses_of(one) if flow.loops(use)[-len(self.loops) :] == self.loops
-            ]
-            if (
-                self.loops
-                and value.graph is not Graph.NONE
-                and not all(self.is_of_round(one, use) for use in elsewhere)
-            ):
+            uses = flow.uses_of(one) if self.loops and value.graph is not Graph.NONE else []
+            elsewhere = [use for use in uses if flow.loops(use)[-len(self.loops) :] == self.loops]
+            if not all(self.is_of_round(one, use) for use in elsewhere):
                 yield Older(f"`{one.key}` of the round before may be used", True)
             if one.kind in ("assign", "loop", "augmented"):
                 self.queue.append(one.value)
@@ -129,11 +124,7 @@ class _Walk:
             return False
         before = flow.order.get(one.statement, 0) < flow.order.get(flow.statement_of(use), 0)
         inside = flow.blocks[one.statement] in set(flow.around(use))
-        return (
-            before
-            and inside
-            and flow.loops(one.statement)[-len(self.loops) :] == self.loops[: len(self.loops)]
-        )
+        return before and inside and flow.loops(one.statement)[-len(self.loops) :] == self.loops
 
     def of_call(self, call: ast.Call) -> Iterator[Older]:
         """A call computes with what it is given, unless something of its own stays."""
@@ -144,20 +135,18 @@ class _Walk:
         if run is not None or target.kind == "module":
             yield from self.of_network(run.network if run is not None else target, set())
             self.queue += given
-        elif target.kind == "library":
-            row = evaluator.table.function(str(target.ref))
-            if row is None or row.does:
+            return
+        if target.kind == "library":
+            known = evaluator.table.function(str(target.ref))
+            if known is None or known.does:
                 yield Older(f"what `{last_name(call.func)}` keeps is not seen", False)
             self.queue += given
-        elif isinstance(call.func, ast.Attribute) and (
-            evaluator.table.own("tensor", call.func.attr) is not None
-            or evaluator.value_of(call.func.value, frame).kind == "tensor"
-        ):
-            row = evaluator.table.own("tensor", call.func.attr)
-            if row is None or row.graph == "keeps":
-                self.queue += [call.func.value, *given]
-        else:
+            return
+        on, row = called_on(call), evaluator.table.own("tensor", last_name(call.func))
+        if on is None or (row is None and evaluator.value_of(on, frame).kind != "tensor"):
             yield Older(f"what `{last_name(call.func)}` keeps is not seen", False)
+        elif row is None or row.graph == "keeps":
+            self.queue += [on, *given]
 
     # -- networks
 
@@ -214,16 +203,13 @@ class _Walk:
 def _writes_itself(method: Any) -> bool:
     """Whether a method changes its object by other means than to name an attribute of it."""
     flow, own = method.flow, method.self_name
-    for calls in flow.calls.values():
-        for call in calls:
-            base = key_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
-            if last_name(call.func) in ("append", "extend", "appendleft", "update", "setdefault") and (
-                base or ""
-            ).startswith(f"{own}."):
-                return True
-            if last_name(call.func) == "setattr":
-                return True
-    return any(isinstance(one, ast.Attribute) and one.attr == "__dict__" for one in flow.parents)
+    for name in ("append", "extend", "appendleft", "update", "setdefault"):
+        bases = (key_of(call.func.value) for call in flow.calls.get(name, ()) if called_on(call))
+        if any((one or "").startswith(f"{own}.") for one in bases):
+            return True
+    return "setattr" in flow.calls or any(
+        isinstance(one, ast.Attribute) and one.attr == "__dict__" for one in flow.parents
+    )
 
 
 def _hooks(evaluator: Evaluator, file: Any) -> bool:

@@ -11,12 +11,12 @@ from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, Function
-from gpulint.analysis.queries.graphs.carried import arguments, carried
+from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.graphs.carried import carried
 from gpulint.analysis.queries.networks.forwards import forward_of, forwards
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
-from gpulint.analysis.syntax.nodes import key_of, keyword
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, keyword
 
 _NAMES: Final = ("backward", "manual_backward")
 
@@ -44,19 +44,15 @@ def is_true(node: Any) -> bool:
 def backwards(evaluator: Evaluator, function: Function) -> Iterator[Backward]:
     """Those of a function, in the order of the text."""
     frame, flow = evaluator.root(function), function.flow
-    calls = [
-        one for name in _NAMES for one in flow.calls.get(name, ()) if isinstance(one.func, ast.Attribute)
-    ]
+    calls = [one for name in _NAMES for one in flow.calls.get(name, ()) if called_on(one)]
     for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
         if flow.statement_of(call) in flow.unreachable or evaluator.is_dead(call, frame):
             continue
         through = _through(evaluator, call, frame)
         value = evaluator.value_of(through, frame)
-        made = [(node, where) for node, where in value.origins if where is not None]
-        made = [one for one in made if not _is_of_given(*one)]
-        runs = [
-            one for one in made if isinstance(one[0], ast.Call) and forward_of(evaluator, *one) is not None
-        ]
+        made = [one for one in value.origins if one[1] is not None and not _is_of_given(*one)]
+        calls_in = (one for one in made if isinstance(one[0], ast.Call))
+        runs = [one for one in calls_in if forward_of(evaluator, *one) is not None]
         yield Backward(call, frame, through, frozenset(runs or made))
 
 
@@ -152,12 +148,8 @@ def carries(evaluator: Evaluator, call: Any, frame: Frame, loop: Any) -> bool:
 
 def _keeps_state(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     """Whether a network's forward gives a layer what an attribute has kept with its graph."""
-    network = evaluator.value_of(call.func, frame)
-    forward = evaluator.method(network.ref, "forward") if isinstance(network.ref, Class) else None
-    return forward is not None and any(
-        isinstance(given, ast.Attribute)
-        and (value := evaluator.value_of(given, one.frame)).kind == "tensor"
-        and value.graph is Graph.LIVE
-        for one in forwards(evaluator, forward)
-        for given in arguments(one.call)
-    )
+    forward = evaluator.method(evaluator.value_of(call.func, frame).ref, "forward")
+    layers = list(forwards(evaluator, forward)) if forward is not None else []
+    given = [(node, one.frame) for one in layers for node in arguments(one.call)]
+    kept = (evaluator.value_of(*one) for one in given if isinstance(one[0], ast.Attribute))
+    return any(one.kind == "tensor" and one.graph is Graph.LIVE for one in kept)

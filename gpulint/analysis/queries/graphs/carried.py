@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import constant_index, key_of
+from gpulint.analysis.syntax.nodes import called_on, constant_index, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +77,11 @@ def graph_of(value: Value) -> frozenset[Any]:
     return own.union(*(graph_of(one) for one in value.parts or () if isinstance(one, Value)))
 
 
-def arguments(call: ast.Call) -> list[Any]:
-    """What a call is given."""
-    return [*call.args, *(one.value for one in call.keywords)]
-
-
 def cuts(evaluator: Evaluator, one: Carried, beside: list[ast.Call]) -> Iterator[Any]:
     """What cuts it in each round: in place, in the block of one of these calls, or in another method."""
     frame, flow, cls = one.frame, one.frame.flow, one.frame.function.cls
     for call in flow.calls.get("detach_", ()):
-        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        base = called_on(call)
         made = [base, *(each.value for each in flow.reaching(base))] if isinstance(base, ast.Name) else [base]
         keys = {(key_of(each) or "").partition("[")[0] for each in made if each is not None}
         if one.key in keys and (one.loop is None or one.loop in flow.loops(call)):
@@ -124,19 +119,14 @@ def set_anew(evaluator: Evaluator, one: Carried, call: ast.Call, frame: Frame) -
 def is_cut_within(evaluator: Evaluator, one: Carried) -> bool:
     """Whether the function of the project that the call runs cuts what it is given before it uses it."""
     uses = consumers(evaluator, one.node, one.frame, "graph")
-    inside = [use for use in uses if any(each is one.call for each, _ in use.frame.chain())]
-    return any(use.role == "cuts" for use in inside) and all(
-        use.role in ("cuts", "reads", "tested") for use in inside
-    )
+    roles = {use.role for use in uses if any(each is one.call for each, _ in use.frame.chain())}
+    return "cuts" in roles and roles <= {"cuts", "reads", "tested"}
 
 
 def is_table(one: Carried) -> bool:
     """Whether the function looks entries up by their names, or goes through them: `out["emb"]`, `out.items()`."""
     flow = one.frame.flow
     above = [flow.parents.get(use) for use in flow.uses.get(one.key, ())]
-    return any(
-        each.attr in ("items", "keys", "values")
-        if isinstance(each, ast.Attribute)
-        else isinstance(each, ast.Subscript) and isinstance(constant_index(each.slice), str)
-        for each in above
-    )
+    entries = (constant_index(each.slice) for each in above if isinstance(each, ast.Subscript))
+    asked = {getattr(each, "attr", "") for each in above}
+    return bool(asked & {"items", "keys", "values"}) or any(isinstance(one, str) for one in entries)

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import last_name
@@ -39,18 +38,17 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
     """What a name is bound to, and what a call of a function of the project gives back."""
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         for one in frame.flow.reaching(node) if node in frame.flow.parents else ():
-            given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
-            if isinstance(given, tuple) and isinstance(given[0], ast.AST):
+            given = frame.argument(one.key) if one.kind == "parameter" else None
+            if given is not None:
                 yield given
             elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)) is not None:
                 yield source, frame
     elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
         target = evaluator.value_of(node.func, frame)
-        if target.kind == "function" and isinstance(target.ref, Function):
-            inner = evaluator.enter(target.ref, node, frame, target.receiver)
-            if inner is not None:
-                given_back = (*target.ref.flow.returns, *target.ref.flow.yields)
-                yield from ((one.value, inner) for one in given_back if one.value is not None)
+        inner = evaluator.enter(target.function, node, frame, target.receiver) if target.function else None
+        if inner is not None:
+            given_back = (*inner.flow.returns, *inner.flow.yields)
+            yield from ((one.value, inner) for one in given_back if one.value is not None)
 
 
 def source_of(definition: Definition) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Function
 
 # How methods begin that do other things to a network of a library than run it.
 _NO_FORWARD: Final = tuple("save load set get log add init register print update reset to_ from_".split())
@@ -32,7 +32,7 @@ def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | 
     if isinstance(func, ast.Attribute):
         base = evaluator.value_of(func.value, frame)
         if base.kind == "module":
-            if isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr) is not None:
+            if evaluator.method(base.ref, func.attr) is not None:
                 return None
             row = evaluator.table.own("module", func.attr)
             attribute = evaluator.table.own("module.attributes", func.attr)
@@ -63,10 +63,6 @@ def forwards(evaluator: Evaluator, function: Function) -> Iterator[Forward]:
     """The forwards of a function, in the order of the text."""
     frame = evaluator.root(function)
     flow = function.flow
-    found = []
-    for calls in flow.calls.values():
-        for call in calls:
-            one = forward_of(evaluator, call, frame)
-            if one is not None and flow.statement_of(call) not in flow.unreachable:
-                found.append(one)
+    reached = (one for one in flow.every_call if flow.statement_of(one) not in flow.unreachable)
+    found = [one for call in reached if (one := forward_of(evaluator, call, frame)) is not None]
     yield from sorted(found, key=lambda one: (one.call.lineno, one.call.col_offset))

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Class, File, Function
+from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.nodes import key_of
 
@@ -38,8 +38,7 @@ def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> Iterator[Ru
     """The runs of a frame's function, in the order of the text; of a call below several, one for each network. `parts`: of a network's
     call of its own method those of its parts."""
     flow = frame.flow
-    calls = [call for several in flow.calls.values() for call in several]
-    for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
+    for call in sorted(flow.every_call, key=lambda one: (one.lineno, one.col_offset)):
         if flow.statement_of(call) not in flow.unreachable:
             yield from runs_of(evaluator, call, frame, parts)
 
@@ -65,7 +64,7 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool = Fa
         and not (parts and key_of(func.value) == frame.function.self_name)
     ):
         base = evaluator.value_of(func.value, frame)
-        if base.kind == "module" and isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr):
+        if base.kind == "module" and evaluator.method(base.ref, func.attr):
             yield Run(call, frame, base, func.value, call, frame)
             return
     for one, where in below:
@@ -129,7 +128,7 @@ def entered(evaluator: Evaluator, run: Run) -> Frame | None:
     """The frame of what a run runs of a network of the project: its forward, or a method by a name of its own; None where it is not seen."""
     cls, func = run.network.ref, run.inner.func
     name = func.attr if run.named is not func and isinstance(func, ast.Attribute) else "forward"
-    method = evaluator.method(cls, name) if isinstance(cls, Class) else None
+    method = evaluator.method(cls, name)
     return evaluator.enter(method, run.inner, run.where, run.network) if method is not None else None
 
 
@@ -145,14 +144,13 @@ def _methods_named(evaluator: Evaluator, name: str, home: File) -> list[Function
 
 def _modes(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[str]:
     """The grad modes of what a function runs of a network; of what is not followed, that it is on."""
-    for call in (one for several in frame.flow.calls.values() for one in several):
+    for call in frame.flow.every_call:
         made = evaluator.value_of(call.func, frame)
-        is_method = made.kind == "function" and isinstance(made.ref, Function)
-        if not is_method and forward_of(evaluator, call, frame) is None:
+        method = made.function
+        runs_any = method is not None or forward_of(evaluator, call, frame) is not None
+        if not runs_any or evaluator.is_dead(call, frame):
             continue
-        if evaluator.is_dead(call, frame):
-            continue
-        inner = evaluator.enter(made.ref, call, frame, made.receiver) if is_method and depth else None
+        inner = evaluator.enter(method, call, frame, made.receiver) if method is not None and depth else None
         if evaluator.modes.own(call, frame)[0] == "off":
             yield "off"
         elif inner is not None:

@@ -12,7 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
-from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
+from gpulint.analysis.syntax.nodes import arguments, constant_index, key_of, keyword
 
 State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
 
@@ -45,25 +45,18 @@ def graph_state(
     through = [one for one in held if _goes_backward(evaluator, one) and one not in newest]
     later = {id(one.node) for one in through}
     fed = [one for one in held if one.role == "fed"]
-    behind = [
-        use
-        for node, frame in origins
-        if frame is not None
-        for use in consumers(evaluator, node, frame, "graph")
-    ]
+    made = [one for one in origins if one[1] is not None]
+    behind = [use for node, frame in made for use in consumers(evaluator, node, frame, "graph")]
     direct = [one for one in behind if _goes_backward(evaluator, one) and id(one.node) not in later]
-    seen = {where.function for where in (store.frame, *(frame for _, frame in origins if frame is not None))}
+    seen = {store.frame.function, *(frame.function for _, frame in made)}
     on_host = [one for one in (*behind, *held) if _becomes_array(one) and one.frame.function in seen]
     if on_host:
         return GraphState("none", on_host[0])
     inside = [one for one in (*newest, *direct) if _within_rounds(one, owner, store)]
     if through:
         return GraphState("consumed", through[0])
-    arrays = [
-        one
-        for one in held
-        if one.role == "reads" and one.name.partition(".")[0] == "numpy" and one.frame.function in seen
-    ]
+    read = [one for one in held if one.role == "reads" and one.frame.function in seen]
+    arrays = [one for one in read if one.name.partition(".")[0] == "numpy"]
     layers = [one for one in held if one.row is not None and one.row.gives == "module"]
     if layers:
         return GraphState("none", layers[0])
@@ -77,20 +70,19 @@ def graph_state(
         return GraphState("retained" if kept else "freed", inside[0])
     if direct:
         return GraphState("together", direct[0])
-    unseen = tuple(
-        one
-        for one in surest
-        if one.role in ("returned", "too much")
-        or (one.role == "stored" and _is_read_elsewhere(evaluator, one.owner))
-        or (
-            one.role == "given"
-            and one.node is not store.at
-            and isinstance(one.node, ast.Call)
-            and isinstance(one.frame.flow.parents.get(one.node), ast.Expr)
-        )
-    )
+    unseen = tuple(one for one in surest if _is_handed_away(evaluator, one, store))
     beside = [one for one in behind if one.role == "returned"] if owner.kind == "local" else ()
     return GraphState("live", None, unseen, tuple(beside))
+
+
+def _is_handed_away(evaluator: Evaluator, use: Use, store: Store) -> bool:
+    """Whether a use hands something to code that is not seen: back to who calls, into what other files read, or to a call for good."""
+    if use.role == "given":
+        dropped = isinstance(use.frame.flow.parents.get(use.node), ast.Expr)
+        return dropped and isinstance(use.node, ast.Call) and use.node is not store.at
+    if use.role == "stored":
+        return _is_read_elsewhere(evaluator, use.owner)
+    return use.role in ("returned", "too much")
 
 
 def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
@@ -103,14 +95,14 @@ def _is_read_elsewhere(evaluator: Evaluator, owner: Any) -> bool:
 
 def _is_of_newest(use: Use, owner: Owner, store: Store) -> bool:
     """Whether it is the one put last that a round goes backward through: `losses[-1].backward()`."""
-    names = [one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)]
-    key = key_of(store.container)
-    return (
-        store.way == "put"
-        and any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in names)
-        and use.frame is store.frame
-        and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
+    if store.way != "put" or use.frame is not store.frame:
+        return False
+    names, key = (
+        [one for one in ast.walk(use.node) if isinstance(one, ast.Subscript)],
+        key_of(store.container),
     )
+    last = any(key_of(one.value) == key and constant_index(one.slice) == -1 for one in names)
+    return last and any(runs_within(use.node, use.frame, one) for one in owner.rounds)
 
 
 def backwards(evaluator: Evaluator, node: Any, frame: Frame) -> list[Use]:
@@ -122,11 +114,10 @@ def made_backward(evaluator: Evaluator, store: Store) -> list[Use]:
     """The backwards through what made a value: through the forwards behind it, or through what its name was given."""
     made = [one for one in evaluator.value_of(store.value, store.frame).origins if one[1] is not None]
     if isinstance(store.value, ast.Name):
-        made += [
-            (one.value, store.frame) for one in store.frame.flow.reaching(store.value) if one.kind == "assign"
-        ]
-    calls = [one for one in made if isinstance(one[0], ast.AST) and not isinstance(one[0], ast.arg)]
-    return [use for node, frame in calls for use in backwards(evaluator, node, frame)]
+        bound = store.frame.flow.reaching(store.value)
+        made += [(one.value, store.frame) for one in bound if one.kind == "assign"]
+    given = [one for one in made if not isinstance(one[0], ast.arg)]
+    return [use for node, frame in given for use in backwards(evaluator, node, frame)]
 
 
 def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
@@ -143,9 +134,8 @@ def goes_through_itself(evaluator: Evaluator, store: Store) -> bool:
             stack += [(node.left, frame), (node.right, frame)]
         named = isinstance(node, ast.Name) and node in frame.flow.parents
         for one in frame.flow.reaching(node) if named else ():
-            given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
-            if isinstance(given, tuple) and isinstance(given[0], ast.AST):
-                stack.append((given[0], given[1]))
+            given = frame.argument(one.key) if one.kind == "parameter" else None
+            stack += [given] if given is not None else []
             if one.kind == "assign" and one.statement is not store.at:
                 if goes_backward(evaluator, one.value, frame):
                     return True
@@ -159,8 +149,7 @@ def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
         return not (use.name.endswith("autograd.grad") and _is_kept(use.node))
     if use.role != "given" or not isinstance(use.node, ast.Call):
         return False
-    given = [*use.node.args, *(one.value for one in use.node.keywords)]
-    return any(evaluator.value_of(one, use.frame).kind == "optimizer" for one in given)
+    return any(evaluator.value_of(one, use.frame).kind == "optimizer" for one in arguments(use.node))
 
 
 def _becomes_array(use: Use) -> bool:

@@ -12,10 +12,9 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.behind import behind, made_of, sources
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.queries.stores.stores import Store, keeping, own_stores
+from gpulint.analysis.queries.stores.stores import Store, stores_in
 from gpulint.analysis.syntax.nodes import argument, keyword, last_name
 
-_DEEPEST: Final = 3  # calls that are gone into
 _MOST: Final = 40  # operations
 JOINING: Final = frozenset("cat stack concat concatenate hstack vstack dstack row_stack".split())
 _IDS: Final = frozenset({"argmax", "argmin", "multinomial"})
@@ -25,17 +24,9 @@ _SAME: Final = frozenset(
 _WANTING: Final = frozenset({"fed", "backward", "called", "optimized", "copied"})
 
 
-def stored(evaluator: Evaluator, frame: Frame, depth: int = _DEEPEST) -> Iterator[Store]:
+def stored(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
     """The stores that a function makes, itself or in what it calls with what may be a tensor."""
-    yield from (one for one in own_stores(evaluator, frame) if not evaluator.is_dead(one.at, frame))
-    for call in frame.flow.every_call if depth else ():
-        given = [*call.args, *(one.value for one in call.keywords)]
-        target, receiver = keeping(evaluator, call, frame) if given else (None, None)
-        if target is None or evaluator.is_dead(call, frame):
-            continue
-        if any(evaluator.value_of(one, frame).kind in ("tensor", "unknown") for one in given):
-            inner = evaluator.enter(target, call, frame, receiver)
-            yield from stored(evaluator, inner, depth - 1) if inner is not None else ()
+    return stores_in(evaluator, frame, lambda value: value.kind in ("tensor", "unknown"))
 
 
 def holds_several(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
@@ -165,14 +156,9 @@ def ends(evaluator: Evaluator, store: Store, leaf: Any) -> dict[str, Use]:
 
 def is_joined(evaluator: Evaluator, store: Store, leaf: Any) -> bool:
     """Whether torch joins what is stored: it is tensors then."""
-    used = consumers(evaluator, leaf, store.frame, "storage")
-    around = (
-        part
-        for use in used
-        for part in (use.node, use.frame.flow.parents.get(use.node))
-        if use.role == "computed"
-    )
-    return any(_joins(one) for one in around)
+    uses = consumers(evaluator, leaf, store.frame, "storage")
+    computed = (one for one in uses if one.role == "computed")
+    return any(_joins(one.node) or _joins(one.frame.flow.parents.get(one.node)) for one in computed)
 
 
 def is_never_read(evaluator: Evaluator, store: Store, leaf: Any) -> bool:

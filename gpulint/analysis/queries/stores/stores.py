@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
@@ -13,14 +13,21 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import below, called, may_run
+from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.syntax.flow import Definition, facts_of
 from gpulint.analysis.syntax.flow import Store as Item
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, default_of, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import (
+    COMPREHENSIONS,
+    argument,
+    arguments,
+    called_on,
+    default_of,
+    key_of,
+    last_name,
+)
 
 _DEEPEST: Final = 3  # calls that are gone into
-_WHATEVER_IT_IS: Final = frozenset(
-    {"append", "extend", "appendleft", "setdefault"}
-)  # methods that only containers have
+_WHATEVER_IT_IS: Final = ("append", "extend", "appendleft", "setdefault")  # methods that only containers have
 _IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_", "copy_"})
 _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # what they add comes last
 _PARTS: Final = frozenset({"values", "items", "parameters", "named_parameters", "buffers", "named_buffers"})
@@ -45,7 +52,7 @@ class Store:
 
 def stores(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     """The stores that a function makes, itself or in what it calls with what has a graph."""
-    yield from _stores_in(evaluator, evaluator.root(function), _DEEPEST)
+    return stores_in(evaluator, evaluator.root(function), lambda value: bool(graph_in(evaluator, value)))
 
 
 def returns(evaluator: Evaluator, function: Function) -> Iterator[Store]:
@@ -117,10 +124,8 @@ def _is_text(key: Any) -> bool:
 
 def _is_cut(value: Any) -> bool:
     """Whether an expression ends with a cut, or makes a number."""
-    return any(
-        isinstance(one, ast.Call) and last_name(one.func) in ("item", "detach", "float", "tolist")
-        for one in ast.walk(value)
-    )
+    calls = (one for one in ast.walk(value) if isinstance(one, ast.Call))
+    return any(last_name(one.func) in ("item", "detach", "float", "tolist") for one in calls)
 
 
 def _is_handed_on(function: Function) -> bool:
@@ -144,14 +149,9 @@ def given_to_keep(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     of_network = evaluator.names.is_part_of_modules(cls)
     frame = evaluator.root(function)
     if (of_network and function.name == "forward") or not is_called(evaluator, function):
-        origins = {
-            one.arg: frozenset({(one, frame)})
-            for one in function.parameters[1:]
-            if default_of(function.node, one.arg) is None
-        }
-        frame = Frame(
-            function, {key: Value("unknown", Graph.MAY, origins=one) for key, one in origins.items()}
-        )
+        given = [one for one in function.parameters[1:] if default_of(function.node, one.arg) is None]
+        unseen = {one.arg: Value("unknown", Graph.MAY, origins=frozenset({(one, frame)})) for one in given}
+        frame = Frame(function, unseen)
     elif not of_network:
         return
     for store in own_stores(evaluator, frame):
@@ -181,31 +181,22 @@ def latest(evaluator: Evaluator, function: Function) -> Iterator[Store]:
             yield Store(item.value, item.target, item.statement, frame, "latest")
 
 
-def _stores_in(evaluator: Evaluator, frame: Frame, depth: int) -> Iterator[Store]:
-    for store in own_stores(evaluator, frame):
-        if not evaluator.is_dead(store.at, frame):
-            yield store
-    if not depth:
-        return
-    for calls in frame.flow.calls.values():
-        for call in calls:
-            inner = _entered(evaluator, call, frame)
-            if inner is not None and not evaluator.is_dead(call, frame):
-                yield from _stores_in(evaluator, inner, depth - 1)
+def stores_in(
+    evaluator: Evaluator, frame: Frame, is_wanted: Callable[[Value], bool], depth: int = _DEEPEST
+) -> Iterator[Store]:
+    """The stores that a frame's function makes, itself or in what it calls with what is wanted."""
+    yield from (one for one in own_stores(evaluator, frame) if not evaluator.is_dead(one.at, frame))
+    for call in frame.flow.every_call if depth else ():
+        given = arguments(call)
+        target, receiver = _keeping(evaluator, call, frame) if given else (None, None)
+        if target is None or evaluator.is_dead(call, frame):
+            continue
+        if any(is_wanted(evaluator.value_of(one, frame)) for one in given):
+            inner = evaluator.enter(target, call, frame, receiver)
+            yield from stores_in(evaluator, inner, is_wanted, depth - 1) if inner is not None else ()
 
 
-def _entered(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Frame | None:
-    """The frame of a function of the project that a call gives something with a graph to."""
-    given = [*call.args, *(one.value for one in call.keywords)]
-    target, receiver = keeping(evaluator, call, frame) if given else (None, None)
-    if target is None:
-        return None
-    if not any(graph_in(evaluator, evaluator.value_of(one, frame)) for one in given):
-        return None
-    return evaluator.enter(target, call, frame, receiver)
-
-
-def keeping(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
+def _keeping(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Function | None, Value | None]:
     """The function of the project that a call runs, and the object it is called on, where it stores anything where others find it,
     itself or by what it calls."""
     keeps = partial(_keeps, evaluator)
@@ -230,13 +221,9 @@ def _finds_stores(evaluator: Evaluator, function: Function) -> bool:
     known = [evaluator.table.knows(kind) for kind in ("list", "dict", "set")]
     if any(one[name].does.startswith("stores") for one in known for name in flow.calls if name in one):
         return True
-    given = {one.arg for one in function.parameters}
-    return any(
-        one.kind == "augmented" or (one.kind == "assign" and "." in key)
-        for key, found in flow.definitions.items()
-        if "." in key or key in given
-        for one in found
-    )
+    of_others = {*(key for key in flow.definitions if "." in key), *(one.arg for one in function.parameters)}
+    made = [one for key in of_others for one in flow.definitions.get(key, ())]
+    return any(one.kind == "augmented" or (one.kind == "assign" and "." in one.key) for one in made)
 
 
 def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = False) -> tuple[Value, ...]:
@@ -250,11 +237,9 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
             found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
         return found
     if value.kind in ("list", "set", "dict"):
-        inside = (
-            [value.receiver]
-            if isinstance(value.receiver, Value)
-            else [one for origin in value.origins for one in evaluator.calling.items(*origin)]
-        )
+        inside = [value.receiver]
+        if not isinstance(value.receiver, Value):
+            inside = [one for origin in value.origins for one in evaluator.calling.items(*origin)]
         return tuple(inner for one in inside for inner in graph_in(evaluator, one, depth - 1))
     if value.graph and value.kind in ("tensor", "unknown", "loaded", "parameter")[: 4 if added else 3]:
         return (value,)
@@ -328,9 +313,8 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
         whole = key_of(store.target.value)
         if isinstance(store.target.slice, ast.Slice) and kind not in ("list", "dict", "object"):
             itself = whole is not None and any(key_of(one) == whole for one in ast.walk(store.value))
-            yield Store(
-                store.value, store.target.value, store.statement, frame, "averaged" if itself else "added"
-            )
+            over: Way = "averaged" if itself else "added"
+            yield Store(store.value, store.target.value, store.statement, frame, over)
             continue  # written as it is: it has the graph of all that was written before
         if kind == "tensor":
             yield Store(store.value, store.target.value, store.statement, frame, "added")
@@ -345,12 +329,8 @@ def _by_subscripts(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
 
 def _is_scaled_in(value: Any, spelled: str) -> bool:
     """Whether a slot is multiplied in what is computed for it."""
-    return any(
-        isinstance(one, ast.BinOp)
-        and isinstance(one.op, ast.Mult)
-        and spelled in (ast.unparse(one.left), ast.unparse(one.right))
-        for one in ast.walk(value)
-    )
+    products = (one for one in ast.walk(value) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult))
+    return any(spelled in (ast.unparse(one.left), ast.unparse(one.right)) for one in products)
 
 
 def _again(store: Item, frame: Frame) -> list[str]:
@@ -363,8 +343,8 @@ def _again(store: Item, frame: Frame) -> list[str]:
     for one in ast.walk(store.value):
         if isinstance(one, ast.Subscript) and ast.unparse(one) == spelled:
             found.append(spelled)
-        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "get":
-            found += [ast.unparse(one)] if ast.unparse(one.func.value) == base else []
+        elif (of := called_on(one, "get")) is not None:
+            found += [ast.unparse(one)] if ast.unparse(of) == base else []
         elif isinstance(one, ast.Name) and one in frame.flow.parents:
             aliases = [other for known in frame.flow.reaching(one) if (other := _alias(known)) is not None]
             found += [one.id for other in aliases if ast.unparse(other) == spelled]
@@ -385,8 +365,8 @@ def _is_counted(index: Any, frame: Frame) -> bool:
             if of_itself or found.kind == "augmented":
                 return True
         for found in frame.flow.reaching(one):
-            given = (frame.given or {}).get(key) if found.kind == "parameter" else None
-            if isinstance(given, tuple) and given[0] != "star" and _is_counted(given[0], given[1]):
+            given = frame.argument(key) if found.kind == "parameter" else None
+            if given is not None and _is_counted(*given):
                 return True
             iterated = found.value if found.kind == "loop" else None
             if isinstance(iterated, ast.Call):
@@ -413,13 +393,10 @@ def part_of(definition: Definition) -> Any:
     """The expression that a key is given: of several that are given at once its own."""
     value = definition.value
     for index in definition.path:
-        if (
-            not isinstance(value, (ast.Tuple, ast.List))
-            or not isinstance(index, int)
-            or index >= len(value.elts)
-        ):
+        parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+        if not isinstance(index, int) or not parts or index >= len(parts):
             return None
-        value = value.elts[index]
+        value = parts[index]
     return value
 
 
@@ -428,12 +405,8 @@ def _is_scaled(key: str, definition: Definition, frame: Frame) -> bool:
     flow = frame.flow
     own = [one for one in flow.uses.get(key, ()) if flow.statement_of(one) is definition.statement]
     above = [flow.parents.get(one) for one in own]
-    return any(
-        isinstance(one.op, ast.Mult)
-        if isinstance(one, ast.BinOp)
-        else isinstance(one, ast.Call) and last_name(one.func) == "lerp"
-        for one in above
-    )
+    multiplied = any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult) for one in above)
+    return multiplied or any(isinstance(one, ast.Call) and last_name(one.func) == "lerp" for one in above)
 
 
 def takes_itself_in(definition: Definition, key: str, frame: Frame) -> bool:
@@ -479,13 +452,11 @@ def _is_term_of(use: Any, value: Any, flow: Any) -> bool:
 
 def chosen_by_author(value: Any) -> Any:
     """A condition that chooses between a value and the same one cut off: `out if differentiable else out.detach()`."""
-    for one in ast.walk(value):
-        if isinstance(one, ast.IfExp):
-            for whole, cut in ((one.body, one.orelse), (one.orelse, one.body)):
-                func = getattr(cut, "func", None)
-                if isinstance(func, ast.Attribute) and func.attr in ("detach", "item"):
-                    if ast.dump(func.value) == ast.dump(whole):
-                        return one.test
+    for one in (part for part in ast.walk(value) if isinstance(part, ast.IfExp)):
+        for whole, cut in ((one.body, one.orelse), (one.orelse, one.body)):
+            of = called_on(cut, "detach", "item")
+            if of is not None and ast.dump(of) == ast.dump(whole):
+                return one.test
     return None
 
 
@@ -578,12 +549,13 @@ def owner_of(
             of_object = isinstance(func, ast.Attribute) and own.name not in ("__call__", "forward")
             base = func.value if of_object else func
             return owner_of(evaluator, base, frame.caller, frame.call, around, attributes, depth - 1)
-        given = frame.given.get(name.id) if frame.given is not None else None
-        if isinstance(given, tuple) and given[0] != "star" and isinstance(given[0], ast.AST):
-            return owner_of(evaluator, given[0], given[1], frame.call, around, attributes, depth - 1)
+        by_call = frame.argument(name.id)
+        if by_call is not None:
+            return owner_of(evaluator, *by_call, frame.call, around, attributes, depth - 1)
+        sites = evaluator.callers(own) if frame.given is None else ()
         owners = [
             owner_of(evaluator, given, site.frame, site.call, around, attributes, depth - 1)
-            for site in (evaluator.callers(own) if frame.given is None else ())
+            for site in sites
             if (given := given_for(own, name.id, site.call)) is not None
         ]
         lasting = [one for one in owners if one.kind != "local" or one.rounds]
@@ -597,17 +569,10 @@ def owner_of(
     base = next((found for one in definitions if not anew and (found := _alias(one)) is not None), None)
     if base is not None and base is not container:
         return owner_of(evaluator, base, frame, at, rounds, attributes, depth - 1)
-    inside = []
-    for loop in flow.loops(at):
-        if any(
-            loop in flow.loops(one.statement)
-            for one in definitions
-            if one.statement in flow.blocks and not _grows(one, key, frame)
-        ):
-            if all(loop in flow.loops(one.statement) for one in definitions if not _grows(one, key, frame)):
-                break
-        inside.append(Round(loop, frame))
-    return Owner("local", key, at, frame, (*rounds, *inside), attributes)
+    made = [flow.loops(one.statement) for one in definitions if not _grows(one, key, frame)]
+    anew_in = [loop for loop in flow.loops(at) if made and all(loop in loops for loops in made)]
+    filling = flow.loops(at)[: flow.loops(at).index(anew_in[0])] if anew_in else flow.loops(at)
+    return Owner("local", key, at, frame, (*rounds, *(Round(one, frame) for one in filling)), attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -622,25 +587,15 @@ def bounded(evaluator: Evaluator, store: Store) -> Bound | None:
     """What bounds a container: a `deque` with a `maxlen`, an index that begins anew, or that the first goes as another comes; None where
     nothing does."""
     key, flow = key_of(store.container), store.frame.flow
-    for name in ("pop", "popleft"):
-        for call in flow.calls.get(name, ()):
-            first = name == "popleft" or (
-                call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
-            )
-            if (
-                first
-                and isinstance(call.func, ast.Attribute)
-                and key is not None
-                and key_of(call.func.value) == key
-            ):
-                if set(flow.loops(store.at)) & set(flow.loops(call)) or not flow.loops(store.at):
-                    return Bound(call, 1)
+    for call in flow.calls_on({key} - {None}, "pop", "popleft"):
+        first = last_name(call.func) == "popleft" or [ast.unparse(one) for one in call.args] == ["0"]
+        if first and (set(flow.loops(store.at)) & set(flow.loops(call)) or not flow.loops(store.at)):
+            return Bound(call, 1)
     sizes = [(one, store.frame) for one in _ring(store)]
-    for node, frame in evaluator.value_of(store.container, store.frame).origins:
-        if isinstance(node, ast.Call) and last_name(node.func) == "deque":
-            most = node.args[1] if len(node.args) > 1 else keyword(node, "maxlen")
-            if most is not None and not (isinstance(most, ast.Constant) and most.value is None):
-                sizes.append((most, frame))
+    for made, frame in evaluator.value_of(store.container, store.frame).calls:
+        most = argument(made, 1, "maxlen") if last_name(made.func) == "deque" else None
+        if most is not None and not (isinstance(most, ast.Constant) and most.value is None):
+            sizes.append((most, frame))
     for size, frame in sizes:
         number = evaluator.value_of(size, frame).const
         return Bound(size, number if isinstance(number, int) else None)
@@ -677,9 +632,8 @@ def _root(node: Any) -> tuple[ast.Name | None, str]:
             member, node = node.attr, node.value
         elif isinstance(node, (ast.Subscript, ast.Starred)):
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value  # `d.setdefault(k, [])`
-            member = ""
+        elif called_on(node) is not None:  # `d.setdefault(k, [])`
+            member, node = "", called_on(node)
         else:
             return None, ""
     return node, member
@@ -702,22 +656,11 @@ def _unchanged(name: Any, frame: Frame) -> set[Definition]:
 def _alias(definition: Definition) -> Any:
     """The expression that a name is another name of: `losses = self.losses`, `for meter in meters`."""
     value = definition.value
-    if (
-        definition.kind == "assign"
-        and not definition.path
-        and isinstance(value, (ast.Attribute, ast.Subscript, ast.Name))
-    ):
-        return value
+    if definition.kind == "assign" and not definition.path:
+        return value if isinstance(value, (ast.Attribute, ast.Subscript, ast.Name)) else None
     if definition.kind == "loop":
-        if isinstance(value, ast.Call) and last_name(value.func) in ("zip", "enumerate") and value.args:
-            position = definition.path[0] if last_name(value.func) == "zip" and definition.path else 0
-            value = value.args[position] if isinstance(position, int) and position < len(value.args) else None
-        if (
-            isinstance(value, ast.Call)
-            and last_name(value.func) in _PARTS
-            and isinstance(value.func, ast.Attribute)
-        ):
-            value = value.func.value
+        value = source_of(definition)
+        value = called_on(value, *_PARTS) or value
         return value if isinstance(value, (ast.Attribute, ast.Name)) else None
     return None
 
@@ -729,16 +672,9 @@ def _until_emptied(key: str, spelled: str, at: Any, frame: Frame) -> tuple[list[
     for by in emptying(key, spelled, frame):
         if by is flow.statement_of(at):
             continue
-        blocks = flow.around(by)
         passed = (ast.With, ast.AsyncWith, ast.Try)
-        block = next(
-            (
-                one
-                for one in blocks
-                if not isinstance(one.owner, passed) and not (one.is_rounds and one.owner not in loops)
-            ),
-            None,
-        )
+        blocks = (one for one in flow.around(by) if not isinstance(one.owner, passed))
+        block = next((one for one in blocks if not one.is_rounds or one.owner in loops), None)
         if block is None:
             continue
         if block.is_rounds and block.owner in loops:
@@ -760,22 +696,15 @@ def emptying(key: str, spelled: str, frame: Frame) -> Iterator[Any]:
     keys = {key, spelled}
     for one in keys:
         for definition in flow.definitions.get(one, ()):
-            if definition.kind == "delete" or (
-                definition.kind == "assign" and not takes_itself_in(definition, one, frame)
-            ):
+            anew = definition.kind == "assign" and not takes_itself_in(definition, one, frame)
+            if anew or definition.kind == "delete":
                 first = {(f"{one} == None", True), (one, False)} & _facts_at(definition.statement, flow)
                 if not isinstance(definition.statement, (ast.For, ast.AsyncFor)) and not first:
                     yield definition.statement
-    for name in ("clear", "zero_", "popleft", "detach_"):
-        for call in flow.calls.get(name, ()):
-            if isinstance(call.func, ast.Attribute) and (key_of(call.func.value) in keys):
-                yield flow.statement_of(call)
-    for node in flow.blocks:
-        if isinstance(node, ast.Delete):
-            for target in node.targets:
-                if (
-                    isinstance(target, ast.Subscript)
-                    and isinstance(target.slice, ast.Slice)
-                    and key_of(target.value) in keys
-                ):
-                    yield node
+    for call in flow.calls_on(keys, "clear", "zero_", "popleft", "detach_"):
+        yield flow.statement_of(call)
+    deletes = (one for one in flow.blocks if isinstance(one, ast.Delete))
+    for node, target in ((one, each) for one in deletes for each in one.targets):
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
+            if key_of(target.value) in keys:
+                yield node
