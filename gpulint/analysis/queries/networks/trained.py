@@ -16,6 +16,7 @@ from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import may_run
 from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
+from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.syntax.flow import Block, Flow
 from gpulint.analysis.syntax.nodes import argument
 
@@ -219,13 +220,23 @@ def made_at(evaluator: Evaluator, value: Value) -> frozenset[Any]:
 
 
 def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
-    """The calls that make optimizers with weights of a network."""
+    """The calls that make optimizers with weights of a network, or of what it is part of."""
     return frozenset(
         use.node
-        for origin in origins_of(evaluator, network)
+        for origin in wholes(evaluator, network)
         for use in uses_since_made(evaluator, origin)
         if use.role == "optimized"
     )
+
+
+def wholes(evaluator: Evaluator, network: Value) -> list[Any]:
+    """Where a network was made, and where those were whose methods make it for a part."""
+    found = list(origins_of(evaluator, network))
+    for _, where in found:  # grows while it is gone through
+        if where is not None and is_of_module(evaluator, where.function):
+            own = where.receiver or evaluator.instance(where.function.cls)
+            found += [one for one in origins_of(evaluator, own) if one not in found]
+    return found
 
 
 def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]:
