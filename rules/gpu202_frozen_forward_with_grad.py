@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
 
 from gpulint.analysis.domain.values import Graph
-from gpulint.analysis.evaluate.consumers import goes_backward_by
+from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_device
 from gpulint.analysis.queries.cover import cover
@@ -17,7 +17,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
+from gpulint.analysis.queries.networks.stepped import all_made, are_thrown_away, is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
@@ -152,7 +152,7 @@ class FrozenForwardWithGrad(Rule):
         wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
         for run, answers in found:
-            through = run in wanted
+            through = run in wanted and not optimizers_of(asked.evaluator, run.network)
             made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
             once = made & told or (run.is_direct and run.call in above)
             told |= made
@@ -232,9 +232,16 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
+    if optimizers_of(evaluator, run.network):
+        if not _is_thrown_away(asked, run, backwards) or _wants_input(evaluator, run):
+            yield refuted(Question.TRAINED, "an optimizer has its weights")
+        if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
+            yield refuted(Question.REACHED, "it is told where another network is given what it gives")
+        yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
+        return
     several = [trained_by(evaluator, run.network, use) for use in backwards]
     if None in several:
-        yield refuted(Question.TRAINED, "an optimizer has its weights")
+        yield refuted(Question.TRAINED, "an optimizer has a part of its weights")
     made = {one and one[0] for each in several for one in each or ()}
     reads = _gradient_is_read(evaluator, run, backwards)
     if None in made or not (made or reads):
@@ -253,6 +260,10 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     for clause in _handed(evaluator, run):
         yield left_open(Question.TRAINED, clause)
+
+
+def _is_thrown_away(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> bool:
+    return all(are_thrown_away(asked.evaluator, asked.file, run.network, one) for one in backwards)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
@@ -356,6 +367,9 @@ def _report(asked: Asked, run: Run) -> Report:
         cost, claim = _COST_OF_GRADIENTS, None
         message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
         reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
+    elif what.wanted and _is_thrown_away(asked, run, what.wanted):
+        message += "step uses its gradients"
+        reason = "backward goes through it to its weights alone, and what it makes there is cleared before its own step"
     elif what.wanted:
         message += "optimizer trains it"
         reason = "backward goes through it for gradients that nobody uses: what it is given has no graph"

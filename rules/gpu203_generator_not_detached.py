@@ -11,14 +11,13 @@ from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
+from gpulint.analysis.queries.networks.stepped import are_thrown_away
 from gpulint.analysis.queries.networks.trained import (
-    Update,
     frozen,
     made_at,
     optimizers_of,
     stepped_in,
     updates_after,
-    updates_in,
 )
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
@@ -162,6 +161,8 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
         forward = forward_of(evaluator, fed.node, fed.frame) if fed.role == "fed" else None
         if forward is None or not asked.is_here(fed.frame) or _is_same(asked, forward.network, made.network):
             continue
+        if any(forward_of(evaluator, *outer) is not None for outer in fed.frame.chain()):
+            continue  # a part of another, which is told
         given = [
             one
             for one in (*fed.node.args, *(named.value for named in fed.node.keywords))
@@ -209,34 +210,15 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     own = optimizers_of(evaluator, judge.network) if judge is not None else frozenset()
     if not theirs or not own or own & theirs:
         yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
-    after = updates_after(evaluator, backward.node, backward.frame)
-    stepped = stepped_in(after)
+    stepped = stepped_in(updates_after(evaluator, backward.node, backward.frame))
     if not any(one.of & own for one in stepped):
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
-    if any(one.of & theirs or not one.of for one in stepped):
-        yield refuted(Question.TRAINED, f"`{_name(made)}` is stepped after this backward, as far as is seen")
-    if not _thrown_away(asked, after, made.network, theirs):
-        yield refuted(Question.TRAINED, f"the gradients of `{_name(made)}` are not seen to be cleared")
+    if not are_thrown_away(evaluator, asked.file, made.network, backward):
+        yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):
         yield from (left_open(Question.TENSOR, each.clause) for each in one)
     yield from reached(evaluator, judged.frame.function, judged.call)
-
-
-def _thrown_away(asked: Asked, after: list[Update], network: Value, optimizers: frozenset[Any]) -> bool:
-    """Whether gradients are cleared before they are used: further down, or where it is out of sight what comes next, wherever a
-    function steps that network."""
-    evaluator = asked.evaluator
-    concerned = made_at(evaluator, network) | optimizers
-    for one in after:
-        if one.kind != "backward" and one.of & concerned:
-            return one.kind == "clear"
-    several = [
-        [one for _, one in updates_in(evaluator, function) if one.of & concerned]
-        for function in asked.file.functions
-    ]
-    kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
-    return kinds == {"clear"}
 
 
 def _name(made: Forward) -> str:
