@@ -211,7 +211,9 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         if all(outcome(evaluator, one.inner, one.where).is_read_only for one in others):
             yield refuted(Question.BACKWARD, "no step of training runs beside it")
         yield left_open(Question.BACKWARD, "who goes backward through what runs beside it is not seen")
-    elif mode.mode == "eval" and not trains_beside(asked, run, mode):
+    elif not trains_beside(asked, run, mode) and (
+        mode.mode == "eval" or not part or run.frame.flow.loops(run.call)
+    ):
         yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     if what.read and all(use.name in SHAPE for use in what.read):
         yield refuted(Question.READS, "nothing is read but its shape")
