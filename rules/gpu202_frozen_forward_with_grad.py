@@ -195,7 +195,8 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     """Whether it runs in a step of training, and nothing of what it gives goes on with its graph."""
     evaluator = asked.evaluator
     what = outcome(evaluator, run.inner, run.where)
-    if not what.is_read_only or what.stored:
+    whole = outcome(evaluator, run.call, run.frame)
+    if not all(one.is_read_only and not one.stored for one in (what, whole)):
         yield refuted(Question.READS, "its result goes on with its graph, or where that is not seen")
     part = is_of_module(evaluator, run.frame.function)
     if part and not (what.read and all(is_within(use.frame, run.frame) for use in what.read)):
