@@ -23,7 +23,7 @@ from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
+from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
 from gpulint.answers import (
     Answer,
     Question,
@@ -146,7 +146,8 @@ class FrozenForwardWithGrad(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
         frames = [asked.root(one) for one in (asked.file.body, *asked.file.functions)]
-        several = [run for frame in frames for run in runs(asked.evaluator, frame, parts=True)]
+        both = (run for frame in frames for parts in (False, True) for run in runs(asked.evaluator, frame, parts))
+        several = list(dict.fromkeys(both))
         found = [(run, until_refuted(_answers(asked, run))) for run in several]
         held = [run for run, answers in found if confidence_of(answers) is not None]
         wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
@@ -199,6 +200,8 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     if not all(one.is_read_only and not one.stored for one in (what, whole)):
         yield refuted(Question.READS, "its result goes on with its graph, or where that is not seen")
     part = is_of_module(evaluator, run.frame.function)
+    if part and not run.is_direct and _is_of_self(run):
+        yield refuted(Question.READS, "it is told of the network whose method it is")
     if part and not (what.read and all(is_within(use.frame, run.frame) for use in what.read)):
         yield refuted(Question.REACHED, "it is told where the network is called")
     inner = entered(evaluator, run)
@@ -230,6 +233,8 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
+    if run.is_direct and _is_of_self(run):
+        yield refuted(Question.TRAINED, "it is told of its parts")
     if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
@@ -343,6 +348,13 @@ def _wants_input(evaluator: Evaluator, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
     carries = any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run))
     return carries or _gradient_is_read(evaluator, run, outcome(evaluator, run.inner, run.where).wanted)
+
+
+def _is_of_self(run: Run) -> bool:
+    """Whether a call is of a method of the object whose method makes it."""
+    func = run.call.func
+    is_method = isinstance(func, ast.Attribute) and run.named is not func
+    return is_method and key_of(func.value) == run.frame.function.self_name
 
 
 def _is_told_above(asked: Asked, run: Run) -> bool:
