@@ -9,8 +9,8 @@ from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, 
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
-from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_device
+from gpulint.analysis.evaluate.weights import UNSEEN, weight
+from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -19,7 +19,7 @@ from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
 from gpulint.analysis.queries.networks.stepped import all_made, are_thrown_away, is_in_step, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
-from gpulint.analysis.queries.outcome import outcome
+from gpulint.analysis.queries.outcome import Outcome, outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
 
 _COST: Final = Cost(
-    "every activation of this forward, at the step's peak",
+    "every activation of this forward, on top of what the step has by then, for as long as its result is held",
     "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
 )
+_COST_AT_ONCE: Final = Cost("every activation of this forward, until it ends: the next line lets go of them", _COST.measured)
 _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
     "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
@@ -157,7 +158,7 @@ class FrozenForwardWithGrad(Rule):
             made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
             once = made & told or (run.is_direct and run.call in above)
             told |= made
-            yield Claimed(run.call, _named(run), answers, None if once else partial(_report, asked, run))
+            yield Claimed(run.call, _named(run, run in wanted), answers, None if once else partial(_report, asked, run))
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -257,7 +258,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     origins, found = origins_of(evaluator, run.network), weight(evaluator, run.network)
     annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
     evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
-    if not (found.least or found.mixes or reads or evaluates or annotated):
+    if not (found.least or found.mixes or 0 < found.layers < UNSEEN or reads or evaluates or annotated):
         yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
     yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
     if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
@@ -307,14 +308,20 @@ def _is_torchs(evaluator: Evaluator, use: Use) -> bool:
 def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     """Whether what one step saves is much: it lets go of it."""
     found = weight(evaluator, run.network)
+    is_small = found.whole or (found.mixes == "sequences" and 0 < found.least < TOY)
     if found.whole and (not found.least or (found.least < TOY and not found.mixes)):
         yield refuted(Question.SIZE, "it has no weights to speak of")
-    elif found.least >= NARROW or (found.mixes and not found.whole):
-        yield proven(Question.SIZE, "the network is large, or pictures or sequences go through it")
+    elif found.least >= NARROW:
+        yield proven(Question.SIZE, "the network is large")
+    elif is_of_one_sample(evaluator, run):
+        yield left_open(Question.SIZE, "one sample at a time goes through it")
+    elif found.mixes and not is_small:
+        yield proven(Question.SIZE, "pictures or sequences go through it")
     elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
-    elif found.whole:
-        yield minor(Question.SIZE, f"the network has about {found.least:,} weights")
+        yield minor(Question.SIZE, "nothing shows that it is large")
+    elif found.least:
+        yield minor(Question.SIZE, f"what is seen of the network has about {found.least:,} weights")
     else:
         yield minor(Question.SIZE, "how large the network is is not seen")
 
@@ -370,12 +377,15 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
     return _wants_input(asked.evaluator, run) or all(one.graph is not Graph.LIVE for one in values)
 
 
-def _named(run: Run) -> str:
-    return dotted(run.named) or "the network"
+def _named(run: Run, wanted: bool) -> str:
+    """The network, where a backward goes through it, else what runs here: it as it is written, or what runs it."""
+    func = run.call.func
+    return dotted(run.named if wanted or (run.is_direct and not _is_of_self(run)) else func) or "the network"
 
 
 def _report(asked: Asked, run: Run) -> Report:
-    name, what = _named(run), outcome(asked.evaluator, run.inner, run.where)
+    what = outcome(asked.evaluator, run.inner, run.where)
+    name = _named(run, bool(what.wanted))
     cost, claim = _COST, Claim("forward") if what.wanted else None
     message = f"`{name}` runs with grad enabled in a training step, but no "
     if what.wanted and _wants_input(asked.evaluator, run):
@@ -392,8 +402,22 @@ def _report(asked: Asked, run: Run) -> Report:
         message += "backward goes through this call"
         used = "is only detached or read as a number" if what.read else "is read by nobody"
         reason = f"the result of this call {used}: its activations are saved for nothing"
+        cost = _COST_AT_ONCE if _ends_at_once(run, what) else _COST
     repair = partial(_repair, asked, run)
     return Report(run.call, message, reason, cost, repair=repair, subject=name, claim=claim)
+
+
+def _ends_at_once(run: Run, what: Outcome) -> bool:
+    """Whether its graph is let go of in its own statement, or in the next, which binds the same name anew."""
+    flow = run.frame.flow
+    own = flow.statement_of(run.call)
+    key = key_of(own.targets[0]) if isinstance(own, ast.Assign) else None
+    for node in (use.node_in(run.frame.function) for use in what.read):
+        other = flow.statement_of(node) if node in flow.parents else None
+        again = isinstance(other, ast.Assign) and key is not None and key_of(other.targets[0]) == key
+        if other is not own and not (again and flow.order[other] == flow.order[own] + 1):
+            return False
+    return bool(what.read)
 
 
 def _repair(asked: Asked, run: Run) -> Repair | None:

@@ -16,7 +16,7 @@ from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
 SMALL: Final = 1_000_000
 UNSEEN: Final = float("inf")  # layers
-_DEEPEST: Final = 8
+_DEEPEST: Final = 12
 _ADDING: Final = frozenset({"add_module", "register_module", "register_parameter", "setattr", "Parameter"})
 _LAYERS: Final = {
     "Linear": (2, 1), "Conv1d": (3, 1), "Conv2d": (3, 2), "Conv3d": (3, 3), "ConvTranspose2d": (3, 2), "Embedding": (2, 1),
@@ -26,12 +26,12 @@ _LAYERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: convolutions, attention,
-    recurrence; `rows` where some see rows. `layers`: at most so many with weights, `UNSEEN` where some are out of sight."""
+    """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: "pictures" for
+    convolutions, else "sequences" for attention and recurrence; `rows` where some see rows. `layers`: at most so many with weights, `UNSEEN` where some are out of sight."""
 
     least: int
     whole: bool
-    mixes: bool = False
+    mixes: str = ""
     rows: bool = False
     layers: float = UNSEEN
 
@@ -49,7 +49,7 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
     return Weight(
         min(one.least for one in found),
         all(one.whole for one in found),
-        any(one.mixes for one in found),
+        _mixed(found),
         any(one.rows for one in found),
         max(one.layers for one in found),
     )
@@ -80,13 +80,13 @@ def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> 
     if row.gives == "copy" and node.args:
         return _of_value(evaluator, node.args[0], frame, depth)
     if row.weights == "large":
-        return Weight(LARGE, True, True)
+        return Weight(LARGE, True, "pictures")
     if row.weights == "none":
         return Weight(0, True, layers=0)
     if row.weights == "parts":
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.args])
     found = _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
-    mixes = row.weights in ("pictures", "sequences")
+    mixes = row.weights if row.weights in ("pictures", "sequences") else ""
     return Weight(found.least, found.whole, mixes, row.weights == "rows", found.layers)
 
 
@@ -109,7 +109,7 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if value.kind == "list" and isinstance(node, ast.Call):
         return _of_returned(evaluator, node, frame, depth)
     if value.kind == "modules":  # the layers of another, or some of them
-        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
+        mixes = _mixed([_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins])
         return Weight(0, False, mixes)
     if value.kind != "module":
         known = value.kind in ("number", "text", "none")
@@ -118,7 +118,7 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     return Weight(
         min((one.least for one in found), default=0),
         bool(found) and all(one.whole for one in found),
-        any(one.mixes for one in found),
+        _mixed(found),
         any(one.rows for one in found),
         max((one.layers for one in found), default=UNSEEN),
     )
@@ -224,7 +224,7 @@ def _of_attribute(evaluator: Evaluator, definition: Definition, frame: Frame, de
         return Weight(0, True, layers=0)
     value = evaluator.definition(definition, frame)
     if value.kind == "modules" or (value.kind == "module" and definition.path):
-        mixes = any(_of_origin(evaluator, one, where, depth - 1).mixes for one, where in value.origins)
+        mixes = _mixed([_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins])
         return Weight(0, False, mixes)
     if value.kind == "module":
         return _of_value(evaluator, definition.value, frame, depth - 1)
@@ -277,11 +277,16 @@ def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weigh
     )
 
 
+def _mixed(found: list[Weight]) -> str:
+    """What layers of several see: pictures where some do."""
+    return min((one.mixes for one in found if one.mixes), default="")
+
+
 def _sum(found: list[Weight]) -> Weight:
     return Weight(
         sum(one.least for one in found),
         all(one.whole for one in found),
-        any(one.mixes for one in found),
+        _mixed(found),
         any(one.rows for one in found),
         sum(one.layers for one in found),
     )

@@ -126,10 +126,8 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
     around = {_spelled(test) for test, _ in flow.conditions(run.call)}
     tests: list[list[tuple[Any, bool]]] = []  # around each of the backwards
     for use in what.wanted:
-        frame, node = use.frame, use.node
-        while frame.function is not run.frame.function and frame.caller is not None:
-            node, frame = frame.call, frame.caller
-        if frame.function is not run.frame.function or node not in flow.parents:
+        node = use.node_in(run.frame.function)
+        if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
     others = [one for one in _frames(evaluator, run.frame) if not outcome(evaluator, run.inner, one).wanted]

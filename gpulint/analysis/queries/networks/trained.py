@@ -59,7 +59,7 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
         for use in uses:
             off = switches_weights(evaluator, use)
             off = None if off is None or (origin and _is_of_part(evaluator, use, origin)) else off
-            node = _in_function(use, place.frame.function) if off is not None else None
+            node = use.node_in(place.frame.function) if off is not None else None
             if node is not None and off is not None:
                 statement = flow.statement_of(node)
                 blocks = [
@@ -69,14 +69,6 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
                     found.append((flow.order[statement], node, off))
     last = max(found, key=lambda one: one[0], default=None)
     return last[1:] if last is not None else None
-
-
-def _in_function(use: Use, function: Function) -> Any:
-    """The node in a function that a use is at, or is below; None where it is elsewhere."""
-    node, frame = use.node, use.frame
-    while frame.function is not function and frame.caller is not None:
-        node, frame = frame.call, frame.caller
-    return node if frame.function is function else None
 
 
 def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
