@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
 
 from gpulint.analysis.domain.values import Graph
-from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
+from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device
 from gpulint.analysis.queries.cover import cover
@@ -17,7 +17,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, are_thrown_away, is_in_step, trained_by
+from gpulint.analysis.queries.networks.stepped import all_made, are_thrown_away, is_in_step, share, trained_by
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
 from gpulint.analysis.queries.outcome import Outcome, outcome
 from gpulint.analysis.queries.raises import old_torch
@@ -155,8 +155,8 @@ class FrozenForwardWithGrad(Rule):
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
         for run, answers in found:
             through = run in wanted and not optimizers_of(asked.evaluator, run.network)
-            made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
-            once = made & told or (run.is_direct and run.call in above)
+            made = all_made(asked.evaluator, run.network) if through else set()
+            once = share(made, told) or (run.is_direct and run.call in above)
             told |= made
             yield Claimed(run.call, _named(run, run in wanted), answers, None if once else partial(_report, asked, run))
 
@@ -269,6 +269,9 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     for clause in _handed(evaluator, run):
         yield left_open(Question.TRAINED, clause)
+    uses = (use for origin in origins for use in uses_since_made(evaluator, origin))
+    if any(use.path[:1] == (PARAMETERS,) and use.name in ("grad", "parameters.grad") for use in uses):
+        yield refuted(Question.TRAINED, "the gradients of its weights are read")
 
 
 def _is_thrown_away(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> bool:

@@ -778,7 +778,7 @@ class _Worklist:
             else ("dict",)
             if base.kind == "state" and self.track == "storage"
             else ("list",)
-            if base.kind == "unknown"
+            if base.kind in ("unknown", "parameters")
             else ()
         )
         for kind in kinds:
@@ -787,7 +787,7 @@ class _Worklist:
                 continue
             if base.kind == "unknown" and func.attr in ("add", "update", "insert"):
                 return False
-            inner = path[1:] if row.does == "stores elements" and path else path
+            inner = path[1:] if row.does == "stores elements" and path != (PARAMETERS,) else path
             self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
             return True
         return False

@@ -73,8 +73,8 @@ def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] 
     several = stepped_in(updates_after(evaluator, backward.node, backward.frame))
     made = set().union(*(_had(evaluator, one) for one in several))
     own = all_made(evaluator, network)
-    whole = [all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None]
-    return None if any(_are_same(part, one) for each in whole for one in each for part in own) else made
+    whole = (all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None)
+    return None if any(share(own, each) for each in whole) else made
 
 
 def are_thrown_away(evaluator: Evaluator, file: File, network: Value, backward: Use) -> bool:
@@ -104,11 +104,15 @@ def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[A
     return found
 
 
-def _are_same(one: Any, other: Any) -> bool:
-    """Whether two things were made at one place, by one call of its function, or one of them by whichever."""
-    frames = (one[1], other[1])
-    return one[0] is other[0] and (
-        frames[0] is frames[1] or any(f is None or f.caller is None for f in frames)
+def share(some: set[Any], others: set[Any]) -> bool:
+    """Whether something of some is made where one of others is, by one call of its function, or one of them by whichever."""
+    frames = {(node, None if f is None or f.caller is None else f) for node, f in others}
+    nodes = {node for node, _ in others}
+    return any(
+        node in nodes
+        if where is None or where.caller is None
+        else (node, where) in frames or (node, None) in frames
+        for node, where in some
     )
 
 

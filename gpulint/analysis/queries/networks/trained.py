@@ -137,6 +137,8 @@ def _attributes(evaluator: Evaluator, value: Value, cls: Class) -> Iterator[Valu
 
 def _weighty(evaluator: Evaluator, values: Iterable[Value]) -> Iterator[Value]:
     for one in values:
+        if one.kind == "dict" and one.parts:
+            yield from _weighty(evaluator, (inner for _, inner in one.parts))
         inner = evaluator.element(one) if one.kind in ("list", "tuple", "dict") else one
         if inner.kind in ("module", "parameter"):
             yield inner
