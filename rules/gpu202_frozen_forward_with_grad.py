@@ -18,7 +18,7 @@ from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
 from gpulint.analysis.queries.networks.stepped import all_made, are_thrown_away, is_in_step, share, trained_by
-from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
+from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of, parts
 from gpulint.analysis.queries.outcome import Outcome, outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
@@ -153,10 +153,11 @@ class FrozenForwardWithGrad(Rule):
         held = [run for run, answers in found if confidence_of(answers) is not None]
         wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
+        below = {run.inner for run in wanted if run.is_direct}
         for run, answers in found:
             through = run in wanted and not optimizers_of(asked.evaluator, run.network)
             made = all_made(asked.evaluator, run.network) if through else set()
-            once = share(made, told) or (run.is_direct and run.call in above)
+            once = share(made, told) or run.inner in (above if run.is_direct else below)
             told |= made
             yield Claimed(run.call, _named(run, run in wanted), answers, None if once else partial(_report, asked, run))
 
@@ -246,6 +247,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
             yield refuted(Question.TRAINED, "an optimizer has its weights")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
+        if not (run.inner.args or run.inner.keywords):
+            yield left_open(Question.SIZE, "it is given nothing, so that it may save little")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
         return
     several = [trained_by(evaluator, run.network, use) for use in backwards]
@@ -258,7 +261,9 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     origins, found = origins_of(evaluator, run.network), weight(evaluator, run.network)
     annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
     evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
-    if not (found.least or found.mixes or 0 < found.layers < UNSEEN or reads or evaluates or annotated):
+    layers = [weight(evaluator, one).layers for one in (run.network, *parts(evaluator, run.network))]
+    shown = found.least or found.mixes or any(0 < one < UNSEEN for one in layers)
+    if not (shown or reads or evaluates or annotated):
         yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
     yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
     if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
