@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
+from gpulint.rules._forwards import GRAD_MODES, builds_graph, is_within, trains_beside
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, goes_backward_by
@@ -17,23 +17,19 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, are_thrown_away, is_in_step, share, trained_by
-from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of, parts
+from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, share, trained_by
+from gpulint.analysis.queries.networks.trained import (
+    are_thrown_away,
+    frozen,
+    of_unseen_package,
+    optimizers_of,
+)
 from gpulint.analysis.queries.outcome import Outcome, outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
-from gpulint.answers import (
-    Answer,
-    Question,
-    confidence_of,
-    left_open,
-    minor,
-    proven,
-    refuted,
-    until_refuted,
-)
+from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import AddImport, Claimed, Cost, Repair, Report, Rule, Wrap
@@ -48,7 +44,9 @@ _COST: Final = Cost(
     "every activation of this forward, on top of what the step has by then, for as long as its result is held",
     "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
 )
-_COST_AT_ONCE: Final = Cost("every activation of this forward, until it ends: the next line lets go of them", _COST.measured)
+_COST_AT_ONCE: Final = Cost(
+    "every activation of this forward, until it ends: the next line lets go of them", _COST.measured
+)
 _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
     "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
@@ -139,15 +137,14 @@ class FrozenForwardWithGrad(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("forward", unvisited=True)
     doubts = True
-    triggers = (
-        (b"torch", b"lightning"),
-        (b"backward", b"def forward", b"training_step", b"compute_loss"),
-    )
+    triggers = ((b"torch", b"lightning"), (b"backward", b"def forward", b"training_step", b"compute_loss"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
         frames = [asked.root(one) for one in (asked.file.body, *asked.file.functions)]
-        both = (run for frame in frames for parts in (False, True) for run in runs(asked.evaluator, frame, parts))
+        both = (
+            run for frame in frames for parts in (False, True) for run in runs(asked.evaluator, frame, parts)
+        )
         several = list(dict.fromkeys(both))
         found = [(run, until_refuted(_answers(asked, run))) for run in several]
         held = [run for run, answers in found if confidence_of(answers) is not None]
@@ -159,7 +156,9 @@ class FrozenForwardWithGrad(Rule):
             made = all_made(asked.evaluator, run.network) if through else set()
             once = share(made, told) or run.inner in (above if run.is_direct else below)
             told |= made
-            yield Claimed(run.call, _named(run, run in wanted), answers, None if once else partial(_report, asked, run))
+            yield Claimed(
+                run.call, _named(run, run in wanted), answers, None if once else partial(_report, asked, run)
+            )
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -221,8 +220,6 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         mode.mode == "eval" or not part or run.frame.flow.loops(run.call)
     ):
         yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
-    if what.read and all(use.name in SHAPE for use in what.read):
-        yield refuted(Question.READS, "nothing is read but its shape")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
         yield from (refuted(Question.TRAINED, clause) for clause in _handed(evaluator, run))
@@ -261,7 +258,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     origins, found = origins_of(evaluator, run.network), weight(evaluator, run.network)
     annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
     evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
-    layers = [weight(evaluator, one).layers for one in (run.network, *parts(evaluator, run.network))]
+    layers = [weight(evaluator, evaluator.thing(*one)).layers for one in all_made(evaluator, run.network)]
     shown = found.least or found.mixes or any(0 < one < UNSEEN for one in layers)
     if not (shown or reads or evaluates or annotated):
         yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.cover import shares_rows
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
-from gpulint.analysis.queries.networks.stepped import are_thrown_away
-from gpulint.analysis.queries.networks.trained import (
-    frozen,
-    made_at,
-    optimizers_of,
-    stepped_in,
-    updates_after,
-)
+from gpulint.analysis.queries.networks.stepped import share
+from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, optimizers_of, stepped_after
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
@@ -32,7 +27,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.syntax.flow import Flow
 
 _COST = Cost(
     "a backward through all of the generator, for gradients that nothing uses",
@@ -124,12 +118,7 @@ class GeneratorNotDetached(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("forward")
     doubts = True
-    triggers = (
-        (b"backward", b"loss"),
-        (b"parameters()", b"loss"),
-        (b".step(", b"loss"),
-        (b"zero_grad", b"loss"),
-    )
+    triggers = tuple((one, b"loss") for one in (b"backward", b"parameters()", b".step(", b"zero_grad"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
@@ -159,7 +148,9 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
     backwards = {use.node for use in outcome(evaluator, made.call, made.frame).wanted}
     for fed in consumers(evaluator, made.call, made.frame, "graph") if backwards else ():
         forward = forward_of(evaluator, fed.node, fed.frame) if fed.role == "fed" else None
-        if forward is None or not asked.is_here(fed.frame) or _is_same(asked, forward.network, made.network):
+        if forward is None or not asked.is_here(fed.frame):
+            continue
+        if share(origins_of(evaluator, forward.network), origins_of(evaluator, made.network)):
             continue
         if any(forward_of(evaluator, *outer) is not None for outer in fed.frame.chain()):
             continue  # a part of another, which is told
@@ -188,10 +179,6 @@ def _graph_of(value: Value) -> frozenset[Any]:
     return own.union(*(_graph_of(one) for one in value.parts or () if isinstance(one, Value)))
 
 
-def _is_same(asked: Asked, one: Value, other: Value) -> bool:
-    return bool(made_at(asked.evaluator, one) & made_at(asked.evaluator, other))
-
-
 def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     """On what the claim stands that the gradients of what made the sample are thrown away."""
     evaluator, made, backward = asked.evaluator, judged.made, judged.backward
@@ -210,8 +197,7 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     own = optimizers_of(evaluator, judge.network) if judge is not None else frozenset()
     if not theirs or not own or own & theirs:
         yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
-    stepped = stepped_in(updates_after(evaluator, backward.node, backward.frame))
-    if not any(one.of & own for one in stepped):
+    if not any(one.of & own for one in stepped_after(evaluator, backward)):
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
     if not are_thrown_away(evaluator, asked.file, made.network, backward):
         yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
@@ -251,19 +237,8 @@ def _made_for_this(asked: Asked, judged: _Judged) -> Any:
     )
     plain = isinstance(statement, ast.Assign) and statement.value is made.call
     old = old_torch(asked.evaluator, asked.file)  # has no `no_grad`
-    wrapped = (
-        plain and old is None and asked.is_here(made.frame) and not _shares_rows(made.frame.flow, statement)
-    )
-    return statement if alone and wrapped else None
-
-
-def _shares_rows(flow: Flow, statement: Any) -> bool:
-    """Whether another statement of the block stands on a row of one."""
-    return any(
-        one.lineno <= statement.end_lineno and statement.lineno <= one.end_lineno
-        for one, block in flow.blocks.items()
-        if one is not statement and one is not flow.node and block is flow.blocks[statement]
-    )
+    own_line = plain and not shares_rows(made.frame.flow, statement)
+    return statement if alone and own_line and old is None and asked.is_here(made.frame) else None
 
 
 def _report(asked: Asked, judged: _Judged) -> Report:

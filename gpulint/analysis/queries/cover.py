@@ -19,6 +19,7 @@ from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import handed_on, named_otherwise
 from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 
 _SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -65,12 +66,22 @@ def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str
     flow = frame.flow
     statements = tuple(dict.fromkeys(flow.statement_of(one.call) for one in found))
     if any(
-        not isinstance(one, _SIMPLE) or _suspends(one) or _others(evaluator, frame, found, one)
+        not isinstance(one, _SIMPLE)
+        or _suspends(one)
+        or shares_rows(flow, one)
+        or _others(evaluator, frame, found, one)
         for one in statements
     ):
         return None
     strange = next((why for one in statements if (why := _stranger(evaluator, frame, one))), "")
     return Cover(False, statements, f"`{strange}` is not seen, and may need grad" if strange else doubt)
+
+
+def shares_rows(flow: Flow, statement: Any) -> bool:
+    """Whether another statement of the block stands on a row of one."""
+    rows = range(statement.lineno, statement.end_lineno + 1)
+    beside = (one for one, block in flow.blocks.items() if block is flow.blocks[statement])
+    return any(one is not statement and {one.lineno, one.end_lineno} & {*rows} for one in beside)
 
 
 def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: Any) -> bool:

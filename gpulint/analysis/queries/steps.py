@@ -54,10 +54,6 @@ class Steps:
                 for work, within, over_data in self._does(name, call, frame):
                     own = work == "train" and name in ("step", "backward") and self._is_own(call, frame)
                     found.append(Event(work, call, tuple(function.flow.loops(call)), within, over_data, own))
-        within_loops = {last_name(one.node.func) for one in found if one.work == "train" and one.loops}
-        beside = {last_name(one.node.func) for one in found if one.work == "train" and not one.loops}
-        if beside == {"step"} and within_loops >= {"step", "backward"}:  # the rest of the last gradients
-            found = [one for one in found if one.work != "train" or one.loops]
         return found
 
     def _does(self, name: str, call: ast.Call, frame: Frame) -> list[tuple[Work, bool, bool]]:

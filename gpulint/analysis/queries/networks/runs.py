@@ -82,7 +82,9 @@ def _ran(evaluator: Evaluator, call: Any, frame: Frame, parts: bool) -> Forward 
     base = evaluator.value_of(func.value, frame)
     is_own = parts and key_of(func.value) == frame.function.self_name
     is_method = isinstance(base.ref, Class) and evaluator.method(base.ref, func.attr) is not None
-    return Forward(call, frame, base, func.value) if base.kind == "module" and is_method and not is_own else None
+    return (
+        Forward(call, frame, base, func.value) if base.kind == "module" and is_method and not is_own else None
+    )
 
 
 def _written_at(origin: Any) -> tuple[str, int, int]:

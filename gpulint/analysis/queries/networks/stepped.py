@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import Use, goes_backward_by
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.effects import origins_of
 from gpulint.analysis.queries.networks.runs import Run
-from gpulint.analysis.queries.networks.trained import (
-    Update,
-    optimizers_of,
-    parts,
-    stepped_in,
-    updates_after,
-    updates_in,
-    wholes,
-)
+from gpulint.analysis.queries.networks.trained import Update, parts, stepped_after
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import argument, key_of
@@ -70,30 +63,10 @@ def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
     """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen; None where the network, a part
     of it or what it is a part of is stepped."""
-    several = stepped_in(updates_after(evaluator, backward.node, backward.frame))
-    made = set().union(*(_had(evaluator, one) for one in several))
+    made = set().union(*(_had(evaluator, one) for one in stepped_after(evaluator, backward)))
     own = all_made(evaluator, network)
     whole = (all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None)
     return None if any(share(own, each) for each in whole) else made
-
-
-def are_thrown_away(evaluator: Evaluator, file: File, network: Value, backward: Use) -> bool:
-    """Whether the gradients that a backward makes of a network that an optimizer has are cleared before that is stepped: further down, or where
-    it is out of sight what comes next, wherever a function of the file steps it."""
-    theirs = optimizers_of(evaluator, network)
-    after = updates_after(evaluator, backward.node, backward.frame)
-    stepped = stepped_in(after)
-    if not theirs or not stepped or any(one.of & theirs or not one.of for one in stepped):
-        return False
-    concerned = {node for node, _ in wholes(evaluator, network)} | theirs
-    for one in after:
-        if one.kind != "backward" and one.of & concerned:
-            return one.kind == "clear"
-    several = [
-        [one for _, one in updates_in(evaluator, function) if one.of & concerned] for function in file.functions
-    ]
-    kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
-    return kinds == {"clear"}
 
 
 def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
@@ -104,15 +77,12 @@ def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[A
     return found
 
 
-def share(some: set[Any], others: set[Any]) -> bool:
+def share(some: Iterable[Any], others: Iterable[Any]) -> bool:
     """Whether something of some is made where one of others is, by one call of its function, or one of them by whichever."""
-    frames = {(node, None if f is None or f.caller is None else f) for node, f in others}
-    nodes = {node for node, _ in others}
     return any(
-        node in nodes
-        if where is None or where.caller is None
-        else (node, where) in frames or (node, None) in frames
-        for node, where in some
+        one is other and (where is at or any(f is None or f.caller is None for f in (where, at)))
+        for one, where in some
+        for other, at in others
     )
 
 

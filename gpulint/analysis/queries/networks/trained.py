@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, goes_backward_b
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.calls import may_run
 from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
 from gpulint.analysis.queries.networks.runs import is_of_module
@@ -208,11 +208,6 @@ class Update:
         return frozenset(node for node, _ in self.origins)
 
 
-def made_at(evaluator: Evaluator, value: Value) -> frozenset[Any]:
-    """The nodes where a thing was made, or given to a function."""
-    return frozenset(node for node, _ in origins_of(evaluator, value))
-
-
 def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
     """The calls that make optimizers with weights of a network, or of what it is part of."""
     return frozenset(
@@ -291,10 +286,30 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
     return [own for call in given if (own := _own(evaluator, call, outer)) is not None]
 
 
-def stepped_in(after: list[Update]) -> list[Update]:
-    """The steps among updates, before the next backward."""
+def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
+    """The steps between a backward and the next one."""
+    after = updates_after(evaluator, backward.node, backward.frame)
     until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
     return [one for one in after[:until] if one.kind == "step"]
+
+
+def are_thrown_away(evaluator: Evaluator, file: File, network: Value, backward: Use) -> bool:
+    """Whether the gradients that a backward makes of a network that an optimizer has are cleared before that is stepped: further down, or where
+    it is out of sight what comes next, wherever a function of the file steps it."""
+    theirs = optimizers_of(evaluator, network)
+    stepped = stepped_after(evaluator, backward)
+    if not theirs or not stepped or any(one.of & theirs or not one.of for one in stepped):
+        return False
+    concerned = {node for node, _ in wholes(evaluator, network)} | theirs
+    for one in updates_after(evaluator, backward.node, backward.frame):
+        if one.kind != "backward" and one.of & concerned:
+            return one.kind == "clear"
+    several = [
+        [one for _, one in updates_in(evaluator, function) if one.of & concerned]
+        for function in file.functions
+    ]
+    kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
+    return kinds == {"clear"}
 
 
 def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
