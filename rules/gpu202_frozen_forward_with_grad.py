@@ -24,7 +24,7 @@ from gpulint.analysis.queries.networks.trained import (
     of_unseen_package,
     optimizers_of,
 )
-from gpulint.analysis.queries.outcome import Outcome, outcome
+from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
@@ -41,11 +41,8 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
 
 _COST: Final = Cost(
-    "every activation of this forward, on top of what the step has by then, for as long as its result is held",
+    "every activation of this forward, beside what the step has by then, until its result is cut or let go of",
     "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
-)
-_COST_AT_ONCE: Final = Cost(
-    "every activation of this forward, until it ends: the next line lets go of them", _COST.measured
 )
 _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
@@ -240,7 +237,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     if optimizers_of(evaluator, run.network):
-        if not _is_thrown_away(asked, run, backwards) or _wants_input(evaluator, run):
+        thrown = (are_thrown_away(evaluator, asked.file, run.network, one) for one in backwards)
+        if not all(thrown) or _wants_input(evaluator, run):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
@@ -274,10 +272,6 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     uses = (use for origin in origins for use in uses_since_made(evaluator, origin))
     if any(use.path[:1] == (PARAMETERS,) and use.name in ("grad", "parameters.grad") for use in uses):
         yield refuted(Question.TRAINED, "the gradients of its weights are read")
-
-
-def _is_thrown_away(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> bool:
-    return all(are_thrown_away(asked.evaluator, asked.file, run.network, one) for one in backwards)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
@@ -325,10 +319,11 @@ def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
         yield minor(Question.SIZE, "nothing shows that it is large")
-    elif found.least:
-        yield minor(Question.SIZE, f"what is seen of the network has about {found.least:,} weights")
     else:
-        yield minor(Question.SIZE, "how large the network is is not seen")
+        seen = (
+            f"about {found.least:,} weights of it are seen" if found.least else "how large it is is not seen"
+        )
+        yield minor(Question.SIZE, seen)
 
 
 def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:
@@ -397,7 +392,7 @@ def _report(asked: Asked, run: Run) -> Report:
         cost, claim = _COST_OF_GRADIENTS, None
         message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
         reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
-    elif what.wanted and _is_thrown_away(asked, run, what.wanted):
+    elif what.wanted and optimizers_of(asked.evaluator, run.network):
         message += "step uses its gradients"
         reason = "backward goes through it to its weights alone, and what it makes there is cleared before its own step"
     elif what.wanted:
@@ -407,22 +402,8 @@ def _report(asked: Asked, run: Run) -> Report:
         message += "backward goes through this call"
         used = "is only detached or read as a number" if what.read else "is read by nobody"
         reason = f"the result of this call {used}: its activations are saved for nothing"
-        cost = _COST_AT_ONCE if _ends_at_once(run, what) else _COST
     repair = partial(_repair, asked, run)
     return Report(run.call, message, reason, cost, repair=repair, subject=name, claim=claim)
-
-
-def _ends_at_once(run: Run, what: Outcome) -> bool:
-    """Whether its graph is let go of in its own statement, or in the next, which binds the same name anew."""
-    flow = run.frame.flow
-    own = flow.statement_of(run.call)
-    key = key_of(own.targets[0]) if isinstance(own, ast.Assign) else None
-    for node in (use.node_in(run.frame.function) for use in what.read):
-        other = flow.statement_of(node) if node in flow.parents else None
-        again = isinstance(other, ast.Assign) and key is not None and key_of(other.targets[0]) == key
-        if other is not own and not (again and flow.order[other] == flow.order[own] + 1):
-            return False
-    return bool(what.read)
 
 
 def _repair(asked: Asked, run: Run) -> Repair | None:

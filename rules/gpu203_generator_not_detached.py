@@ -221,12 +221,6 @@ def _is_shared(asked: Asked, judged: _Judged) -> bool:
     return any(use.node is not judged.backward.node for use in wanted)
 
 
-def _is_differentiated(asked: Asked, judged: _Judged) -> bool:
-    """Whether what the network that judges gives is differentiated by what it was given: `grad(score, sample)`."""
-    wanted = outcome(asked.evaluator, judged.call, judged.frame).wanted
-    return any(use.row is not None and use.row.does == "differentiates" for use in wanted)
-
-
 def _made_for_this(asked: Asked, judged: _Judged) -> Any:
     """The statement that makes the sample, where nothing but this backward goes through it; None else."""
     made = judged.made
@@ -243,10 +237,11 @@ def _made_for_this(asked: Asked, judged: _Judged) -> Any:
 
 def _report(asked: Asked, judged: _Judged) -> Report:
     generator, what = _name(judged.made), asked.source(judged.given)
-    if _is_differentiated(asked, judged):
-        advice = f"let `{what}` be made of a detached sample, with `requires_grad_()`: what is differentiated by it needs no more"
-    elif _is_shared(asked, judged):
-        advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"
+    if _is_shared(asked, judged):
+        again = f"`{what}.detach()`, with `requires_grad_()` where it is differentiated by that"
+        advice = (
+            f"a `.detach()` would cut what else is made of the result: let it be made once more, of {again}"
+        )
     elif _made_for_this(asked, judged) is not None:
         advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
     elif judged.made.call is judged.given:

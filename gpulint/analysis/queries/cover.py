@@ -65,13 +65,8 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
 def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str) -> Cover | None:
     flow = frame.flow
     statements = tuple(dict.fromkeys(flow.statement_of(one.call) for one in found))
-    if any(
-        not isinstance(one, _SIMPLE)
-        or _suspends(one)
-        or shares_rows(flow, one)
-        or _others(evaluator, frame, found, one)
-        for one in statements
-    ):
+    alone = all(isinstance(one, _SIMPLE) and not shares_rows(flow, one) for one in statements)
+    if not alone or any(_suspends(one) or _others(evaluator, frame, found, one) for one in statements):
         return None
     strange = next((why for one in statements if (why := _stranger(evaluator, frame, one))), "")
     return Cover(False, statements, f"`{strange}` is not seen, and may need grad" if strange else doubt)

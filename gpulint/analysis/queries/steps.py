@@ -6,12 +6,12 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gpulint.analysis.domain.values import UNKNOWN, Value
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import LOOPS
 
 Work = Literal["train", "forward"]
 
@@ -101,22 +101,20 @@ class Steps:
         return list(dict.fromkeys(found))
 
     def is_over_data(self, loop: Any, function: Function) -> bool:
-        """Whether a loop runs through things that are no parts of a network, and does not count."""
-        frame = self._evaluator.root(function)
-        return _is_over_data(loop) and not self._counts(loop, frame) and not self.is_over_parts(loop, frame)
-
-    def _counts(self, loop: Any, frame: Frame) -> bool:
-        """Whether a loop runs through numbers, under whatever name: `bar = tqdm(range(n))`."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
-        found = self._evaluator.value_of(iterated, frame) if iterated is not None else UNKNOWN
-        return self._evaluator.element(found).kind == "number"
+        """Whether a loop runs through things that are no parts of a network, and does not count: also under another name, `bar = tqdm(range(n))`."""
+        one = self._things(loop, self._evaluator.root(function))
+        return one is not None and one.kind != "number" and not _has_network(one)
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
+        one = self._things(loop, frame)
+        return one is not None and _has_network(one)
+
+    def _things(self, loop: Any, frame: Frame) -> Value | None:
+        """What a loop runs through, one by one; None for a `while`."""
         iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
-        if iterated is None:
-            return False
-        return _has_network(self._evaluator.element(self._evaluator.value_of(iterated, frame)))
+        found = self._evaluator.value_of(iterated, frame) if iterated is not None else None
+        return self._evaluator.element(found) if found is not None else None
 
     def makes_its_own(self, function: Function) -> bool:
         """Whether a function makes the network or the optimizer that it trains."""
@@ -150,17 +148,3 @@ class Steps:
 def _has_network(value: Value) -> bool:
     parts = (value.parts or ()) if value.kind == "tuple" else ()
     return value.kind in ("module", "parameter") or any(map(_has_network, parts))
-
-
-def _is_over_data(loop: Any) -> bool:
-    """Whether a loop runs through things, and does not count."""
-    iterated = (
-        loop.iter
-        if isinstance(loop, (ast.For, ast.AsyncFor))
-        else None
-        if isinstance(loop, ast.While)
-        else loop.generators[0].iter
-    )
-    return iterated is not None and not (
-        isinstance(iterated, ast.Call) and last_name(iterated.func) in ("range", "trange")
-    )
