@@ -60,14 +60,19 @@ class FrozenForwardWithGrad(Rule):
     What an optimizer has is followed from where it is made: networks, their parts and what they are part of, lists, groups and sums of
     parameters. Where what is stepped after the backward is not seen, nothing is told.
 
-    It is a warning only where the network is seen to be large, or pictures or sequences go through one that is not small, and
+    It is a warning only where the network is seen to be large, or pictures or sequences go through one that is not seen to be small, and
     a note where how large it is cannot be seen, or where it is small: a step lets go of what it saves. Nothing is said of a few linear
-    layers whose widths are all in sight and small, and with low confidence where some are not: what one batch leaves in them is little. Of
-    8 findings like that, read in repositories that nobody had seen before, none was worth mending.
+    layers whose widths are all in sight and small, and with low confidence where some are not, or where one sample at a time goes
+    through: what is left in them is little. Of 8 findings like that, read in repositories that nobody had seen before, none was worth
+    mending. What is asked for an action beside the training, by a function of its own, is told as an evaluation (GPU201).
 
     Confidence is low where nothing reads the result, so that the network may run for what it leaves elsewhere; where it is not seen
     what makes the network through which a backward goes, or who else has it: they may have frozen it; where it is loaded as a whole; where
     only its name says that it is a network; and within the forward of a network that nobody is seen to train.
+
+    A network that another step trains may run for its value alone as well: a discriminator on the real samples, to which the made ones
+    are matched, within the step of the generator. Where what it is given wants no gradient, and its own gradients are cleared before its
+    optimizer steps, both are for nothing.
 
     Networks that a backward goes through to something else, and that nobody steps or freezes, are told as well: an attacked classifier, of
     which only the patch is optimised, what a picture or a latent is fitted to, a judge between a generator and its loss. Their
@@ -125,8 +130,8 @@ class FrozenForwardWithGrad(Rule):
 
     ## Fix safety
     Putting the statement under `with torch.no_grad():` changes no result, as nothing goes backward through it: safe.
-    Offered where the statement runs no other network. Where backward does go through it, but nobody trains it: unsafe,
-    as an optimizer in another file could. Nothing is offered where the network is to be frozen: another program may train it.
+    Offered where the statement runs no other network, and has its line for itself. Where backward does go through it, but nobody
+    trains it, or what it makes there is cleared: unsafe, as an optimizer in another file could, and others may read its gradients. Nothing is offered where the network is to be frozen: another program may train it.
     """
 
     code = "GPU202"
@@ -422,5 +427,5 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
     change = Wrap((asked.line(chosen.statements[0]),), no_grad_with(name))
-    why = "an optimizer in another file may train it" if what.wanted else chosen.doubt
+    why = "others may train it, or read its gradients" if what.wanted else chosen.doubt
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

@@ -22,11 +22,11 @@ class Player:
 
     def choose(self, state):
         state = torch.as_tensor(state).unsqueeze(0).cuda()
-        scores = self.net(state)  # note: GPU201
+        scores = self.net(state)  # expect: GPU201
         return np.argmax(scores.detach().cpu().numpy())
 
     def learn(self, batch):
-        best = self.target(batch["next"].cuda()).max(1)[0].detach()  # note: GPU202
+        best = self.target(batch["next"].cuda()).max(1)[0].detach()  # expect: GPU202
         loss = F.mse_loss(self.net(batch["seen"].cuda()).max(1)[0], best)
         self.opt.zero_grad()
         loss.backward()

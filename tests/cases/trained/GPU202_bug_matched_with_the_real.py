@@ -68,19 +68,6 @@ class Trainer:
             self.gen_step(low.cuda(), high.cuda())
 
 
-def together(loader, width):
-    gen, judge = restorer(width).cuda(), Judge(width).cuda()
-    g_opt, d_opt = optim.Adam(gen.parameters(), 1e-4), optim.Adam(judge.parameters(), 1e-4)
-    for low, high in loader:
-        ours, theirs = judge(gen(low.cuda())), judge(high.cuda())  # both are stepped after this backward
-        loss = F.l1_loss(ours[-1], theirs[-1])
-        g_opt.zero_grad()
-        d_opt.zero_grad()
-        loss.backward()
-        g_opt.step()
-        d_opt.step()
-
-
 def added_up(loader, width):
     gen, judge = restorer(width).cuda(), Judge(width).cuda()
     g_opt, d_opt = optim.Adam(gen.parameters(), 1e-4), optim.Adam(judge.parameters(), 1e-4)

@@ -1,4 +1,4 @@
-"""Networks that some optimizer has: as part of what it steps, in a dict of parts, in a list of weights."""
+"""What a call of an agent runs inside is part of networks that its optimizers have."""
 
 import torch
 import torch.nn.functional as F
@@ -38,40 +38,3 @@ def play(batches, width):
     agent = Agent(width)
     for x, y in batches:
         _ = agent.learn(x.cuda(), y.cuda())
-
-
-def by_name(batches, n, m):
-    enc, dec = nn.Linear(n, m).cuda(), nn.Linear(m, n).cuda()
-    both = nn.ModuleDict({"enc": enc, "dec": dec})
-    opt = optim.Adam(both.parameters())
-    for x in batches:
-        loss = F.mse_loss(dec(enc(x.cuda())), x.cuda())
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-
-
-def extended(batches, n, m):
-    enc, dec = Reader(n, m).cuda(), Reader(m, n).cuda()
-    weights = list(enc.parameters())
-    weights.extend(dec.parameters())
-    opt = optim.Adam(weights)
-    for x in batches:
-        loss = F.mse_loss(dec(enc(x.cuda())), x.cuda())
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-
-
-def by_hand(batches, n, m):
-    enc, dec = Reader(n, m).cuda(), Reader(m, n).cuda()
-    opt = optim.Adam(dec.parameters())
-    for x in batches:
-        loss = F.mse_loss(dec(enc(x.cuda())), x.cuda())
-        enc.zero_grad()
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-        with torch.no_grad():
-            for p in enc.parameters():
-                p -= 0.1 * p.grad
