@@ -51,13 +51,6 @@ class Use:
     owner: Any = None
     row: Row | None = None
 
-    def node_in(self, function: Function) -> Any:
-        """The node in a function that it is at, or is below; None where it is elsewhere."""
-        node, frame = self.node, self.frame
-        while frame.function is not function and frame.caller is not None:
-            node, frame = frame.call, frame.caller
-        return node if frame.function is function else None
-
 
 def consumers(
     evaluator: Evaluating, node: Any, frame: Frame, track: Track, path: tuple[Any, ...] = ()

@@ -27,7 +27,8 @@ _LAYERS: Final = {
 @dataclass(frozen=True, slots=True)
 class Weight:
     """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: "pictures" for
-    convolutions, else "sequences" for attention and recurrence; `rows` where some see rows. `layers`: at most so many with weights, `UNSEEN` where some are out of sight."""
+    convolutions, else "sequences" for attention and recurrence; `rows` where some see rows. `layers`: at most so many with weights,
+    `UNSEEN` where some are out of sight."""
 
     least: int
     whole: bool
@@ -43,15 +44,16 @@ class Weight:
 
 def weight(evaluator: Evaluator, value: Value) -> Weight:
     """How many weights a network has, whichever of its origins it is: the smallest of them."""
-    found = [_of_origin(evaluator, node, frame, _DEEPEST) for node, frame in value.origins]
-    if not found:
-        return Weight(0, False)
+    return _one_of([_of_origin(evaluator, node, frame, _DEEPEST) for node, frame in value.origins])
+
+
+def _one_of(found: list[Weight]) -> Weight:
     return Weight(
-        min(one.least for one in found),
-        all(one.whole for one in found),
+        min((one.least for one in found), default=0),
+        bool(found) and all(one.whole for one in found),
         _mixed(found),
         any(one.rows for one in found),
-        max(one.layers for one in found),
+        max((one.layers for one in found), default=UNSEEN),
     )
 
 
@@ -114,14 +116,7 @@ def _of_value(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weig
     if value.kind != "module":
         known = value.kind in ("number", "text", "none")
         return Weight(0, known, layers=0 if known else UNSEEN)
-    found = [_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins]
-    return Weight(
-        min((one.least for one in found), default=0),
-        bool(found) and all(one.whole for one in found),
-        _mixed(found),
-        any(one.rows for one in found),
-        max((one.layers for one in found), default=UNSEEN),
-    )
+    return _one_of([_of_origin(evaluator, one, where, depth - 1) for one, where in value.origins])
 
 
 def _of_list(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> Weight:

@@ -17,6 +17,7 @@ from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.calls import may_run
 from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
 from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.outcome import node_in
 from gpulint.analysis.syntax.flow import Block, Flow
 from gpulint.analysis.syntax.nodes import argument
 
@@ -59,7 +60,7 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
         for use in uses:
             off = switches_weights(evaluator, use)
             off = None if off is None or (origin and _is_of_part(evaluator, use, origin)) else off
-            node = use.node_in(place.frame.function) if off is not None else None
+            node = node_in(use, place.frame.function) if off is not None else None
             if node is not None and off is not None:
                 statement = flow.statement_of(node)
                 blocks = [
