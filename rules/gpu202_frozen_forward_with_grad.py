@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, is_within, trains_beside
 
-from gpulint.analysis.domain.values import Graph
+from gpulint.analysis.domain.values import UNKNOWN, Graph
 from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device
@@ -422,7 +422,8 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     if chosen is None or chosen.whole or len(chosen.statements) != 1:
         return None
     whole = getattr(chosen.statements[0], "value", None)
-    if whole is not None and not what.wanted and outcome(asked.evaluator, whole, run.frame).wanted:
+    made = asked.evaluator.value_of(whole, run.frame) if whole is not None and not what.wanted else UNKNOWN
+    if made.graph is not Graph.NONE and outcome(asked.evaluator, whole, run.frame).wanted:
         return None  # a backward goes through something else of the same statement
     name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
