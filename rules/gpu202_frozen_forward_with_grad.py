@@ -364,9 +364,8 @@ def _wants_input(evaluator: Evaluator, run: Run) -> bool:
 
 def _is_of_self(run: Run) -> bool:
     """Whether a call is of a method of the object whose method makes it."""
-    func = run.call.func
-    is_method = isinstance(func, ast.Attribute) and run.named is not func
-    return is_method and key_of(func.value) == run.frame.function.self_name
+    func, own = run.call.func, run.frame.function.self_name
+    return isinstance(func, ast.Attribute) and run.named is not func and key_of(func.value) == own
 
 
 def _is_told_above(asked: Asked, run: Run) -> bool:
