@@ -5,25 +5,30 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
+from gpulint.rules._forwards import GRAD_MODES, builds_graph, is_within, trains_beside
 
-from gpulint.analysis.domain.values import Graph
-from gpulint.analysis.evaluate.consumers import goes_backward_by
-from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.queries.amounts import NARROW, TOY, is_tried_out, of_device
+from gpulint.analysis.domain.values import UNKNOWN, Graph
+from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, goes_backward_by
+from gpulint.analysis.evaluate.weights import UNSEEN, weight
+from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
 from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs
-from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, trained_by
-from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package, optimizers_of
+from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, share, trained_by
+from gpulint.analysis.queries.networks.trained import (
+    are_thrown_away,
+    frozen,
+    of_unseen_package,
+    optimizers_of,
+)
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import dotted, keyword, last_name
+from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
 
 _COST: Final = Cost(
-    "every activation of this forward, at the step's peak",
+    "every activation of this forward, beside what the step has by then, until its result is cut or let go of",
     "3.63 instead of 3.22 GiB for a teacher as large as its student, 4-layer language models; H200, torch 2.11",
 )
 _COST_OF_GRADIENTS: Final = Cost(
@@ -55,14 +60,19 @@ class FrozenForwardWithGrad(Rule):
     What an optimizer has is followed from where it is made: networks, their parts and what they are part of, lists, groups and sums of
     parameters. Where what is stepped after the backward is not seen, nothing is told.
 
-    It is a warning only where the network is seen to be large, or pictures or sequences go through one that is not small, and
+    It is a warning only where the network is seen to be large, or pictures or sequences go through one that is not seen to be small, and
     a note where how large it is cannot be seen, or where it is small: a step lets go of what it saves. Nothing is said of a few linear
-    layers whose widths are all in sight and small, and with low confidence where some are not: what one batch leaves in them is little. Of
-    8 findings like that, read in repositories that nobody had seen before, none was worth mending.
+    layers whose widths are all in sight and small, and with low confidence where some are not, or where one sample at a time goes
+    through: what is left in them is little. Of 8 findings like that, read in repositories that nobody had seen before, none was worth
+    mending. What is asked for an action beside the training, by a function of its own, is told as an evaluation (GPU201).
 
     Confidence is low where nothing reads the result, so that the network may run for what it leaves elsewhere; where it is not seen
     what makes the network through which a backward goes, or who else has it: they may have frozen it; where it is loaded as a whole; where
     only its name says that it is a network; and within the forward of a network that nobody is seen to train.
+
+    A network that another step trains may run for its value alone as well: a discriminator on the real samples, to which the made ones
+    are matched, within the step of the generator. Where what it is given wants no gradient, and its own gradients are cleared before its
+    optimizer steps, both are for nothing.
 
     Networks that a backward goes through to something else, and that nobody steps or freezes, are told as well: an attacked classifier, of
     which only the patch is optimised, what a picture or a latent is fitted to, a judge between a generator and its loss. Their
@@ -120,8 +130,8 @@ class FrozenForwardWithGrad(Rule):
 
     ## Fix safety
     Putting the statement under `with torch.no_grad():` changes no result, as nothing goes backward through it: safe.
-    Offered where the statement runs no other network. Where backward does go through it, but nobody trains it: unsafe,
-    as an optimizer in another file could. Nothing is offered where the network is to be frozen: another program may train it.
+    Offered where the statement runs no other network, and has its line for itself. Where backward does go through it, but nobody
+    trains it, or what it makes there is cleared: unsafe, as an optimizer in another file could, and others may read its gradients. Nothing is offered where the network is to be frozen: another program may train it.
     """
 
     code = "GPU202"
@@ -134,17 +144,23 @@ class FrozenForwardWithGrad(Rule):
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()  # networks that a backward goes through, each told once
         frames = [asked.root(one) for one in (asked.file.body, *asked.file.functions)]
-        several = [run for frame in frames for run in runs(asked.evaluator, frame, parts=True)]
+        both = (
+            run for frame in frames for parts in (False, True) for run in runs(asked.evaluator, frame, parts)
+        )
+        several = list(dict.fromkeys(both))
         found = [(run, until_refuted(_answers(asked, run))) for run in several]
         held = [run for run, answers in found if confidence_of(answers) is not None]
         wanted = [run for run in held if outcome(asked.evaluator, run.inner, run.where).wanted]
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
+        below = {run.inner for run in wanted if run.is_direct}
         for run, answers in found:
-            through = run in wanted
-            made = {node for node, _ in all_made(asked.evaluator, run.network)} if through else set()
-            once = made & told or (run.is_direct and run.call in above)
+            through = run in wanted and not optimizers_of(asked.evaluator, run.network)
+            made = all_made(asked.evaluator, run.network) if through else set()
+            once = share(made, told) or run.inner in (above if run.is_direct else below)
             told |= made
-            yield Claimed(run.call, _named(run), answers, None if once else partial(_report, asked, run))
+            yield Claimed(
+                run.call, _named(run, run in wanted), answers, None if once else partial(_report, asked, run)
+            )
 
 
 def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -183,9 +199,12 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     """Whether it runs in a step of training, and nothing of what it gives goes on with its graph."""
     evaluator = asked.evaluator
     what = outcome(evaluator, run.inner, run.where)
-    if not what.is_read_only or what.stored:
+    whole = outcome(evaluator, run.call, run.frame)
+    if not all(one.is_read_only and not one.stored for one in (what, whole)):
         yield refuted(Question.READS, "its result goes on with its graph, or where that is not seen")
     part = is_of_module(evaluator, run.frame.function)
+    if part and not run.is_direct and _is_of_self(run):
+        yield refuted(Question.READS, "it is told of the network whose method it is")
     if part and not (what.read and all(is_within(use.frame, run.frame) for use in what.read)):
         yield refuted(Question.REACHED, "it is told where the network is called")
     inner = entered(evaluator, run)
@@ -199,10 +218,10 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         if all(outcome(evaluator, one.inner, one.where).is_read_only for one in others):
             yield refuted(Question.BACKWARD, "no step of training runs beside it")
         yield left_open(Question.BACKWARD, "who goes backward through what runs beside it is not seen")
-    elif mode.mode == "eval" and not trains_beside(asked, run, mode):
+    elif not trains_beside(asked, run, mode) and (
+        mode.mode == "eval" or not part or run.frame.flow.loops(run.call)
+    ):
         yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
-    if what.read and all(use.name in SHAPE for use in what.read):
-        yield refuted(Question.READS, "nothing is read but its shape")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
         yield from (refuted(Question.TRAINED, clause) for clause in _handed(evaluator, run))
@@ -215,14 +234,26 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
 def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[Answer]:
     """Whether a backward goes through it, and nobody trains it."""
     evaluator = asked.evaluator
+    if run.is_direct and _is_of_self(run):
+        yield refuted(Question.TRAINED, "it is told of its parts")
     if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
+    if optimizers_of(evaluator, run.network):
+        thrown = (are_thrown_away(evaluator, asked.file, run.network, one) for one in backwards)
+        if not all(thrown) or _wants_input(evaluator, run):
+            yield refuted(Question.TRAINED, "an optimizer has its weights")
+        if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
+            yield refuted(Question.REACHED, "it is told where another network is given what it gives")
+        if not (run.inner.args or run.inner.keywords):
+            yield left_open(Question.SIZE, "it is given nothing, so that it may save little")
+        yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
+        return
     several = [trained_by(evaluator, run.network, use) for use in backwards]
     if None in several:
-        yield refuted(Question.TRAINED, "an optimizer has its weights")
+        yield refuted(Question.TRAINED, "an optimizer has a part of its weights")
     made = {one and one[0] for each in several for one in each or ()}
     reads = _gradient_is_read(evaluator, run, backwards)
     if None in made or not (made or reads):
@@ -230,7 +261,9 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     origins, found = origins_of(evaluator, run.network), weight(evaluator, run.network)
     annotated = bool(origins) and all(getattr(node, "annotation", None) is not None for node, _ in origins)
     evaluates = module_mode(evaluator, run.named, run.where).mode == "eval"
-    if not (found.least or found.mixes or reads or evaluates or annotated):
+    layers = [weight(evaluator, evaluator.thing(*one)).layers for one in all_made(evaluator, run.network)]
+    shown = found.least or found.mixes or any(0 < one < UNSEEN for one in layers)
+    if not (shown or reads or evaluates or annotated):
         yield refuted(Question.TRAINED, "that it has weights is not seen, nor that it is put into eval mode")
     yield proven(Question.TRAINED, "no optimizer that is stepped after this backward has its weights")
     if not (origins and all(isinstance(node, ast.Call) for node, _ in origins)):
@@ -241,6 +274,9 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     for clause in _handed(evaluator, run):
         yield left_open(Question.TRAINED, clause)
+    uses = (use for origin in origins for use in uses_since_made(evaluator, origin))
+    if any(use.path[:1] == (PARAMETERS,) and use.name in ("grad", "parameters.grad") for use in uses):
+        yield refuted(Question.TRAINED, "the gradients of its weights are read")
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
@@ -276,16 +312,23 @@ def _is_torchs(evaluator: Evaluator, use: Use) -> bool:
 def _size(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     """Whether what one step saves is much: it lets go of it."""
     found = weight(evaluator, run.network)
+    is_small = found.whole or (found.mixes == "sequences" and 0 < found.least < TOY)
     if found.whole and (not found.least or (found.least < TOY and not found.mixes)):
         yield refuted(Question.SIZE, "it has no weights to speak of")
-    elif found.least >= NARROW or (found.mixes and not found.whole):
-        yield proven(Question.SIZE, "the network is large, or pictures or sequences go through it")
+    elif found.least >= NARROW:
+        yield proven(Question.SIZE, f"the network has {said(found.least)}")
+    elif is_of_one_sample(evaluator, run):
+        yield left_open(Question.SIZE, "one sample at a time goes through it")
+    elif found.mixes and not is_small:
+        yield proven(Question.SIZE, "pictures or sequences go through it")
     elif (found.whole or found.least) and not found.mixes:
         yield left_open(Question.SIZE, "nothing but a few linear layers is seen of it")
-    elif found.whole:
-        yield minor(Question.SIZE, f"the network has about {found.least:,} weights")
+        yield minor(Question.SIZE, "nothing shows that it is large")
     else:
-        yield minor(Question.SIZE, "how large the network is is not seen")
+        seen = (
+            f"about {found.least:,} weights of it are seen" if found.least else "how large it is is not seen"
+        )
+        yield minor(Question.SIZE, seen)
 
 
 def _gradient_is_read(evaluator: Evaluator, run: Run, backwards: tuple[Use, ...]) -> bool:
@@ -319,6 +362,12 @@ def _wants_input(evaluator: Evaluator, run: Run) -> bool:
     return carries or _gradient_is_read(evaluator, run, outcome(evaluator, run.inner, run.where).wanted)
 
 
+def _is_of_self(run: Run) -> bool:
+    """Whether a call is of a method of the object whose method makes it."""
+    func, own = run.call.func, run.frame.function.self_name
+    return isinstance(func, ast.Attribute) and run.named is not func and key_of(func.value) == own
+
+
 def _is_told_above(asked: Asked, run: Run) -> bool:
     """Whether it runs in the network that it is part of, and nothing beside what it is given there has a graph: what is told is that network."""
     function = run.frame.function
@@ -332,18 +381,24 @@ def _is_told_above(asked: Asked, run: Run) -> bool:
     return _wants_input(asked.evaluator, run) or all(one.graph is not Graph.LIVE for one in values)
 
 
-def _named(run: Run) -> str:
-    return dotted(run.named) or "the network"
+def _named(run: Run, wanted: bool) -> str:
+    """The network, where a backward goes through it, else what runs here: it as it is written, or what runs it."""
+    func = run.call.func
+    return dotted(run.named if wanted or (run.is_direct and not _is_of_self(run)) else func) or "the network"
 
 
 def _report(asked: Asked, run: Run) -> Report:
-    name, what = _named(run), outcome(asked.evaluator, run.inner, run.where)
+    what = outcome(asked.evaluator, run.inner, run.where)
+    name = _named(run, bool(what.wanted))
     cost, claim = _COST, Claim("forward") if what.wanted else None
     message = f"`{name}` runs with grad enabled in a training step, but no "
     if what.wanted and _wants_input(asked.evaluator, run):
         cost, claim = _COST_OF_GRADIENTS, None
         message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
         reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
+    elif what.wanted and optimizers_of(asked.evaluator, run.network):
+        message += "step uses its gradients"
+        reason = "backward goes through it to its weights alone, and what it makes there is cleared before its own step"
     elif what.wanted:
         message += "optimizer trains it"
         reason = "backward goes through it for gradients that nobody uses: what it is given has no graph"
@@ -366,10 +421,11 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     if chosen is None or chosen.whole or len(chosen.statements) != 1:
         return None
     whole = getattr(chosen.statements[0], "value", None)
-    if whole is not None and not what.wanted and outcome(asked.evaluator, whole, run.frame).wanted:
+    made = asked.evaluator.value_of(whole, run.frame) if whole is not None and not what.wanted else UNKNOWN
+    if made.graph is not Graph.NONE and outcome(asked.evaluator, whole, run.frame).wanted:
         return None  # a backward goes through something else of the same statement
     name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
     change = Wrap((asked.line(chosen.statements[0]),), no_grad_with(name))
-    why = "an optimizer in another file may train it" if what.wanted else chosen.doubt
+    why = "others may train it, or read its gradients" if what.wanted else chosen.doubt
     return Repair.unless(why, f"run it under `{name}()`", (change, *imports))

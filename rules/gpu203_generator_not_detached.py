@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.cover import shares_rows
 from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
-from gpulint.analysis.queries.networks.trained import (
-    Update,
-    frozen,
-    made_at,
-    optimizers_of,
-    stepped_in,
-    updates_after,
-    updates_in,
-)
+from gpulint.analysis.queries.networks.stepped import share
+from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, optimizers_of, stepped_after
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
@@ -33,7 +27,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.syntax.flow import Flow
 
 _COST = Cost(
     "a backward through all of the generator, for gradients that nothing uses",
@@ -125,12 +118,7 @@ class GeneratorNotDetached(Rule):
     severity = Severity.WARNING
     runtime_claim = Claim("forward")
     doubts = True
-    triggers = (
-        (b"backward", b"loss"),
-        (b"parameters()", b"loss"),
-        (b".step(", b"loss"),
-        (b"zero_grad", b"loss"),
-    )
+    triggers = tuple((one, b"loss") for one in (b"backward", b"parameters()", b".step(", b"zero_grad"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):
@@ -160,8 +148,12 @@ def _judged(asked: Asked, made: Forward) -> Iterator[_Judged]:
     backwards = {use.node for use in outcome(evaluator, made.call, made.frame).wanted}
     for fed in consumers(evaluator, made.call, made.frame, "graph") if backwards else ():
         forward = forward_of(evaluator, fed.node, fed.frame) if fed.role == "fed" else None
-        if forward is None or not asked.is_here(fed.frame) or _is_same(asked, forward.network, made.network):
+        if forward is None or not asked.is_here(fed.frame):
             continue
+        if share(origins_of(evaluator, forward.network), origins_of(evaluator, made.network)):
+            continue
+        if any(forward_of(evaluator, *outer) is not None for outer in fed.frame.chain()):
+            continue  # a part of another, which is told
         given = [
             one
             for one in (*fed.node.args, *(named.value for named in fed.node.keywords))
@@ -187,10 +179,6 @@ def _graph_of(value: Value) -> frozenset[Any]:
     return own.union(*(_graph_of(one) for one in value.parts or () if isinstance(one, Value)))
 
 
-def _is_same(asked: Asked, one: Value, other: Value) -> bool:
-    return bool(made_at(asked.evaluator, one) & made_at(asked.evaluator, other))
-
-
 def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     """On what the claim stands that the gradients of what made the sample are thrown away."""
     evaluator, made, backward = asked.evaluator, judged.made, judged.backward
@@ -209,34 +197,14 @@ def _answers(asked: Asked, judged: _Judged) -> Iterator[Answer]:
     own = optimizers_of(evaluator, judge.network) if judge is not None else frozenset()
     if not theirs or not own or own & theirs:
         yield refuted(Question.TRAINED, "no optimizer is seen that trains the one network and not the other")
-    after = updates_after(evaluator, backward.node, backward.frame)
-    stepped = stepped_in(after)
-    if not any(one.of & own for one in stepped):
+    if not any(one.of & own for one in stepped_after(evaluator, backward)):
         yield refuted(Question.TRAINED, "the network that judges is not stepped after this backward")
-    if any(one.of & theirs or not one.of for one in stepped):
-        yield refuted(Question.TRAINED, f"`{_name(made)}` is stepped after this backward, as far as is seen")
-    if not _thrown_away(asked, after, made.network, theirs):
-        yield refuted(Question.TRAINED, f"the gradients of `{_name(made)}` are not seen to be cleared")
+    if not are_thrown_away(evaluator, asked.file, made.network, backward):
+        yield refuted(Question.TRAINED, f"`{_name(made)}` may be stepped before its gradients are cleared")
     yield proven(Question.TRAINED, f"the gradients of `{_name(made)}` are cleared before its own step")
     for one in (made.network.assumptions, judge.network.assumptions if judge is not None else ()):
         yield from (left_open(Question.TENSOR, each.clause) for each in one)
     yield from reached(evaluator, judged.frame.function, judged.call)
-
-
-def _thrown_away(asked: Asked, after: list[Update], network: Value, optimizers: frozenset[Any]) -> bool:
-    """Whether gradients are cleared before they are used: further down, or where it is out of sight what comes next, wherever a
-    function steps that network."""
-    evaluator = asked.evaluator
-    concerned = made_at(evaluator, network) | optimizers
-    for one in after:
-        if one.kind != "backward" and one.of & concerned:
-            return one.kind == "clear"
-    several = [
-        [one for _, one in updates_in(evaluator, function) if one.of & concerned]
-        for function in asked.file.functions
-    ]
-    kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
-    return kinds == {"clear"}
 
 
 def _name(made: Forward) -> str:
@@ -253,12 +221,6 @@ def _is_shared(asked: Asked, judged: _Judged) -> bool:
     return any(use.node is not judged.backward.node for use in wanted)
 
 
-def _is_differentiated(asked: Asked, judged: _Judged) -> bool:
-    """Whether what the network that judges gives is differentiated by what it was given: `grad(score, sample)`."""
-    wanted = outcome(asked.evaluator, judged.call, judged.frame).wanted
-    return any(use.row is not None and use.row.does == "differentiates" for use in wanted)
-
-
 def _made_for_this(asked: Asked, judged: _Judged) -> Any:
     """The statement that makes the sample, where nothing but this backward goes through it; None else."""
     made = judged.made
@@ -269,27 +231,17 @@ def _made_for_this(asked: Asked, judged: _Judged) -> Any:
     )
     plain = isinstance(statement, ast.Assign) and statement.value is made.call
     old = old_torch(asked.evaluator, asked.file)  # has no `no_grad`
-    wrapped = (
-        plain and old is None and asked.is_here(made.frame) and not _shares_rows(made.frame.flow, statement)
-    )
-    return statement if alone and wrapped else None
-
-
-def _shares_rows(flow: Flow, statement: Any) -> bool:
-    """Whether another statement of the block stands on a row of one."""
-    return any(
-        one.lineno <= statement.end_lineno and statement.lineno <= one.end_lineno
-        for one, block in flow.blocks.items()
-        if one is not statement and one is not flow.node and block is flow.blocks[statement]
-    )
+    own_line = plain and not shares_rows(made.frame.flow, statement)
+    return statement if alone and own_line and old is None and asked.is_here(made.frame) else None
 
 
 def _report(asked: Asked, judged: _Judged) -> Report:
     generator, what = _name(judged.made), asked.source(judged.given)
-    if _is_differentiated(asked, judged):
-        advice = f"let `{what}` be made of a detached sample, with `requires_grad_()`: what is differentiated by it needs no more"
-    elif _is_shared(asked, judged):
-        advice = f"a `.detach()` would cut what else is made of the result: let it be made once more, of `{what}.detach()`"
+    if _is_shared(asked, judged):
+        again = f"`{what}.detach()`, with `requires_grad_()` where it is differentiated by that"
+        advice = (
+            f"a `.detach()` would cut what else is made of the result: let it be made once more, of {again}"
+        )
     elif _made_for_this(asked, judged) is not None:
         advice = f"make it under `no_grad`: that saves the memory of `{generator}`'s activations and the time"
     elif judged.made.call is judged.given:

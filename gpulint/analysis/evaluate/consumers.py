@@ -725,15 +725,14 @@ class _Worklist:
         self, node: Any, call: ast.Call, func: ast.Attribute, base: Value, frame: Frame, path: tuple[Any, ...]
     ) -> bool:
         """A method that puts what it is given into a list or dict."""
-        kind = {"state": "dict" if self.track == "storage" else "", "unknown": "list"}.get(
-            base.kind, base.kind
-        )
+        kinds = {"state": "dict" if self.track == "storage" else "", "unknown": "list", "parameters": "list"}
+        kind = kinds.get(base.kind, base.kind)
         row = self.evaluator.table.own(kind, func.attr) if kind in ("list", "dict", "set") else None
         if row is None or not row.does.startswith("stores"):
             return False
         if base.kind == "unknown" and func.attr in ("add", "update", "insert"):
             return False
-        inner = path[1:] if row.does == "stores elements" and path else path
+        inner = path[1:] if row.does == "stores elements" and path != (PARAMETERS,) else path
         self.store(func.value, node, frame, inner, key_of(func.value) or "", at=call)
         return True
 

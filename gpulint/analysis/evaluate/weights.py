@@ -16,18 +16,19 @@ from gpulint.analysis.syntax.nodes import argument, iterated, key_of, keyword, l
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
 SMALL: Final = 1_000_000
 UNSEEN: Final = float("inf")  # layers
-_DEEPEST: Final = 8
+_DEEPEST: Final = 12
 _ADDING: Final = frozenset({"add_module", "register_module", "register_parameter", "setattr", "Parameter"})
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: convolutions, attention,
-    recurrence; `rows` where some see rows. `layers`: at most so many with weights, `UNSEEN` where some are out of sight."""
+    """At least so many weights; `whole` where no more are out of sight; `mixes` where layers see more than rows: "pictures" for
+    convolutions, else "sequences" for attention and recurrence; `rows` where some see rows. `layers`: at most so many with weights,
+    `UNSEEN` where some are out of sight."""
 
     least: int
     whole: bool
-    mixes: bool = False
+    mixes: str = ""
     rows: bool = False
     layers: float = UNSEEN
 
@@ -44,14 +45,12 @@ def weight(evaluator: Evaluator, value: Value) -> Weight:
 
 def _whichever(evaluator: Evaluator, value: Value, depth: int) -> Weight:
     found = [_of_origin(evaluator, node, frame, depth) for node, frame in value.origins]
-    if not found:
-        return Weight(0, False)
     return Weight(
-        min(one.least for one in found),
-        all(one.whole for one in found),
-        any(one.mixes for one in found),
+        min((one.least for one in found), default=0),
+        bool(found) and all(one.whole for one in found),
+        _mixed(found),
         any(one.rows for one in found),
-        max(one.layers for one in found),
+        max((one.layers for one in found), default=UNSEEN),
     )
 
 
@@ -80,13 +79,13 @@ def _of_call(evaluator: Evaluator, node: ast.Call, frame: Frame, depth: int) -> 
     if row.gives == "copy" and node.args:
         return _of_value(evaluator, node.args[0], frame, depth)
     if row.weights == "large":
-        return Weight(LARGE, True, True)
+        return Weight(LARGE, True, "pictures")
     if row.weights == "none":
         return Weight(0, True, layers=0)
     if row.weights == "parts":
         return _sum([_of_value(evaluator, one, frame, depth) for one in node.args])
     found = _of_layer(evaluator, made.ref.rpartition(".")[2], node, frame)
-    mixes = row.weights in ("pictures", "sequences")
+    mixes = row.weights if row.weights in ("pictures", "sequences") else ""
     return Weight(found.least, found.whole, mixes, row.weights == "rows", found.layers)
 
 
@@ -246,11 +245,16 @@ def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weigh
     )
 
 
+def _mixed(found: list[Weight]) -> str:
+    """What layers of several see: pictures where some do."""
+    return min((one.mixes for one in found if one.mixes), default="")
+
+
 def _sum(found: list[Weight]) -> Weight:
     return Weight(
         sum(one.least for one in found),
         all(one.whole for one in found),
-        any(one.mixes for one in found),
+        _mixed(found),
         any(one.rows for one in found),
         sum(one.layers for one in found),
     )

@@ -37,8 +37,7 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     yield from _of_rounds(evaluator, run)
     yield from of_device(evaluator, run)
     found = weight(evaluator, run.network)
-    first = run.inner.args[0] if run.inner.args else None
-    if found.least < NARROW and is_one_sample(evaluator, first, run.where):
+    if found.least < NARROW and is_of_one_sample(evaluator, run):
         yield minor(Question.SIZE, "one sample at a time goes through it")
     elif found.mixes and found.rows and found.whole and 0 < found.least < TOY:
         yield left_open(Question.SIZE, f"the network has {said(found.least)}")
@@ -134,20 +133,26 @@ def through_batches(evaluator: Evaluator, run: Run) -> bool:
     return by_name or any(is_over_batches(evaluator, loop, frame) for loop, frame in loops)
 
 
-def is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
+def is_of_one_sample(evaluator: Evaluator, run: Run) -> bool:
+    """Whether a network is given a batch of one, or what runs it is."""
+    calls = ((run.inner, run.where), (run.call, run.frame))
+    return any(_is_one_sample(evaluator, one, frame) for call, frame in calls for one in call.args[:1])
+
+
+def _is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
     """Whether an expression makes a batch of one: `x[None]`, `x.unsqueeze(0)`, wherever it is moved to then."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr in ("unsqueeze", "unsqueeze_"):
             where = argument(node, 0, "dim")
             return where is not None and evaluator.value_of(where, frame).const == 0
-        return node.func.attr in _KEEPS and is_one_sample(evaluator, node.func.value, frame, depth)
+        return node.func.attr in _KEEPS and _is_one_sample(evaluator, node.func.value, frame, depth)
     if isinstance(node, ast.BinOp):
-        return is_one_sample(evaluator, node.left, frame, depth)
+        return _is_one_sample(evaluator, node.left, frame, depth)
     if isinstance(node, ast.Subscript):
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return isinstance(first, ast.Constant) and first.value is None
     return depth > 0 and _is_bound_to(
-        node, frame, lambda made: is_one_sample(evaluator, made, frame, depth - 1)
+        node, frame, lambda made: _is_one_sample(evaluator, made, frame, depth - 1)
     )
 
 

@@ -19,6 +19,7 @@ from gpulint.analysis.queries.networks.runs import Run, runs
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import handed_on, named_otherwise
 from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, last_name
 
 _SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -61,11 +62,18 @@ def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | N
 def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str) -> Cover | None:
     flow = frame.flow
     statements = tuple(dict.fromkeys(flow.statement_of(one.call) for one in found))
-    mixed = any(_suspends(one) or _others(evaluator, frame, found, one) for one in statements)
-    if mixed or not all(isinstance(one, _SIMPLE) for one in statements):
+    alone = all(isinstance(one, _SIMPLE) and not shares_rows(flow, one) for one in statements)
+    if not alone or any(_suspends(one) or _others(evaluator, frame, found, one) for one in statements):
         return None
     strange = next((why for one in statements if (why := _stranger(evaluator, frame, one))), "")
     return Cover(False, statements, f"`{strange}` is not seen, and may need grad" if strange else doubt)
+
+
+def shares_rows(flow: Flow, statement: Any) -> bool:
+    """Whether another statement of the block stands on a row of one."""
+    rows = range(statement.lineno, statement.end_lineno + 1)
+    beside = (one for one, block in flow.blocks.items() if block is flow.blocks[statement])
+    return any(one is not statement and {one.lineno, one.end_lineno} & {*rows} for one in beside)
 
 
 def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: Any) -> bool:

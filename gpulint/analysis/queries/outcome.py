@@ -11,6 +11,7 @@ from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
@@ -111,6 +112,12 @@ def _steps(evaluator: Evaluator, use: Use) -> bool:
     )
 
 
+def node_in(use: Use, function: Function) -> Any:
+    """The node in a function that a use is at, or is below; None where it is elsewhere."""
+    ways = ((use.node, use.frame), *use.frame.chain())
+    return next((node for node, frame in ways if frame.function is function), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Phase:
     """A run of a function in which no backward goes through what it goes through in others: `frame` is of a call that chooses it, or
@@ -126,10 +133,8 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
     around = {_spelled(test) for test, _ in flow.conditions(run.call)}
     tests: list[list[tuple[Any, bool]]] = []  # around each of the backwards
     for use in what.wanted:
-        frame, node = use.frame, use.node
-        while frame.function is not run.frame.function and frame.caller is not None:
-            node, frame = frame.call, frame.caller
-        if frame.function is not run.frame.function or node not in flow.parents:
+        node = node_in(use, run.frame.function)
+        if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
     others = [one for one in _frames(evaluator, run.frame) if not outcome(evaluator, run.inner, one).wanted]

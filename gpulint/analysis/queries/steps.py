@@ -6,12 +6,12 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gpulint.analysis.domain.values import UNKNOWN, Value
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.syntax.nodes import iterated, last_name
+from gpulint.analysis.syntax.nodes import iterated
 
 Work = Literal["train", "forward"]
 
@@ -54,10 +54,6 @@ class Steps:
                 for work, within, over_data in self._does(name, call, frame):
                     own = work == "train" and name in ("step", "backward") and self._is_own(call, frame)
                     found.append(Event(work, call, tuple(function.flow.loops(call)), within, over_data, own))
-        within_loops = {last_name(one.node.func) for one in found if one.work == "train" and one.loops}
-        beside = {last_name(one.node.func) for one in found if one.work == "train" and not one.loops}
-        if beside == {"step"} and within_loops >= {"step", "backward"}:  # the rest of the last gradients
-            found = [one for one in found if one.work != "train" or one.loops]
         return found
 
     def _does(self, name: str, call: ast.Call, frame: Frame) -> list[tuple[Work, bool, bool]]:
@@ -98,22 +94,20 @@ class Steps:
         return list(found)
 
     def is_over_data(self, loop: Any, function: Function) -> bool:
-        """Whether a loop runs through things that are no parts of a network, and does not count."""
-        frame = self._evaluator.root(function)
-        return _is_over_data(loop) and not self._counts(loop, frame) and not self.is_over_parts(loop, frame)
-
-    def _counts(self, loop: Any, frame: Frame) -> bool:
-        """Whether a loop runs through numbers, under whatever name: `bar = tqdm(range(n))`."""
-        through = iterated(loop)
-        found = self._evaluator.value_of(through, frame) if through is not None else UNKNOWN
-        return self._evaluator.element(found).kind == "number"
+        """Whether a loop runs through things that are no parts of a network, and does not count: also under another name, `bar = tqdm(range(n))`."""
+        one = self._things(loop, self._evaluator.root(function))
+        return one is not None and one.kind != "number" and not _has_network(one)
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
+        one = self._things(loop, frame)
+        return one is not None and _has_network(one)
+
+    def _things(self, loop: Any, frame: Frame) -> Value | None:
+        """What a loop runs through, one by one; None for a `while`."""
         through = iterated(loop)
-        if through is None:
-            return False
-        return _has_network(self._evaluator.element(self._evaluator.value_of(through, frame)))
+        found = self._evaluator.value_of(through, frame) if through is not None else None
+        return self._evaluator.element(found) if found is not None else None
 
     def makes_its_own(self, function: Function) -> bool:
         """Whether a function makes the network or the optimizer that it trains."""
@@ -144,10 +138,3 @@ class Steps:
 def _has_network(value: Value) -> bool:
     parts = (value.parts or ()) if value.kind == "tuple" else ()
     return value.kind in ("module", "parameter") or any(map(_has_network, parts))
-
-
-def _is_over_data(loop: Any) -> bool:
-    """Whether a loop runs through things, and does not count."""
-    through = iterated(loop)
-    counts = isinstance(through, ast.Call) and last_name(through.func) in ("range", "trange")
-    return through is not None and not counts

@@ -44,20 +44,7 @@ def placed(evaluator: Evaluator, node: Any, frame: Frame) -> Placed:
         if evaluator.value_of(node.value, frame).kind == "module":  # a part is where the whole is
             whole = placed(evaluator, node.value, frame)
             found = whole if whole.how == "moved" else found
-    if (found is None or found.how == "given") and _is_moved_somewhere(evaluator, node, frame):
-        return Placed("?", "moved", node)
     return found or Placed("?", "given")
-
-
-def _is_moved_somewhere(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
-    """Whether what a name is bound to is moved as it is made, to a device that the code does not name: `build().to(device)`."""
-    for one in frame.flow.reaching(node) if isinstance(node, (ast.Name, ast.Attribute)) else ():
-        made = one.value if one.kind == "assign" else None
-        if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
-            row = evaluator.table.own("module", made.func.attr)
-            if row is not None and row.does == "moves":
-                return evaluator.calling.device(made, frame) is not None
-    return False
 
 
 def _moved_before(evaluator: Evaluator, node: Any, frame: Frame) -> Placed | None:
@@ -107,8 +94,6 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
             source = node.args[0]
             found = remembered(where.memo, ("copied", node), None, lambda: placed(evaluator, source, where))
             return found or Placed("?", "given")  # a copy of itself
-        if row is not None and row.gives == "optimizer":
-            return Placed("?", "given")  # its states are where its parameters are
         device = keyword(node, "device")
         if device is not None:
             return Placed(evaluator.calling.device_of(device, where), "moved", node)

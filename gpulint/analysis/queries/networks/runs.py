@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.networks.forwards import Forward, forward_of
 from gpulint.analysis.syntax.nodes import key_of
 
 _DEEPEST: Final = 3
@@ -52,27 +53,12 @@ def runs_of(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool = Fa
         return
     if evaluator.value_of(call.func, frame).kind not in ("function", "object"):
         return
-    below = [
-        (one, where)
-        for node, where in _made_below(evaluator, call, frame)
-        if isinstance(node, ast.Call) and (one := forward_of(evaluator, node, where)) is not None
-    ]
-    func = call.func
-    if (
-        below
-        and isinstance(func, ast.Attribute)
-        and not (parts and key_of(func.value) == frame.function.self_name)
-    ):
-        base = evaluator.value_of(func.value, frame)
-        if base.kind == "module" and evaluator.method(base.ref, func.attr):
-            yield Run(call, frame, base, func.value, call, frame)
-            return
-    for one, where in below:
-        yield Run(call, frame, one.network, one.expression, one.call, where)
+    for one in dict.fromkeys(_ran_below(evaluator, call, frame, parts)):
+        yield Run(call, frame, one.network, one.expression, one.call, one.frame)
 
 
-def _made_below(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[tuple[Any, Frame]]:
-    """The forwards below a call whose graph is in what it gives."""
+def _ran_below(evaluator: Evaluator, call: ast.Call, frame: Frame, parts: bool) -> Iterator[Forward]:
+    """The networks run by a call, or below it, whose graph is in what it gives: of each that which runs the others."""
     value = evaluator.value_of(call, frame)
     if value.kind in ("object", "module", "optimizer"):
         return
@@ -80,8 +66,22 @@ def _made_below(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Iterator[
         if one.graph is Graph.NONE or one.kind == "module":
             continue
         for node, where in sorted(one.origins, key=_written_at):
-            if where is not None and any(outer is call and at is frame for outer, at in where.chain()):
-                yield node, where
+            chain = [(node, where), *where.chain()] if where is not None else []
+            at = chain.index((call, frame)) if (call, frame) in chain else 0
+            found = (_ran(evaluator, each[0], each[1], parts) for each in reversed(chain[: at + 1]) if at)
+            yield from islice(filter(None, found), 1)
+
+
+def _ran(evaluator: Evaluator, call: Any, frame: Frame, parts: bool) -> Forward | None:
+    """The network that a call runs, by whatever method; `parts`: none by its own."""
+    func = getattr(call, "func", None)
+    direct = forward_of(evaluator, call, frame) if func is not None else None
+    if direct is not None or not isinstance(func, ast.Attribute):
+        return direct
+    base = evaluator.value_of(func.value, frame)
+    is_own = parts and key_of(func.value) == frame.function.self_name
+    is_method = base.kind == "module" and evaluator.method(base.ref, func.attr) is not None
+    return Forward(call, frame, base, func.value) if is_method and not is_own else None
 
 
 def _written_at(origin: Any) -> tuple[str, int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
@@ -11,7 +12,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.effects import origins_of
 from gpulint.analysis.queries.networks.runs import Run
-from gpulint.analysis.queries.networks.trained import Update, optimizers_of, parts, stepped_in, updates_after
+from gpulint.analysis.queries.networks.trained import Update, parts, stepped_after
 from gpulint.analysis.queries.steps import Event, Steps
 from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import argument, key_of
@@ -60,15 +61,12 @@ def _stays(flow: Flow, test: Any, loops: list[Any]) -> bool:
 
 
 def trained_by(evaluator: Evaluator, network: Value, backward: Use) -> set[Any] | None:
-    """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen; None where an optimizer has
-    the network, a part of it or what it is a part of."""
-    several = stepped_in(updates_after(evaluator, backward.node, backward.frame))
-    made = set().union(*(_had(evaluator, one) for one in several))
+    """Where what is stepped between a backward and the next one was made, `None` among it for what is not seen; None where the network, a part
+    of it or what it is a part of is stepped."""
+    made = set().union(*(_had(evaluator, one) for one in stepped_after(evaluator, backward)))
     own = all_made(evaluator, network)
-    wholes = [all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None]
-    if optimizers_of(evaluator, network):
-        return None
-    return None if any(_are_same(part, one) for whole in wholes for one in whole for part in own) else made
+    whole = (all_made(evaluator, evaluator.thing(*one)) | {one} for one in made if one is not None)
+    return None if any(share(own, each) for each in whole) else made
 
 
 def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[Any]:
@@ -79,11 +77,12 @@ def all_made(evaluator: Evaluator, value: Value, depth: int = _DEEPEST) -> set[A
     return found
 
 
-def _are_same(one: Any, other: Any) -> bool:
-    """Whether two things were made at one place, by one call of its function, or one of them by whichever."""
-    frames = (one[1], other[1])
-    return one[0] is other[0] and (
-        frames[0] is frames[1] or any(f is None or f.caller is None for f in frames)
+def share(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    """Whether something of some is made where one of others is, by one call of its function, or one of them by whichever."""
+    return any(
+        one is other and (where is at or any(f is None or f.caller is None for f in (where, at)))
+        for one, where in some
+        for other, at in others
     )
 
 

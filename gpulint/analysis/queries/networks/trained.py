@@ -13,9 +13,11 @@ from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, goes_backward_b
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.queries.calls import may_run
 from gpulint.analysis.queries.effects import Place, effects_before, may_be_before, origins_of, uses_since_made
+from gpulint.analysis.queries.networks.runs import is_of_module
+from gpulint.analysis.queries.outcome import node_in
 from gpulint.analysis.syntax.flow import Block, Flow
 from gpulint.analysis.syntax.nodes import argument
 
@@ -58,7 +60,7 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
         for use in uses:
             off = switches_weights(evaluator, use)
             off = None if off is None or (origin and _is_of_part(evaluator, use, origin)) else off
-            node = _in_function(use, place.frame.function) if off is not None else None
+            node = node_in(use, place.frame.function) if off is not None else None
             if node is not None and off is not None:
                 statement = flow.statement_of(node)
                 blocks = [
@@ -68,14 +70,6 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
                     found.append((flow.order[statement], node, off))
     last = max(found, key=lambda one: one[0], default=None)
     return last[1:] if last is not None else None
-
-
-def _in_function(use: Use, function: Function) -> Any:
-    """The node in a function that a use is at, or is below; None where it is elsewhere."""
-    node, frame = use.node, use.frame
-    while frame.function is not function and frame.caller is not None:
-        node, frame = frame.call, frame.caller
-    return node if frame.function is function else None
 
 
 def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> bool:
@@ -144,6 +138,8 @@ def _attributes(evaluator: Evaluator, value: Value, cls: Class) -> Iterator[Valu
 
 def _weighty(evaluator: Evaluator, values: Iterable[Value]) -> Iterator[Value]:
     for one in values:
+        if one.kind == "dict" and one.parts:
+            yield from _weighty(evaluator, (inner for _, inner in one.parts))
         inner = evaluator.element(one) if one.kind in ("list", "tuple", "dict") else one
         if inner.kind in ("module", "parameter"):
             yield inner
@@ -213,19 +209,24 @@ class Update:
         return frozenset(node for node, _ in self.origins)
 
 
-def made_at(evaluator: Evaluator, value: Value) -> frozenset[Any]:
-    """The nodes where a thing was made, or given to a function."""
-    return frozenset(node for node, _ in origins_of(evaluator, value))
-
-
 def optimizers_of(evaluator: Evaluator, network: Value) -> frozenset[Any]:
-    """The calls that make optimizers with weights of a network."""
+    """The calls that make optimizers with weights of a network, or of what it is part of."""
     return frozenset(
         use.node
-        for origin in origins_of(evaluator, network)
+        for origin in wholes(evaluator, network)
         for use in uses_since_made(evaluator, origin)
         if use.role == "optimized"
     )
+
+
+def wholes(evaluator: Evaluator, network: Value) -> list[Any]:
+    """Where a network was made, and where those were whose methods make it for a part."""
+    found = list(origins_of(evaluator, network))
+    for _, where in found:  # grows while it is gone through
+        if where is not None and is_of_module(evaluator, where.function):
+            own = where.receiver or evaluator.instance(where.function.cls)
+            found += [one for one in origins_of(evaluator, own) if one not in found]
+    return found
 
 
 def updates_after(evaluator: Evaluator, call: Any, frame: Frame) -> list[Update]:
@@ -286,10 +287,30 @@ def _steps_with(evaluator: Evaluator, function: Function) -> list[Update]:
     return [own for call in given if (own := _own(evaluator, call, outer)) is not None]
 
 
-def stepped_in(after: list[Update]) -> list[Update]:
-    """The steps among updates, before the next backward."""
+def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
+    """The steps between a backward and the next one."""
+    after = updates_after(evaluator, backward.node, backward.frame)
     until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
     return [one for one in after[:until] if one.kind == "step"]
+
+
+def are_thrown_away(evaluator: Evaluator, file: File, network: Value, backward: Use) -> bool:
+    """Whether the gradients that a backward makes of a network that an optimizer has are cleared before that is stepped: further down, or where
+    it is out of sight what comes next, wherever a function of the file steps it."""
+    theirs = optimizers_of(evaluator, network)
+    stepped = stepped_after(evaluator, backward)
+    if not theirs or not stepped or any(one.of & theirs or not one.of for one in stepped):
+        return False
+    concerned = {node for node, _ in wholes(evaluator, network)} | theirs
+    for one in updates_after(evaluator, backward.node, backward.frame):
+        if one.kind != "backward" and one.of & concerned:
+            return one.kind == "clear"
+    several = [
+        [one for _, one in updates_in(evaluator, function) if one.of & concerned]
+        for function in file.functions
+    ]
+    kinds = {found[0].kind for found in several if any(one.kind == "step" for one in found)}
+    return kinds == {"clear"}
 
 
 def updates_in(evaluator: Evaluator, function: Function) -> list[tuple[Any, Update]]:
