@@ -37,6 +37,7 @@ _ONLY = {
 }
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
+_IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
 _ENDING = frozenset("detach item data argmax numpy cpu".split())  # what ends a graph
 _NAMES = {
@@ -404,15 +405,11 @@ class Names:
         is_method = "." in key and key.rpartition(".")[0] != function.self_name
         is_class = key[:1].isupper() and key[1:2].islower()  # what it is called for is made, and not run
         for node in flow.uses.get(key, ()):
-            above = flow.parents.get(node)
-            if isinstance(above, ast.Attribute) and above.attr in ("cuda", "to", "cpu", "half", "train"):
-                call = flow.parents.get(above)
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(flow.parents.get(call), (ast.Expr, ast.Tuple))
-                    and call in _alone(flow, call)
-                ):
-                    return True
+            moved: Any = node
+            while isinstance(above := flow.parents.get(moved), ast.Attribute) and above.attr in _IN_PLACE:
+                moved = flow.parents.get(above)
+            if isinstance(moved, ast.Call) and isinstance(above, (ast.Expr, ast.Tuple)) and moved in _alone(flow, moved):
+                return True
             called = above if isinstance(above, ast.Call) and above.func is node else None
             if (
                 called is not None

@@ -83,7 +83,11 @@ class Multiplicity:
             if found == "never":
                 return
             flags_here = (*flags, *more)
-            if rate == "few" or (rate == "none" and position + 1 < len(loops)):
+            if rate == "few":
+                continue
+            if rate == "none":  # whatever it says of its own rounds, some of them run
+                conditions = [one for one in conditions if one not in inside]
+                flags = flags_here
                 continue
             if rate in ("train", "forward"):
                 if found == "once":
@@ -125,8 +129,11 @@ class Multiplicity:
                 outwards = (*calls, (site.call, site.frame))
                 yield from self._ways(site.call, site.frame, flags, (*seen, function), every, outwards, gone)
         if not sites:
-            once = function.is_module or self._runs_phases(function)
-            yield Repeats("once" if once else "?", None, frame, flags=flags, calls=calls)
+            begins = function.is_module or self._runs_phases(function)
+            around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
+            loop = next(around, None) if begins else None
+            rate = "once" if begins and loop is None else "?"
+            yield Repeats(rate, loop, frame, flags=flags, calls=calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
@@ -153,7 +160,7 @@ class Multiplicity:
         inside = [one for one in events if loop in one.loops]
         direct = [one for one in inside if self._is_direct(one, loop, frame)]
         nested = [one for one in inside if one not in direct]
-        heavy = [one for one in nested if not self._is_rare(one.node, loop, frame)]
+        heavy = [one for one in nested if not self.is_rare(one.node, loop, frame)]
         if not isinstance(loop, LOOPS) and not inside:
             return "none"
         trains = any(one.work == "train" for one in direct)
@@ -164,7 +171,7 @@ class Multiplicity:
                 one.work == "train" and one.loops[0] is loop for one in direct
             ):
                 return "phase"  # several steps each round, or as many rounds as it takes until one works
-            return "few" if self.trips(loop, frame) is not None and self._around(loop, frame) else "train"
+            return "few" if self.trips(loop, frame) is not None and self._is_part_of_step(loop, frame) else "train"
         if direct:
             if self._runs_over_networks(loop, frame, direct):
                 return "phase"
@@ -224,11 +231,16 @@ class Multiplicity:
                     return False
         return True
 
+    def _is_part_of_step(self, loop: Any, frame: Frame) -> bool:
+        """Whether the rounds of the loop around take a step of their own beside this one."""
+        around = frame.flow.loops(loop)[:1]
+        return any(one.work == "train" and one.loops[:1] == tuple(around) for one in self._steps.of(frame.function) if around)
+
     def _around(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop stands in another."""
         return bool(frame.flow.loops(loop))
 
-    def _is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
+    def is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether an event stands under a condition within the loop: a validation now and then."""
         flow = frame.function.flow
         inside = [one for one in flow.conditions(node) if _is_within(flow, one[0], loop)]
