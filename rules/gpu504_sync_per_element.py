@@ -85,8 +85,7 @@ class SyncPerElement(Rule):
     doubts = True
     triggers = (
         (b"torch", b"lightning"),
-        (b".item()", b"float(", b"int(", b".cpu()", b".tolist()"),
-        (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for "),
+        (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for ", b"lambda"),
         (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step"),
         (b"cuda", b"device", b"accelerator", b"fabric", b"gpu"),
     )

@@ -125,6 +125,6 @@ def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.ex
                 parts = [node.left, *node.comparators]
             for one in parts:
                 value = evaluator.value_of(one, frame)
-                if value.kind == "tensor" and value.device != "host":
+                if value.kind == "tensor" and value.device == "cuda":
                     yield node, one
                     break
