@@ -17,7 +17,7 @@ from gpulint.analysis.queries.stores import on_device
 from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
-from gpulint.analysis.syntax.nodes import last_name
+from gpulint.analysis.syntax.nodes import iterated_by, last_name
 from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -286,8 +286,7 @@ def _many(asked: Asked, owner: Owner) -> list[Round]:
     found = []
     for one in owner.rounds:
         count = trips(asked.evaluator, one.loop, one.frame)
-        generators = getattr(one.loop, "generators", None)
-        iterated = generators[0].iter if generators else getattr(one.loop, "iter", None)
+        iterated = iterated_by(one.loop)
         of_output = iterated is not None and bool(behind(asked.evaluator, iterated, one.frame))
         if not (of_output or asked.steps.is_over_parts(one.loop, one.frame)) and (count or _FEW + 1) > _FEW:
             found.append(one)

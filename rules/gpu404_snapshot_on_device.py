@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.copies import Copy, Fate, changed_between, copies, copy_matters, fate
+from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import PYTHONS_OWN, reached
 from gpulint.analysis.syntax.nodes import LOOPS, key_of, last_name
@@ -366,14 +367,7 @@ def _run_through(node: ast.AST, frame: Frame) -> str | None:
     if not isinstance(node, ast.Name):
         return None
     for one in frame.flow.reaching(node):
-        iterated = one.value if one.kind == "loop" else None
-        if isinstance(iterated, ast.Call) and one.path and last_name(iterated.func) in ("zip", "enumerate"):
-            position = one.path[0] if last_name(iterated.func) == "zip" else 0
-            iterated = (
-                iterated.args[position]
-                if isinstance(position, int) and position < len(iterated.args)
-                else None
-            )
+        iterated = source_of(one)[0] if one.kind == "loop" else None
         if (
             isinstance(iterated, ast.Call)
             and last_name(iterated.func) in ("values", "items")

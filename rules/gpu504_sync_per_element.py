@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.intended import beside_a_phase
+from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.waits import read_by, read_implicitly
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import LOOPS
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -153,19 +154,20 @@ def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> 
     if isinstance(node, ast.Name):
         for one in flow.reaching(node):
             if _is_picked(asked, one, loop, frame):
-                return _element_of(one.value or _gone_through(asked, loop, frame)[0], one.path)
+                source, path = source_of(one)
+                return None if path else source or _gone_through(asked, loop, frame)[0]
             if one.kind == "assign" and not one.path and loop in _rounds(asked, one.value, frame):
                 parts.append(one.value)
     elif isinstance(node, ast.Subscript):
         names = [one for one in ast.walk(node.slice) if isinstance(one, ast.Name)]
         cut = any(isinstance(one, ast.Slice) and (one.lower or one.upper) for one in ast.walk(node.slice))
-        if not cut and any(_is_picked(asked, one, loop, frame) for name in names for one in flow.reaching(name)):
+        if not cut and any(
+            _is_picked(asked, one, loop, frame) for name in names for one in flow.reaching(name)
+        ):
             return node.value
         parts.append(node.value)
-    elif isinstance(node, ast.BinOp):
-        parts += [node.left, node.right]
-    elif isinstance(node, ast.Compare):
-        parts += [node.left, *node.comparators]
+    elif isinstance(node, (ast.BinOp, ast.Compare)):
+        parts += ast.iter_child_nodes(node)
     elif isinstance(node, ast.Call):
         if evaluator.row_of(node, frame) is not None and node.args:
             parts.append(node.args[0])
@@ -180,19 +182,6 @@ def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) ->
     if definition.kind == "parameter":
         return frame.flow.parents[definition.node] is loop
     return definition.kind == "loop" and definition.value in _gone_through(asked, loop, frame)
-
-
-def _element_of(iterated: Any, path: tuple[Any, ...]) -> Any:
-    """Of what the name is given elements, among all that a loop runs through: `for i, (x, y) in enumerate(zip(xs, ys))`."""
-    while isinstance(iterated, ast.Call) and path and iterated.args:
-        name, position = last_name(iterated.func), path[0]
-        if name == "enumerate" and position == 1:
-            iterated, path = iterated.args[0], path[1:]
-        elif name == "zip" and position in range(len(iterated.args)):
-            iterated, path = iterated.args[position], path[1:]
-        else:
-            break
-    return iterated if not path else None
 
 
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
@@ -211,7 +200,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     steps = (one for one in asked.steps.of(frame.function) if is_loop and loop in one.loops)
     if any(not multiplicity.is_rare(one.node, loop, frame) for one in steps):
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
-    if multiplicity.is_once(found.at[0], loop, frame) or (is_loop and multiplicity.trips(loop, frame) is not None):
+    trips = multiplicity.trips(loop, frame) if is_loop else None
+    if trips is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     ways = multiplicity.of(found.at[0], frame)
     if not any(one.rate in ("step", "every nth") for one in ways):

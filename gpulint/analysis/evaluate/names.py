@@ -408,7 +408,11 @@ class Names:
             moved: Any = node
             while isinstance(above := flow.parents.get(moved), ast.Attribute) and above.attr in _IN_PLACE:
                 moved = flow.parents.get(above)
-            if isinstance(moved, ast.Call) and isinstance(above, (ast.Expr, ast.Tuple)) and moved in _alone(flow, moved):
+            if (
+                isinstance(moved, ast.Call)
+                and isinstance(above, (ast.Expr, ast.Tuple))
+                and moved in _alone(flow, moved)
+            ):
                 return True
             called = above if isinstance(above, ast.Call) and above.func is node else None
             if (

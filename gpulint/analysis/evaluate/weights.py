@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Definition
-from gpulint.analysis.syntax.nodes import argument, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, iterated_by, key_of, keyword, last_name
 
 LARGE: Final = 10_000_000  # weights from which one more copy is much beside a training
 SMALL: Final = 1_000_000
@@ -166,9 +166,7 @@ def _of_returned(evaluator: Evaluator, call: ast.Call, frame: Frame, depth: int)
 
 def trips(evaluator: Evaluator, loop: Any, frame: Frame) -> int | None:
     """How often a loop runs, at most: of `range`, of `islice`, or of a display."""
-    iterated = getattr(loop, "iter", None) or (
-        loop.generators[0].iter if hasattr(loop, "generators") else None
-    )
+    iterated = iterated_by(loop)
     if (
         isinstance(iterated, ast.Call)
         and getattr(iterated.func, "id", "") == "range"

@@ -15,7 +15,7 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
-from gpulint.analysis.syntax.nodes import argument, keyword, last_name
+from gpulint.analysis.syntax.nodes import argument, iterated_by, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
 
 _FEW: Final = 16  # rounds
@@ -187,9 +187,7 @@ def _is_bound_to(node: Any, frame: Frame, passes: Callable[[Any], bool]) -> bool
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:
-    iterated = getattr(loop, "iter", None) or (
-        loop.generators[0].iter if hasattr(loop, "generators") else None
-    )
+    iterated = iterated_by(loop)
     if iterated is None:
         return False
     value = evaluator.value_of(iterated, frame)

@@ -15,7 +15,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.steps import Event, Steps
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, iterated_by, last_name
 
 Rate = Literal["step", "every nth", "phase", "once", "?"]
 FEW: Final = 8  # rounds of an inner loop that are still part of one step
@@ -163,20 +163,18 @@ class Multiplicity:
         heavy = [one for one in nested if not self.is_rare(one.node, loop, frame)]
         if not isinstance(loop, LOOPS) and not inside:
             return "none"
-        trains = any(one.work == "train" for one in direct)
-        if any(one.work == "train" or not trains or one.over_data for one in heavy) or _tries_again(loop):
+        steps = [one for one in direct if one.work == "train"]
+        if any(one.work == "train" or not steps or one.over_data for one in heavy) or _tries_again(loop):
             return "phase"
-        if any(one.work == "train" for one in direct):
-            if self._is_tried(node, loop, frame) or not any(
-                one.work == "train" and one.loops[0] is loop for one in direct
-            ):
+        around = frame.flow.loops(loop)[:1]
+        if steps:
+            if self._is_tried(node, loop, frame) or all(one.loops[0] is not loop for one in steps):
                 return "phase"  # several steps each round, or as many rounds as it takes until one works
-            return "few" if self.trips(loop, frame) is not None and self._is_part_of_step(loop, frame) else "train"
+            beside = any(one.work == "train" and [*one.loops[:1]] == around for one in events)
+            return "few" if beside and around and self.trips(loop, frame) is not None else "train"
         if direct:
-            if self._runs_over_networks(loop, frame, direct):
-                return "phase"
-            return "forward"
-        return "few" if self._around(loop, frame) and not inside else "none"
+            return "phase" if self._runs_over_networks(loop, frame, direct) else "forward"
+        return "few" if around and not inside else "none"
 
     def _is_tried(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether the loop ends with the first round in which what is called says so: `if fits(model, size): return size`."""
@@ -201,7 +199,7 @@ class Multiplicity:
 
     def trips(self, loop: Any, frame: Frame) -> int | None:
         """The number of rounds, where it is known and small."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        iterated = iterated_by(loop)
         if isinstance(iterated, ast.Call) and last_name(iterated.func) == "enumerate" and iterated.args:
             iterated = iterated.args[0]
         if isinstance(iterated, (ast.Tuple, ast.List)):
@@ -220,33 +218,19 @@ class Multiplicity:
         """Whether each round is about another network: what it runs is what it runs through, or made in the round."""
         if self._steps.is_over_parts(loop, frame):
             return True
-        flow = frame.function.flow
-        for event in direct:
-            target = self.evaluator.value_of(event.node.func, frame)
-            if not target.origins:
-                return False
-            for node, where in target.origins:
-                made_here = where is frame and isinstance(node, ast.Call) and loop in flow.loops(node)
-                if not made_here:
-                    return False
-        return True
-
-    def _is_part_of_step(self, loop: Any, frame: Frame) -> bool:
-        """Whether the rounds of the loop around take a step of their own beside this one."""
-        around = frame.flow.loops(loop)[:1]
-        return any(one.work == "train" and one.loops[:1] == tuple(around) for one in self._steps.of(frame.function) if around)
-
-    def _around(self, loop: Any, frame: Frame) -> bool:
-        """Whether a loop stands in another."""
-        return bool(frame.flow.loops(loop))
+        networks = [self.evaluator.value_of(event.node.func, frame).origins for event in direct]
+        return all(networks) and all(
+            where is frame and isinstance(node, ast.Call) and loop in frame.flow.loops(node)
+            for origins in networks
+            for node, where in origins
+        )
 
     def is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether an event stands under a condition within the loop: a validation now and then."""
         flow = frame.function.flow
         inside = [one for one in flow.conditions(node) if _is_within(flow, one[0], loop)]
         return any(
-            self._modulo(test, frame) is not None or self.evaluator.truth(test, frame) is None
-            for test, _ in inside
+            self.counts(test, frame) or self.evaluator.truth(test, frame) is None for test, _ in inside
         )
 
     # -- conditions
@@ -261,30 +245,22 @@ class Multiplicity:
                 if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and wanted
                 else [test]
             )
-            counted = {
-                name for part in parts if self._modulo(part, frame) is not None for name in _names(part)
-            }
+            counted = {name for part in parts if self.counts(part, frame) for name in _names(part)}
             for part in parts:
-                if counted & _names(part) and self._modulo(part, frame) is None:
+                if self.counts(part, frame):
+                    counter = part if _selects(part, wanted) else counter
+                    continue
+                if counted & _names(part):
                     continue  # `step > 0` beside a remainder of the step
-                periodic = self._modulo(part, frame)
-                if periodic is not None and _selects(part, wanted):
-                    counter = part
-                    continue
-                if periodic is not None:
-                    continue
                 holds = self.evaluator.truth(part, frame)
-                if holds is not None:
-                    if holds is not wanted:
-                        return "never", (), None
+                if holds is not None and holds is not wanted:
+                    return "never", (), None
+                if holds is not None or self._is_environment(part):
                     continue
-                if self._is_environment(part):
-                    continue
-                if _is_once(part):
-                    if wanted:
-                        return "once", (), None
-                    continue  # all rounds but one
-                flags.append((part, wanted))
+                if not _is_once(part):
+                    flags.append((part, wanted))
+                elif wanted:  # else it is all rounds but one
+                    return "once", (), None
         return "always", tuple(flags), counter
 
     def _is_environment(self, test: Any) -> bool:
@@ -340,11 +316,7 @@ def _is_of_a_phase(function: Function) -> bool:
 
 def _tries_again(loop: Any) -> bool:
     """Whether a loop ends with the first round that does not fail: `while True: try: return run() except …: size //= 2`."""
-    asked = (
-        {one.id for one in ast.walk(loop.test) if isinstance(one, ast.Name)}
-        if isinstance(loop, ast.While)
-        else set()
-    )
+    asked = _names(loop.test) if isinstance(loop, ast.While) else set()
     for statement in loop.body if isinstance(loop, LOOPS) else ():
         if not isinstance(statement, ast.Try) or not statement.handlers:
             continue

@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.networks.forwards import forward_of
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import iterated_by, last_name
 
 Work = Literal["train", "forward"]
 
@@ -111,13 +111,13 @@ class Steps:
 
     def _counts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through numbers, under whatever name: `bar = tqdm(range(n))`."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        iterated = iterated_by(loop)
         found = self._evaluator.value_of(iterated, frame) if iterated is not None else UNKNOWN
         return self._evaluator.element(found).kind == "number"
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
         """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
-        iterated = getattr(loop, "iter", None) if isinstance(loop, LOOPS) else loop.generators[0].iter
+        iterated = iterated_by(loop)
         if iterated is None:
             return False
         return _has_network(self._evaluator.element(self._evaluator.value_of(iterated, frame)))
@@ -158,13 +158,7 @@ def _has_network(value: Value) -> bool:
 
 def _is_over_data(loop: Any) -> bool:
     """Whether a loop runs through things, and does not count."""
-    iterated = (
-        loop.iter
-        if isinstance(loop, (ast.For, ast.AsyncFor))
-        else None
-        if isinstance(loop, ast.While)
-        else loop.generators[0].iter
-    )
+    iterated = iterated_by(loop)
     return iterated is not None and not (
         isinstance(iterated, ast.Call) and last_name(iterated.func) in ("range", "trange")
     )

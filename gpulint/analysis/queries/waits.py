@@ -119,7 +119,11 @@ def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.ex
     """What the rounds of a function read on the host without a call: of a tensor whether it is true, or the number that bounds a slice."""
     for node, above in frame.flow.parents.items():
         tested = node in (getattr(above, "test", None), *getattr(above, "ifs", ()))
-        if tested or isinstance(above, (ast.BoolOp, ast.Slice)) or isinstance(getattr(above, "op", None), ast.Not):
+        if (
+            tested
+            or isinstance(above, (ast.BoolOp, ast.Slice))
+            or isinstance(getattr(above, "op", None), ast.Not)
+        ):
             parts = [node]
             if isinstance(node, ast.Compare) and not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
                 parts = [node.left, *node.comparators]

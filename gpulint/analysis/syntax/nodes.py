@@ -34,6 +34,11 @@ def children(node: ast.AST) -> Iterator[Any]:
             yield value
 
 
+def iterated_by(loop: Any) -> Any:
+    """What a loop runs through, and a comprehension in its first loop; None where a condition says how often it runs."""
+    return getattr(getattr(loop, "generators", (loop,))[0], "iter", None)
+
+
 def dotted(node: ast.AST) -> str | None:
     """`a.b.c` of names and attributes; None for anything else."""
     parts: list[str] = []

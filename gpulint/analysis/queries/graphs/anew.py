@@ -18,6 +18,7 @@ from gpulint.analysis.syntax.nodes import key_of, last_name
 
 _MOST: Final = 200  # expressions that are looked at
 _PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
+_FILLS: Final = ("append", "extend", "appendleft", "update", "setdefault")
 _NO_GRAPH: Final = frozenset({"number", "text", "none", "device", "parameter", "array", "bottom"})
 
 
@@ -106,14 +107,8 @@ class _Walk:
         elif not any(self.is_of_round(one, node) for one in definitions):
             yield Older(f"`{key_of(node)}` is not made anew each time", value.graph is not Graph.NONE)
         for one in definitions:
-            elsewhere = [
-                use for use in flow.uses_of(one) if flow.loops(use)[-len(self.loops) :] == self.loops
-            ]
-            if (
-                self.loops
-                and value.graph is not Graph.NONE
-                and not all(self.is_of_round(one, use) for use in elsewhere)
-            ):
+            uses = filter(self.is_inside, flow.uses_of(one) if self.loops and value.graph else ())
+            if not all(self.is_of_round(one, use) for use in uses):
                 yield Older(f"`{one.key}` of the round before may be used", True)
             if one.kind in ("assign", "loop", "augmented"):
                 self.queue.append(one.value)
@@ -128,12 +123,11 @@ class _Walk:
         if one.statement not in flow.blocks or one.kind == "entry":
             return False
         before = flow.order.get(one.statement, 0) < flow.order.get(flow.statement_of(use), 0)
-        inside = flow.blocks[one.statement] in set(flow.around(use))
-        return (
-            before
-            and inside
-            and flow.loops(one.statement)[-len(self.loops) :] == self.loops[: len(self.loops)]
-        )
+        return before and flow.blocks[one.statement] in flow.around(use) and self.is_inside(one.statement)
+
+    def is_inside(self, node: Any) -> bool:
+        """Whether a node stands in the loops around the backward, or in none, as that does."""
+        return self.frame.flow.loops(node)[-len(self.loops) :] == self.loops
 
     def of_call(self, call: ast.Call) -> Iterator[Older]:
         """A call computes with what it is given, unless something of its own stays."""
@@ -213,17 +207,13 @@ class _Walk:
 
 def _writes_itself(method: Any) -> bool:
     """Whether a method changes its object by other means than to name an attribute of it."""
-    flow, own = method.flow, method.self_name
-    for calls in flow.calls.values():
-        for call in calls:
-            base = key_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
-            if last_name(call.func) in ("append", "extend", "appendleft", "update", "setdefault") and (
-                base or ""
-            ).startswith(f"{own}."):
-                return True
-            if last_name(call.func) == "setattr":
-                return True
-    return any(isinstance(one, ast.Attribute) and one.attr == "__dict__" for one in flow.parents)
+    flow, own = method.flow, f"{method.self_name}."
+    fills = [one for name in _FILLS for one in flow.calls.get(name, ())]
+    return (
+        "setattr" in flow.calls
+        or any((key_of(getattr(one.func, "value", one.func)) or "").startswith(own) for one in fills)
+        or any(one.attr == "__dict__" for one in flow.of_kind(ast.Attribute))
+    )
 
 
 def _hooks(evaluator: Evaluator, file: Any) -> bool:

@@ -42,7 +42,7 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
             given = (frame.given or {}).get(one.key) if one.kind == "parameter" else None
             if isinstance(given, tuple) and isinstance(given[0], ast.AST):
                 yield given
-            elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)) is not None:
+            elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)[0]) is not None:
                 yield source, frame
     elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
         target = evaluator.value_of(node.func, frame)
@@ -53,12 +53,16 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
                 yield from ((one.value, inner) for one in given_back if one.value is not None)
 
 
-def source_of(definition: Definition) -> Any:
-    """The expression that a definition gives its key, or a part of: of several that a loop runs through side by side, its own; None for a
-    count."""
+def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
+    """The expression that a definition gives its key, or a part of, and the path to that: of several that a loop runs through side by
+    side, its own; None for a count."""
     value, path = definition.value, definition.path
-    name = last_name(value.func) if isinstance(value, ast.Call) and definition.kind == "loop" else ""
-    if name == "enumerate" and path[:1] == (0,):
-        return None
-    own = path[0] if name == "zip" and path else 0
-    return value.args[own] if name in ("zip", "enumerate") and own in range(len(value.args)) else value
+    while definition.kind == "loop" and isinstance(value, ast.Call):
+        name = last_name(value.func)
+        own = path[0] if name == "zip" and path else 0
+        if name not in ("zip", "enumerate") or own not in range(len(value.args)):
+            break
+        if name == "enumerate" and path[:1] == (0,):
+            return None, ()
+        value, path = value.args[own], path[1:]
+    return value, path

@@ -13,6 +13,7 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, given_for
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.queries.calls import below, called, may_run
+from gpulint.analysis.queries.networks.behind import source_of
 from gpulint.analysis.syntax.flow import Definition, facts_of
 from gpulint.analysis.syntax.flow import Store as Item
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, default_of, key_of, keyword, last_name
@@ -674,9 +675,7 @@ def _alias(definition: Definition) -> Any:
     ):
         return value
     if definition.kind == "loop":
-        if isinstance(value, ast.Call) and last_name(value.func) in ("zip", "enumerate") and value.args:
-            position = definition.path[0] if last_name(value.func) == "zip" and definition.path else 0
-            value = value.args[position] if isinstance(position, int) and position < len(value.args) else None
+        value = source_of(definition)[0]
         if (
             isinstance(value, ast.Call)
             and last_name(value.func) in _PARTS
