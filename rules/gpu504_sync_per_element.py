@@ -30,8 +30,10 @@ class SyncPerElement(Rule):
     """
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
-    `.tolist()` of one element at a time. One `.item()` a step is in order and not reported. How many elements
-    there are, the code seldom says: it is told with that doubt.
+    `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
+    Of a tensor that is on a GPU for certain it also tells where an element is tested (`if done[i]:`), compared in a test, or bounds
+    a slice: that reads it as well. One `.item()` a step is in order and not reported. How many elements there are, the code
+    seldom says: it is told with that doubt.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
