@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
-from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
+from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round, place_in
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
@@ -144,7 +144,7 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
         return proven(Question.OUTLIVES, "it stays until the next round has made its own", loops[0])
     if kept or isinstance(one.through, ast.Attribute) or function.is_module:
         return proven(Question.OUTLIVES, "it stays where it is kept")
-    elsewhere = [(node, where) for node, where in one.origins if where.function is not function]
+    elsewhere = [(node, where) for node, where in one.origins if place_in(function, node, where) is None]
     for node, where in elsewhere:
         if isinstance(where.flow.statement_of(node), ast.Assign) and where.flow.loops(node):
             return proven(Question.OUTLIVES, f"`{where.function.name}` has it until its next round")
