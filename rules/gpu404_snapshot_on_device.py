@@ -368,12 +368,8 @@ def _run_through(node: ast.AST, frame: Frame) -> str | None:
         return None
     for one in frame.flow.reaching(node):
         iterated = source_of(one)[0] if one.kind == "loop" else None
-        if (
-            isinstance(iterated, ast.Call)
-            and last_name(iterated.func) in ("values", "items")
-            and isinstance(iterated.func, ast.Attribute)
-        ):
-            iterated = iterated.func.value
+        if isinstance(iterated, ast.Call) and last_name(iterated.func) in ("values", "items"):
+            iterated = getattr(iterated.func, "value", None)
         return key_of(iterated) if iterated is not None else None
     return None
 

@@ -21,6 +21,7 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.syntax.flow import Definition
@@ -31,9 +32,9 @@ class SyncPerElement(Rule):
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
     `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
-    Of a tensor that is on a GPU for certain it also tells where an element is tested (`if done[i]:`), compared in a test, or bounds
-    a slice: that reads it as well. One `.item()` a step is in order and not reported. How many elements there are, the code
-    seldom says: it is told with that doubt.
+    Of a tensor that is on a GPU for certain it also tells where an element is tested (`if done[i]:`), compared in a test, or
+    bounds a slice: that reads it as well, and so does `torch.tensor(values)` of each in a list of tensors there. One `.item()` a
+    step is in order and not reported. How many elements there are, the code seldom says: it is told with that doubt.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
@@ -126,6 +127,17 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
                 found.setdefault((loop, ast.unparse(tensor)), _Reads([], tensor, loop, frame)).at.append(at)
                 break
     yield from found.values()
+    for call in flow.calls.get("tensor", ()):  # it reads each tensor of a list
+        given = call.args[0] if call.args else call
+        value = evaluator.value_of(given, frame)
+        if value.kind == "list" and not isinstance(given, ast.List) and _each(asked, value).device == "cuda":
+            yield _Reads([call], given, call, frame)
+
+
+def _each(asked: Asked, value: Value) -> Value:
+    """What is in a list, and in the lists in it."""
+    inner = asked.evaluator.element(value) if value.kind == "list" else value
+    return asked.evaluator.element(inner) if inner.kind == "list" else inner
 
 
 def _rounds(asked: Asked, node: Any, frame: Frame) -> list[Any]:
@@ -189,6 +201,7 @@ def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) ->
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     evaluator, frame, loop, tensor = asked.evaluator, found.frame, found.loop, found.tensor
     value = evaluator.value_of(tensor, frame)
+    value = _each(asked, value) if isinstance(loop, ast.Call) else value
     if value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
     runs = [forward_of(evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
@@ -232,10 +245,11 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
 
 def _report(asked: Asked, found: _Reads) -> Report:
     first, *others = found.at
+    remedy = "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`"
     return Report(
         first,
         f"`{asked.source(first)}` waits for the GPU once for each element of `{asked.source(found.tensor)}`",
-        "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`",
+        "`torch.stack` leaves them on the GPU" if isinstance(found.loop, ast.Call) else remedy,
         Cost(
             "a wait for the GPU for each element, in every step",
             "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11",

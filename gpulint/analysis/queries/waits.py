@@ -116,19 +116,14 @@ def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | No
 
 
 def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What the rounds of a function read on the host without a call: of a tensor whether it is true, or the number that bounds a slice."""
+    """What a function reads on the host without a call, and where: of a tensor on a GPU whether it is true, or the number that bounds a
+    slice."""
     for node, above in frame.flow.parents.items():
         tested = node in (getattr(above, "test", None), *getattr(above, "ifs", ()))
-        if (
-            tested
-            or isinstance(above, (ast.BoolOp, ast.Slice))
-            or isinstance(getattr(above, "op", None), ast.Not)
-        ):
-            parts = [node]
-            if isinstance(node, ast.Compare) and not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-                parts = [node.left, *node.comparators]
-            for one in parts:
-                value = evaluator.value_of(one, frame)
-                if value.kind == "tensor" and value.device == "cuda":
-                    yield node, one
-                    break
+        negated = isinstance(getattr(above, "op", None), ast.Not)
+        if tested or negated or isinstance(above, (ast.BoolOp, ast.Slice)):
+            sought = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
+            read = node.left if sought else node
+            value = evaluator.value_of(read, frame)
+            if value.kind == "tensor" and value.device == "cuda":
+                yield node, read

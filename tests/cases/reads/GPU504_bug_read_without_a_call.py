@@ -41,3 +41,18 @@ def act(states, steps):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def discounted(rewards, steps):
+    for _ in range(steps):
+        values = model(rewards.cuda())
+        total, totals = 0.0, []
+        for value in torch.flip(values, [0]):
+            total = 0.99 * total + value.sum()
+            totals.append([total])
+        wanted = torch.tensor(totals).cuda()  # low: GPU504
+        few = torch.tensor([values.mean(), values.std()])
+        loss = nn.functional.mse_loss(values.sum(1), wanted[:, 0]) + few.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()

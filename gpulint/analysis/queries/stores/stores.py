@@ -676,12 +676,8 @@ def _alias(definition: Definition) -> Any:
         return value
     if definition.kind == "loop":
         value = source_of(definition)[0]
-        if (
-            isinstance(value, ast.Call)
-            and last_name(value.func) in _PARTS
-            and isinstance(value.func, ast.Attribute)
-        ):
-            value = value.func.value
+        if isinstance(value, ast.Call) and last_name(value.func) in _PARTS:
+            value = getattr(value.func, "value", None)
         return value if isinstance(value, (ast.Attribute, ast.Name)) else None
     return None
 
