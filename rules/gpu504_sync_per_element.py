@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.intended import beside_a_phase
-from gpulint.analysis.queries.networks.behind import source_of
+from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
@@ -117,11 +117,13 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     found: dict[tuple[Any, str], _Reads] = {}
     rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
     names = {name for name, row in rows if row.reads or row.device in ("host", "argument")}
-    calls = [one for name in names for one in flow.calls.get(name, ()) if _rounds(asked, one, frame)]
+    calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
     reads = [(call, read_by(evaluator, call, frame)) for call in calls]
-    reads += [(node, read) for node, read in read_implicitly(evaluator, frame) if _rounds(asked, node, frame)]
+    reads += [
+        (node, read) for node, read in read_implicitly(evaluator, frame) if rounds(evaluator, node, frame)
+    ]
     for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
-        for loop in _rounds(asked, at, frame):
+        for loop in rounds(evaluator, at, frame):
             tensor = _whole(asked, read, frame, loop)
             if tensor is not None:
                 found.setdefault((loop, ast.unparse(tensor)), _Reads([], tensor, loop, frame)).at.append(at)
@@ -140,25 +142,6 @@ def _each(asked: Asked, value: Value) -> Value:
     return asked.evaluator.element(inner) if inner.kind == "list" else inner
 
 
-def _rounds(asked: Asked, node: Any, frame: Frame) -> list[Any]:
-    """What runs a node for one thing after the other: the loops around it, and the lambdas that are called for each of several."""
-    above = frame.flow.ancestors(node)
-    lambdas = [one for one in above if isinstance(one, ast.Lambda) and _gone_through(asked, one, frame)]
-    return [*lambdas, *frame.flow.loops(node)]
-
-
-def _gone_through(asked: Asked, rounds: Any, frame: Frame) -> list[Any]:
-    """What a loop, a comprehension, or whoever calls a lambda for each, runs through: `map(lambda x: …, xs)`, `xs.sort(key=lambda x: …)`."""
-    if not isinstance(rounds, ast.Lambda):
-        return [one.iter for one in getattr(rounds, "generators", (rounds,)) if hasattr(one, "iter")]
-    above = frame.flow.parents[rounds]
-    if isinstance(above, ast.keyword) and above.arg == "key":
-        call = frame.flow.parents[above]
-        return call.args or [getattr(call.func, "value", None)]
-    row = asked.evaluator.row_of(above, frame) if isinstance(above, ast.Call) else None
-    return above.args[1:] if row is not None and row.gives in ("mapped", "filtered") else []
-
-
 def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> Any:
     """The tensor that an expression is, or is made of, an element of: one that a round of the loop picks."""
     flow, evaluator = frame.flow, asked.evaluator
@@ -169,8 +152,8 @@ def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> 
         for one in flow.reaching(node):
             if _is_picked(asked, one, loop, frame):
                 source, path = source_of(one)
-                return None if path else source or _gone_through(asked, loop, frame)[0]
-            if one.kind == "assign" and not one.path and loop in _rounds(asked, one.value, frame):
+                return None if path else source or gone_through(evaluator, loop, frame)[0]
+            if one.kind == "assign" and not one.path and loop in rounds(evaluator, one.value, frame):
                 parts.append(one.value)
     elif isinstance(node, ast.Subscript):
         names = [one for one in ast.walk(node.slice) if isinstance(one, ast.Name)]
@@ -195,7 +178,7 @@ def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) ->
     """Whether a definition is what a round is about."""
     if definition.kind == "parameter":
         return frame.flow.parents[definition.node] is loop
-    return definition.kind == "loop" and definition.value in _gone_through(asked, loop, frame)
+    return definition.kind == "loop" and definition.value in gone_through(asked.evaluator, loop, frame)
 
 
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:

@@ -145,14 +145,8 @@ class Calling:
         row = self.made_by(target)
         if row is not None and row.weights == "none":
             size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
-            return Value(
-                "tensor",
-                graph=given.graph,
-                device=given.device,
-                size=size,
-                origins=given.origins,
-                assumptions=given.assumptions,
-            )
+            made = Value("tensor", given.graph, given.device, size, UNSET, given.origins)
+            return made.assuming(*given.assumptions)
         graph = Graph.NONE if off else Graph.LIVE
         return Value(
             "tensor",

@@ -45,7 +45,7 @@ def act(states, steps):
 
 def discounted(rewards, steps):
     for _ in range(steps):
-        values = model(rewards.cuda())
+        values = model(rewards.cuda())  # low: GPU505
         total, totals = 0.0, []
         for value in torch.flip(values, [0]):
             total = 0.99 * total + value.sum()

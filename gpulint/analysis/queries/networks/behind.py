@@ -66,3 +66,22 @@ def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
             return None, ()
         value, path = value.args[own], path[1:]
     return value, path
+
+
+def rounds(evaluator: Evaluator, node: Any, frame: Frame) -> list[Any]:
+    """What runs a node for one thing after the other: the loops around it, and the lambdas that are called for each of several."""
+    above = frame.flow.ancestors(node)
+    lambdas = [one for one in above if isinstance(one, ast.Lambda) and gone_through(evaluator, one, frame)]
+    return [*lambdas, *frame.flow.loops(node)]
+
+
+def gone_through(evaluator: Evaluator, loop: Any, frame: Frame) -> list[Any]:
+    """What a loop, a comprehension, or whoever calls a lambda for each, runs through: `map(lambda x: …, xs)`, `xs.sort(key=lambda x: …)`."""
+    if not isinstance(loop, ast.Lambda):
+        return [one.iter for one in getattr(loop, "generators", (loop,)) if hasattr(one, "iter")]
+    above = frame.flow.parents[loop]
+    if isinstance(above, ast.keyword) and above.arg == "key":
+        call = frame.flow.parents[above]
+        return call.args or [getattr(call.func, "value", None)]
+    row = evaluator.row_of(above, frame) if isinstance(above, ast.Call) else None
+    return above.args[1:] if row is not None and row.gives in ("mapped", "filtered") else []
