@@ -59,7 +59,7 @@ def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
     value, path = definition.value, definition.path
     while definition.kind == "loop" and isinstance(value, ast.Call):
         name = last_name(value.func)
-        own = path[0] if name == "zip" and path else 0
+        own: Any = path[0] if name == "zip" and path else 0
         if name not in ("zip", "enumerate") or own not in range(len(value.args)):
             break
         if name == "enumerate" and path[:1] == (0,):
