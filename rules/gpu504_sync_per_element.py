@@ -118,7 +118,7 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
     names = {name for name, row in rows if row.reads or row.device in ("host", "argument")}
     calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
-    reads = [(call, read_by(evaluator, call, frame)) for call in calls]
+    reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
     reads += [
         (node, read) for node, read in read_implicitly(evaluator, frame) if rounds(evaluator, node, frame)
     ]

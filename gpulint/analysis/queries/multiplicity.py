@@ -132,8 +132,8 @@ class Multiplicity:
             begins = function.is_module or self._runs_phases(function)
             around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
             loop = next(around, None) if begins else None
-            rate = "once" if begins and loop is None else "?"
-            yield Repeats(rate, loop, frame, flags=flags, calls=calls)
+            kind = "once" if begins and loop is None else "?"
+            yield Repeats(kind, loop, frame, flags=flags, calls=calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
