@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.anew import older_parts
-from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round
+from gpulint.analysis.queries.graphs.backwards import Backward, again, backwards, older_than_round, place_in
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
@@ -110,20 +110,17 @@ def _answers(asked: Asked, one: Backward) -> Iterator[Answer]:
         clause = "the loss is a caller's, who may call `backward` on it again"
         yield left_open(Question.BACKWARD, clause)
     elif unseen is not None:
-        yield left_open(
-            Question.BACKWARD,
-            f"`{unseen.name}`, whose code is not seen, is given the graph and may call `backward` again",
-        )
+        clause = f"`{unseen.name}`, whose code is not seen, is given the graph and may call `backward` again"
+        yield left_open(Question.BACKWARD, clause)
     elif any(_is_of_round(one, use) for way in ways for use in way.returned):
         clause = f"`{function.name}` returns a part of the graph, and its caller may call `backward` on that"
         yield left_open(Question.BACKWARD, clause)
     else:
         kept = next((part for part in older_parts(evaluator, one) if part.shown), None)
-        yield (
-            proven(Question.BACKWARD, "no second backward goes through it")
-            if kept is None
-            else left_open(Question.BACKWARD, kept.clause)
-        )
+        if kept is not None:
+            yield left_open(Question.BACKWARD, kept.clause)
+        else:
+            yield proven(Question.BACKWARD, "no second backward goes through it")
     yield _outlives(asked, one, any(way.returned or way.stored for way in ways))
     yield from amounts_of(evaluator, one.origins)
     yield from reached(evaluator, function, one.call)
@@ -144,15 +141,13 @@ def _outlives(asked: Asked, one: Backward, kept: bool) -> Answer:
         return proven(Question.OUTLIVES, "it stays until the next round has made its own", loops[0])
     if kept or isinstance(one.through, ast.Attribute) or function.is_module:
         return proven(Question.OUTLIVES, "it stays where it is kept")
-    elsewhere = [(node, where) for node, where in one.origins if where.function is not function]
+    elsewhere = [(node, where) for node, where in one.origins if place_in(function, node, where) is None]
     for node, where in elsewhere:
         if isinstance(where.flow.statement_of(node), ast.Assign) and where.flow.loops(node):
             return proven(Question.OUTLIVES, f"`{where.function.name}` has it until its next round")
     if elsewhere or not one.origins:
-        return left_open(
-            Question.OUTLIVES,
-            "the caller may drop the loss right after this, and the graph with it: then it saves nothing",
-        )
+        clause = "the caller may drop the loss right after this, and the graph with it: then it saves nothing"
+        return left_open(Question.OUTLIVES, clause)
     at = flow.order[flow.statement_of(one.call)]
     later = [each for each in asked.steps.of(function) if flow.order[flow.statement_of(each.node)] > at]
     if any(each.work == "forward" for each in later):

@@ -111,19 +111,17 @@ def _until_let_go(asked: Asked, one: Backward) -> Sequence[str]:
     done: list[tuple[Any, str]] = [(call, each.kind) for call, each in updates_in(asked.evaluator, function)]
     done += [(event.node, "forward") for event in asked.steps.of(function) if event.work == "forward"]
     done += [(found.node, "clear") for found in _let_go_by_hand(flow)]
-    placed = sorted(
+    placed = [
         (flow.order[flow.statement_of(node)], kind)
         for node, kind in done
         if not loops or loops[0] in flow.loops(node)
-    )
-    at = flow.order[flow.statement_of(one.call)]
-    following = [kind for order, kind in placed if order > at] + [
-        kind for order, kind in placed if order < at
     ]
-    end = next(
-        (number for number, kind in enumerate(following) if kind in ("clear", "forward")), len(following)
-    )
-    return following[: end + 1]
+    at = flow.order[flow.statement_of(one.call)]
+    following = [
+        kind for _, _, kind in sorted((order < at, order, kind) for order, kind in placed if order != at)
+    ]
+    ends = [number for number, kind in enumerate(following) if kind in ("clear", "forward")]
+    return following[: ends[0] + 1] if ends else following
 
 
 def _let_go_by_hand(flow: Flow) -> Iterator[Definition]:

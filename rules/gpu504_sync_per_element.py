@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.intended import beside_a_phase
+from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.waits import read_by
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.queries.waits import read_by, read_implicitly
+from gpulint.analysis.syntax.nodes import LOOPS
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -20,16 +21,20 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
+    from gpulint.analysis.domain.values import Value
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
+    from gpulint.analysis.syntax.flow import Definition
 
 
 class SyncPerElement(Rule):
     """
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
-    `.tolist()` of one element at a time. One `.item()` a step is in order and not reported. How many elements
-    there are, the code seldom says: it is told with that doubt.
+    `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
+    Of a tensor that is on a GPU for certain it also tells where an element is tested (`if done[i]:`), compared in a test, or
+    bounds a slice: that reads it as well, and so does `torch.tensor(values)` of each in a list of tensors there. One `.item()` a
+    step is in order and not reported. How many elements there are, the code seldom says: it is told with that doubt.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
@@ -84,8 +89,7 @@ class SyncPerElement(Rule):
     doubts = True
     triggers = (
         (b"torch", b"lightning"),
-        (b".item()", b"float(", b"int(", b".cpu()", b".tolist()"),
-        (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for "),
+        (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for ", b"lambda"),
         (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step"),
         (b"cuda", b"device", b"accelerator", b"fabric", b"gpu"),
     )
@@ -95,104 +99,118 @@ class SyncPerElement(Rule):
             for found in _reads(asked, function):
                 answers = until_refuted(_answers(asked, found))
                 what = asked.source(found.tensor, 200)
-                yield Claimed(found.calls[0], what, answers, partial(_report, asked, found))
+                yield Claimed(found.at[0], what, answers, partial(_report, asked, found))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """The `calls` that read the elements of a tensor one by one, in the rounds of a loop."""
+    """Where (`at`) the elements of a tensor are read one by one, in the rounds of a loop, or of a lambda that is called for each."""
 
-    calls: list[ast.Call]
+    at: list[ast.expr]
     tensor: Any
     loop: Any
     frame: Frame
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
-    frame, flow = asked.root(function), function.flow
+    evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
     found: dict[tuple[Any, str], _Reads] = {}
-    rows = [*asked.evaluator.table.knows("tensor").items(), *asked.evaluator.table.knows("builtins").items()]
+    rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
     names = {name for name, row in rows if row.reads or row.device in ("host", "argument")}
-    calls = [one for name in names for one in flow.calls.get(name, ()) if flow.loops(one)]
-    for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
-        read = read_by(asked.evaluator, call, frame)
-        for loop in flow.loops(call) if read is not None else ():
+    calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
+    reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
+    reads += [
+        (node, read) for node, read in read_implicitly(evaluator, frame) if rounds(evaluator, node, frame)
+    ]
+    for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
+        for loop in rounds(evaluator, at, frame):
             tensor = _whole(asked, read, frame, loop)
             if tensor is not None:
-                key = (loop, ast.unparse(tensor))
-                found.setdefault(key, _Reads([], tensor, loop, frame)).calls.append(call)
+                found.setdefault((loop, ast.unparse(tensor)), _Reads([], tensor, loop, frame)).at.append(at)
                 break
     yield from found.values()
+    for call in flow.calls.get("tensor", ()):  # it reads each tensor of a list
+        given = call.args[0] if call.args else call
+        value = evaluator.value_of(given, frame)
+        if value.kind == "list" and not isinstance(given, ast.List) and _each(asked, value).device == "cuda":
+            yield _Reads([call], given, call, frame)
+
+
+def _each(asked: Asked, value: Value) -> Value:
+    """What is in a list, and in the lists in it."""
+    inner = asked.evaluator.element(value) if value.kind == "list" else value
+    return asked.evaluator.element(inner) if inner.kind == "list" else inner
 
 
 def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> Any:
     """The tensor that an expression is, or is made of, an element of: one that a round of the loop picks."""
     flow, evaluator = frame.flow, asked.evaluator
+    parts: list[Any] = []
     if not depth:
         return None
     if isinstance(node, ast.Name):
         for one in flow.reaching(node):
-            if one.kind == "loop" and one.value in _iterated(loop):
-                return _element_of(one.value, one.path)
-            if one.kind == "assign" and not one.path and loop in flow.loops(one.value):
-                return _whole(asked, one.value, frame, loop, depth - 1)
+            if _is_picked(asked, one, loop, frame):
+                source, path = source_of(one)
+                return None if path else source or gone_through(evaluator, loop, frame)[0]
+            if one.kind == "assign" and not one.path and loop in rounds(evaluator, one.value, frame):
+                parts.append(one.value)
     elif isinstance(node, ast.Subscript):
         names = [one for one in ast.walk(node.slice) if isinstance(one, ast.Name)]
         cut = any(isinstance(one, ast.Slice) and (one.lower or one.upper) for one in ast.walk(node.slice))
         if not cut and any(
-            one.kind == "loop" and one.value in _iterated(loop)
-            for name in names
-            for one in flow.reaching(name)
+            _is_picked(asked, one, loop, frame) for name in names for one in flow.reaching(name)
         ):
             return node.value
-        return _whole(asked, node.value, frame, loop, depth - 1)
+        parts.append(node.value)
+    elif isinstance(node, (ast.BinOp, ast.Compare)):
+        parts += ast.iter_child_nodes(node)
     elif isinstance(node, ast.Call):
         if evaluator.row_of(node, frame) is not None and node.args:
-            return _whole(asked, node.args[0], frame, loop, depth - 1)
-        if isinstance(node.func, ast.Attribute):
-            return _whole(asked, node.func.value, frame, loop, depth - 1)
-    return None
+            parts.append(node.args[0])
+        elif isinstance(node.func, ast.Attribute):
+            parts.append(node.func.value)
+    found = (_whole(asked, one, frame, loop, depth - 1) for one in parts)
+    return next((one for one in found if one is not None), None)
 
 
-def _iterated(loop: Any) -> list[Any]:
-    """What a loop, or a comprehension, runs through."""
-    return [loop.iter] if hasattr(loop, "iter") else [one.iter for one in getattr(loop, "generators", ())]
-
-
-def _element_of(iterated: Any, path: tuple[Any, ...]) -> Any:
-    """Of what the name is given elements, among all that a loop runs through: `for i, (x, y) in enumerate(zip(xs, ys))`."""
-    while isinstance(iterated, ast.Call) and path and iterated.args:
-        name, position = last_name(iterated.func), path[0]
-        if name == "enumerate" and position == 1:
-            iterated, path = iterated.args[0], path[1:]
-        elif name == "zip" and position in range(len(iterated.args)):
-            iterated, path = iterated.args[position], path[1:]
-        else:
-            break
-    return iterated if not path else None
+def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) -> bool:
+    """Whether a definition is what a round is about."""
+    if definition.kind == "parameter":
+        return frame.flow.parents[definition.node] is loop
+    return definition.kind == "loop" and definition.value in gone_through(asked.evaluator, loop, frame)
 
 
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     evaluator, frame, loop, tensor = asked.evaluator, found.frame, found.loop, found.tensor
     value = evaluator.value_of(tensor, frame)
+    value = _each(asked, value) if isinstance(loop, ast.Call) else value
     if value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
     runs = [forward_of(evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
-    devices = {value.device, *(placed(evaluator, one.expression, one.frame).device for one in runs if one)}
+    devices = {placed(evaluator, one.expression, one.frame).device for one in runs if one}
+    devices = devices if value.device == "?" else {value.device}
     if "host" in devices:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in devices:
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
-    if isinstance(loop, LOOPS) and any(loop in one.loops for one in asked.steps.of(frame.function)):
+    multiplicity, is_loop = asked.multiplicity, isinstance(loop, LOOPS)
+    steps = (one for one in asked.steps.of(frame.function) if is_loop and loop in one.loops)
+    if any(not multiplicity.is_rare(one.node, loop, frame) for one in steps):
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
-    ways = [one for one in asked.multiplicity.of(found.calls[0], frame) if one.rate in ("step", "every nth")]
-    if not ways or asked.multiplicity.trips(loop, frame) is not None:
-        yield refuted(Question.REPEATS, "no loop of steps is seen to run it so often")
+    trips = multiplicity.trips(loop, frame) if is_loop else None
+    if trips is not None or multiplicity.is_once(found.at[0], loop, frame):
+        yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
+    ways = multiplicity.of(found.at[0], frame)
+    if not any(one.rate in ("step", "every nth") for one in ways):
+        if not any(one.rate == "?" and one.loop is None for one in ways):
+            yield refuted(Question.REPEATS, "no loop of steps runs it")
+        yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
     yield left_open(Question.SIZE, "how many elements there are, the code does not say")
-    yield from reached(evaluator, frame.function, found.calls[0])
+    yield from reached(evaluator, frame.function, found.at[0])
 
 
 def _is_one(asked: Asked, found: _Reads) -> bool:
@@ -209,11 +227,12 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
 
 
 def _report(asked: Asked, found: _Reads) -> Report:
-    first, *others = found.calls
+    first, *others = found.at
+    remedy = "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`"
     return Report(
         first,
         f"`{asked.source(first)}` waits for the GPU once for each element of `{asked.source(found.tensor)}`",
-        "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`",
+        "`torch.stack` leaves them on the GPU" if isinstance(found.loop, ast.Call) else remedy,
         Cost(
             "a wait for the GPU for each element, in every step",
             "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11",

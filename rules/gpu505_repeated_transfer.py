@@ -183,9 +183,8 @@ class _Move:
 
     def is_of_round(self, node: Any) -> bool:
         flow = self.frame.flow
-        return node is self.loop or (
-            (node in flow.blocks or node in flow.parents) and self.loop in flow.loops(node)
-        )
+        known = node in flow.blocks or node in flow.parents
+        return node is self.loop or (known and self.loop in flow.loops(node))
 
     def answers(self) -> Iterator[Answer]:
         asked, flow = self.asked, self.frame.flow
@@ -201,17 +200,13 @@ class _Move:
         yield from self.of_made(self.made) if self.made is not None else self.of_place()
         if self.device == "?" and not self.names_device:
             yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
-        if any(
-            isinstance(one.owner, (ast.If, ast.Try)) and self.is_of_round(one.owner)
-            for one in flow.around(self.call)
-        ):
+        around = (one.owner for one in flow.around(self.call) if isinstance(one.owner, (ast.If, ast.Try)))
+        if any(map(self.is_of_round, around)):
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
-        if not any(
-            one.work == "train" and self.loop in one.loops for one in asked.steps.of(self.frame.function)
-        ):
-            yield left_open(
-                Question.REPEATS, "how much the rest of a round takes, which does not train, is not shown"
-            )
+        steps = asked.steps.of(self.frame.function)
+        if not any(one.work == "train" and self.loop in one.loops for one in steps):
+            clause = "how much the rest of a round takes, which does not train, is not shown"
+            yield left_open(Question.REPEATS, clause)
         numbers = self.numbers()
         if numbers < _MANY:
             little = (
@@ -238,9 +233,8 @@ class _Move:
             yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
         if is_called or not (value.kind in ("tensor", "unknown", "loaded") or value.assumptions):
             yield refuted(Question.TENSOR, "it is no tensor: a network that has been moved stays there")
-        if value.device == "cuda" or any(
-            _device(self.asked, one.value, self.frame) for one in flow.reaching(self.moved)
-        ):
+        before = (_device(self.asked, one.value, self.frame) for one in flow.reaching(self.moved))
+        if value.device == "cuda" or any(before):
             yield refuted(Question.DEVICE, "it has been moved before")
         if value.kind != "tensor":
             yield left_open(Question.TENSOR, f"that `{self.name}` is a tensor is not shown")

@@ -135,7 +135,14 @@ class Calling:
                 *given.assumptions
             )
         graph, origins = Graph.NONE if off else Graph.LIVE, given.origins if off else site | given.origins
-        return Value("tensor", graph, size="batch", origins=origins, assumptions=target.assumptions)
+        device: Device = "cuda" if self._is_given_on_gpu(node, frame) else "?"
+        return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
+
+    def _is_given_on_gpu(self, node: Any, frame: Frame) -> bool:
+        """Whether what a network is given is on a GPU: that goes through none that is not."""
+        given = _arguments(node) if isinstance(node, ast.Call) else ()
+        values = (self._flat(self._evaluator.value_of(one, frame)) for one in given)
+        return any(one.device == "cuda" and one.kind in ("tensor", "unknown") for one in values)
 
     def _reduces(self, target: Value) -> bool:
         """Whether a loss gives one number."""

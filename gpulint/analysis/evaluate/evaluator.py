@@ -589,7 +589,8 @@ class Evaluator:
 
     def _comparison(self, node: ast.Compare, frame: Frame) -> Value:
         left = self.value_of(node.left, frame)
-        if left.kind in ("tensor", "parameter"):
+        is_elementwise = not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+        if is_elementwise and left.kind in ("tensor", "parameter"):
             return Value("tensor", device=left.device, size=left.size)
         holds = self._compared(node, frame) if len(node.ops) == 1 else None
         return NUMBER if holds is None else NUMBER.but(const=holds)

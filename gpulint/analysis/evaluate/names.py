@@ -29,6 +29,7 @@ from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dott
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
+_IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
 
 
@@ -371,9 +372,10 @@ class Names:
         is_method = "." in key and key.rpartition(".")[0] != function.self_name
         is_class = key[:1].isupper() and key[1:2].islower()  # what it is called for is made, and not run
         for node in flow.uses.get(key, ()):
-            above = flow.parents.get(node)
-            call = flow.parents.get(above)
-            if called_on(call, "cuda", "to", "cpu", "half", "train") is node and call in _alone(flow, call):
+            moved: Any = node
+            while isinstance(above := flow.parents.get(moved), ast.Attribute) and above.attr in _IN_PLACE:
+                moved = flow.parents.get(above)
+            if isinstance(moved, ast.Call) and moved in _alone(flow, moved):
                 return True
             runs = isinstance(above, ast.Call) and above.func is node and bool(above.args)
             if runs and not (is_method or is_class) and goes_backward(flow, above):

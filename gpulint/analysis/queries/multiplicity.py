@@ -84,7 +84,11 @@ class Multiplicity:
             if found == "never":
                 return
             flags_here = (*flags, *more)
-            if rate == "few" or (rate == "none" and position + 1 < len(loops)):
+            if rate == "few":
+                continue
+            if rate == "none":  # whatever it says of its own rounds, some of them run
+                conditions = [one for one in conditions if one not in inside]
+                flags = flags_here
                 continue
             kind: Rate = "phase" if rate == "phase" else "?"
             if rate not in ("train", "forward"):
@@ -121,8 +125,11 @@ class Multiplicity:
                 outwards = (*calls, (site.call, site.frame))
                 yield from self._ways(site.call, site.frame, flags, (*seen, function), every, outwards, gone)
         if not sites:
-            once = function.is_module or self._runs_phases(function)
-            yield Repeats("once" if once else "?", None, frame, flags=flags, calls=calls)
+            begins = function.is_module or self._runs_phases(function)
+            around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
+            loop = next(around, None) if begins else None
+            kind = "once" if begins and loop is None else "?"
+            yield Repeats(kind, loop, frame, flags=flags, calls=calls)
 
     def _is_step(self, function: Function) -> bool:
         """Whether a function that nobody is seen to call is one step: it trains outside of any loop, and not what it has made."""
@@ -149,23 +156,21 @@ class Multiplicity:
         inside = [one for one in events if loop in one.loops]
         direct = [one for one in inside if self._is_direct(one, loop, frame)]
         nested = [one for one in inside if one not in direct]
-        heavy = [one for one in nested if not self._is_rare(one.node, loop, frame)]
+        heavy = [one for one in nested if not self.is_rare(one.node, loop, frame)]
         if not isinstance(loop, LOOPS) and not inside:
             return "none"
-        trains = any(one.work == "train" for one in direct)
-        if any(one.work == "train" or not trains or one.over_data for one in heavy) or _tries_again(loop):
+        steps = [one for one in direct if one.work == "train"]
+        if any(one.work == "train" or not steps or one.over_data for one in heavy) or _tries_again(loop):
             return "phase"
-        if any(one.work == "train" for one in direct):
-            if self._is_tried(node, loop, frame) or not any(
-                one.work == "train" and one.loops[0] is loop for one in direct
-            ):
+        around = frame.flow.loops(loop)[:1]
+        if steps:
+            if self._is_tried(node, loop, frame) or all(one.loops[0] is not loop for one in steps):
                 return "phase"  # several steps each round, or as many rounds as it takes until one works
-            return "few" if self.trips(loop, frame) is not None and self._around(loop, frame) else "train"
+            beside = any(one.work == "train" and [*one.loops[:1]] == around for one in events)
+            return "few" if beside and around and self.trips(loop, frame) is not None else "train"
         if direct:
-            if self._runs_over_networks(loop, frame, direct):
-                return "phase"
-            return "forward"
-        return "few" if self._around(loop, frame) and not inside else "none"
+            return "phase" if self._runs_over_networks(loop, frame, direct) else "forward"
+        return "few" if around and not inside else "none"
 
     def _is_tried(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether the loop ends with the first round in which what is called says so: `if fits(model, size): return size`."""
@@ -201,11 +206,7 @@ class Multiplicity:
                 return False
         return True
 
-    def _around(self, loop: Any, frame: Frame) -> bool:
-        """Whether a loop stands in another."""
-        return bool(frame.flow.loops(loop))
-
-    def _is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
+    def is_rare(self, node: Any, loop: Any, frame: Frame) -> bool:
         """Whether an event stands under a condition within the loop: a validation now and then."""
         flow = frame.function.flow
         inside = [test for test, _ in flow.conditions(node) if _is_within(flow, test, loop)]

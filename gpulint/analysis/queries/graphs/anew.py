@@ -18,6 +18,7 @@ from gpulint.analysis.syntax.nodes import called_on, key_of, last_name
 
 _MOST: Final = 200  # expressions that are looked at
 _PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
+_FILLS: Final = ("append", "extend", "appendleft", "update", "setdefault")
 _NO_GRAPH: Final = frozenset({"number", "text", "none", "device", "parameter", "array", "bottom"})
 
 
@@ -106,9 +107,8 @@ class _Walk:
         elif not any(self.is_of_round(one, node) for one in definitions):
             yield Older(f"`{key_of(node)}` is not made anew each time", value.graph is not Graph.NONE)
         for one in definitions:
-            uses = flow.uses_of(one) if self.loops and value.graph is not Graph.NONE else []
-            elsewhere = [use for use in uses if flow.loops(use)[-len(self.loops) :] == self.loops]
-            if not all(self.is_of_round(one, use) for use in elsewhere):
+            uses = filter(self.is_inside, flow.uses_of(one) if self.loops and value.graph else ())
+            if not all(self.is_of_round(one, use) for use in uses):
                 yield Older(f"`{one.key}` of the round before may be used", True)
             if one.kind in ("assign", "loop", "augmented"):
                 self.queue.append(one.value)
@@ -123,8 +123,11 @@ class _Walk:
         if one.statement not in flow.blocks or one.kind == "entry":
             return False
         before = flow.order.get(one.statement, 0) < flow.order.get(flow.statement_of(use), 0)
-        inside = flow.blocks[one.statement] in set(flow.around(use))
-        return before and inside and flow.loops(one.statement)[-len(self.loops) :] == self.loops
+        return before and flow.blocks[one.statement] in flow.around(use) and self.is_inside(one.statement)
+
+    def is_inside(self, node: Any) -> bool:
+        """Whether a node stands in the loops around the backward, or in none, as that does."""
+        return self.frame.flow.loops(node)[-len(self.loops) :] == self.loops
 
     def of_call(self, call: ast.Call) -> Iterator[Older]:
         """A call computes with what it is given, unless something of its own stays."""
@@ -202,13 +205,12 @@ class _Walk:
 
 def _writes_itself(method: Any) -> bool:
     """Whether a method changes its object by other means than to name an attribute of it."""
-    flow, own = method.flow, method.self_name
-    for name in ("append", "extend", "appendleft", "update", "setdefault"):
-        bases = (key_of(call.func.value) for call in flow.calls.get(name, ()) if called_on(call))
-        if any((one or "").startswith(f"{own}.") for one in bases):
-            return True
-    return "setattr" in flow.calls or any(
-        isinstance(one, ast.Attribute) and one.attr == "__dict__" for one in flow.parents
+    flow, own = method.flow, f"{method.self_name}."
+    fills = [one for name in _FILLS for one in flow.calls.get(name, ())]
+    return (
+        "setattr" in flow.calls
+        or any((key_of(getattr(one.func, "value", one.func)) or "").startswith(own) for one in fills)
+        or any(one.attr == "__dict__" for one in flow.of_kind(ast.Attribute))
     )
 
 

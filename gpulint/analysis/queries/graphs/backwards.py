@@ -99,7 +99,7 @@ def _places_in(evaluator: Evaluator, backward: Backward, function: Function) -> 
     return [one.call for one in sites if one.frame.function is function]
 
 
-def _place_in(function: Function, node: Any, frame: Frame) -> Any:
+def place_in(function: Function, node: Any, frame: Frame) -> Any:
     """Where a function gets to a node: the node itself, or the call that leads to it; None where it does not."""
     return next((one for one, outer in _outwards(node, frame) if outer.function is function), None)
 
@@ -129,7 +129,7 @@ def older_than_round(evaluator: Evaluator, backward: Backward) -> Any:
         if handed:
             return loop
         for node, where in backward.origins:
-            at = _place_in(function, node, where)
+            at = place_in(function, node, where)
             inside = at is not None and loop in flow.loops(at)
             if not inside and (at is not None or where.function in callers):
                 return loop

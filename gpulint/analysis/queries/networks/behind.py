@@ -41,7 +41,7 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
             given = frame.argument(one.key) if one.kind == "parameter" else None
             if given is not None:
                 yield given
-            elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)) is not None:
+            elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)[0]) is not None:
                 yield source, frame
     elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
         target = evaluator.value_of(node.func, frame)
@@ -51,12 +51,35 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
             yield from ((one.value, inner) for one in given_back if one.value is not None)
 
 
-def source_of(definition: Definition) -> Any:
-    """The expression that a definition gives its key, or a part of: of several that a loop runs through side by side, its own; None for a
-    count."""
+def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
+    """The expression that a definition gives its key, or a part of, and the path to that: of several that a loop runs through side by
+    side, its own; None for a count."""
     value, path = definition.value, definition.path
-    name = last_name(value.func) if isinstance(value, ast.Call) and definition.kind == "loop" else ""
-    if name == "enumerate" and path[:1] == (0,):
-        return None
-    own = path[0] if name == "zip" and path else 0
-    return value.args[own] if name in ("zip", "enumerate") and own in range(len(value.args)) else value
+    while definition.kind == "loop" and isinstance(value, ast.Call):
+        name = last_name(value.func)
+        own: Any = path[0] if name == "zip" and path else 0
+        if name not in ("zip", "enumerate") or own not in range(len(value.args)):
+            break
+        if name == "enumerate" and path[:1] == (0,):
+            return None, ()
+        value, path = value.args[own], path[1:]
+    return value, path
+
+
+def rounds(evaluator: Evaluator, node: Any, frame: Frame) -> list[Any]:
+    """What runs a node for one thing after the other: the loops around it, and the lambdas that are called for each of several."""
+    above = frame.flow.ancestors(node)
+    lambdas = [one for one in above if isinstance(one, ast.Lambda) and gone_through(evaluator, one, frame)]
+    return [*lambdas, *frame.flow.loops(node)]
+
+
+def gone_through(evaluator: Evaluator, loop: Any, frame: Frame) -> list[Any]:
+    """What a loop, a comprehension, or whoever calls a lambda for each, runs through: `map(lambda x: …, xs)`, `xs.sort(key=lambda x: …)`."""
+    if not isinstance(loop, ast.Lambda):
+        return [one.iter for one in getattr(loop, "generators", (loop,)) if hasattr(one, "iter")]
+    above = frame.flow.parents[loop]
+    if isinstance(above, ast.keyword) and above.arg == "key":
+        call = frame.flow.parents[above]
+        return call.args or [getattr(call.func, "value", None)]
+    row = evaluator.row_of(above, frame) if isinstance(above, ast.Call) else None
+    return above.args[1:] if row is not None and row.gives in ("mapped", "filtered") else []

@@ -659,7 +659,7 @@ def _alias(definition: Definition) -> Any:
     if definition.kind == "assign" and not definition.path:
         return value if isinstance(value, (ast.Attribute, ast.Subscript, ast.Name)) else None
     if definition.kind == "loop":
-        value = source_of(definition)
+        value = source_of(definition)[0]
         value = called_on(value, *_PARTS) or value
         return value if isinstance(value, (ast.Attribute, ast.Name)) else None
     return None
