@@ -6,13 +6,12 @@ import ast
 import sys
 
 import pytest
+from asked_engine import engine, last_value, returned
 from gpulint.rules import all_rules
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.evaluate.evaluator import MOST_ENTERED, Evaluator
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
+from gpulint.analysis.evaluate.evaluator import MOST_ENTERED
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.flow import ENTRY, Flow
@@ -22,19 +21,6 @@ from gpulint.lint.linter import Text, claimed
 
 def flow_of(text: str) -> Flow:
     return Flow(ast.parse(text).body[0])
-
-
-def engine(text: str) -> tuple[File, Evaluator]:
-    file = File("case.py", text, ast.parse(text))
-    return file, Evaluator(Program(file, None, {}))
-
-
-def last_value(text: str) -> Value:
-    """What the expression of the last statement of a module gives."""
-    file, evaluator = engine(text)
-    statement = file.tree.body[-1]
-    assert isinstance(statement, ast.Expr)
-    return evaluator.value_of(statement.value, evaluator.root(file.body))
 
 
 def rows(flow: Flow, key: str) -> list[list[int]]:
@@ -115,10 +101,7 @@ def test_a_call_is_followed_with_what_it_is_given() -> None:
 
 
 def test_a_network_is_known_by_what_is_asked_of_it() -> None:
-    text = "def f(thing):\n    thing.parameters()\n    return thing\nf"
-    file, evaluator = engine(text)
-    (function,) = file.functions
-    value = evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    value = returned("def f(thing):\n    thing.parameters()\n    return thing\n")
     assert value.kind == "module"
     assert not value.assumptions
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
+from asked_engine import call_of, engine, rates_of
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
-from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
 
 HEAD = """import collections
@@ -28,27 +22,16 @@ net = nn.Linear(8, 8)
 """
 
 
-def engine(text: str) -> tuple[File, Evaluator]:
-    file = File("case.py", HEAD + text, ast.parse(HEAD + text))
-    return file, Evaluator(Program(file, None, {}))
-
-
-def call_of(file: File, evaluator: Evaluator, name: str) -> tuple[ast.Call, Frame]:
-    """The last call of what has this name, with its frame."""
-    *_, (function, call) = file.calls_named(name)
-    return call, evaluator.root(function)
-
-
 def seen(text: str) -> Value:
     """The value of what `see` is given, in the last call of it."""
-    file, evaluator = engine(text)
+    file, evaluator = engine(HEAD + text)
     call, frame = call_of(file, evaluator, "see")
     return evaluator.value_of(call.args[0], frame)
 
 
 def roles_of(text: str) -> set[str]:
     """The roles of the uses of what the last call of `net` gives, where graphs are followed."""
-    file, evaluator = engine(text)
+    file, evaluator = engine(HEAD + text)
     call, frame = call_of(file, evaluator, "net")
     return {one.role for one in consumers(evaluator, call, frame, "graph")}
 
@@ -233,7 +216,7 @@ def test_layers_are_given_away_and_no_graph_goes_on() -> None:
      ("if number == 0:\n                see(x)", "once")],
 )  # fmt: skip
 def test_all_rounds_but_one_are_not_once(condition: str, rate: str) -> None:
-    file, evaluator = engine(f"""
+    text = f"""
 def train(loader, optimizer):
     for epoch in range(90):
         for number, x in enumerate(loader):
@@ -241,15 +224,13 @@ def train(loader, optimizer):
             loss.backward()
             optimizer.step()
             {condition}
-""")
-    call, frame = call_of(file, evaluator, "see")
-    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
-    assert [one.rate for one in found] == [rate]
+"""
+    assert rates_of(HEAD + text, "see") == [rate]
 
 
 def test_the_layers_of_a_step_make_no_loop_of_steps() -> None:
     """A method that runs through parts of its network is one step: who calls it in a loop takes a step in each round."""
-    file, evaluator = engine("""
+    text = """
 class Coach:
     def __init__(self, optimizer):
         self.layers, self.optimizer = nn.ModuleList([nn.Linear(8, 8)]), optimizer
@@ -262,19 +243,13 @@ class Coach:
     def fit(self, loader):
         for x in loader:
             self.step(x)
-""")
-    call, frame = call_of(file, evaluator, "see")
-    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
-    assert [one.rate for one in found] == ["step"]
+"""
+    assert rates_of(HEAD + text, "see") == ["step"]
 
 
 def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
-    file, evaluator = engine(
-        "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
-    )
-    call, frame = call_of(file, evaluator, "see")
-    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
-    assert [one.rate for one in found] == ["phase"]
+    text = "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
+    assert rates_of(HEAD + text, "see") == ["phase"]
 
 
 def test_a_method_that_changes_an_object_in_place_leaves_it_what_it_is() -> None:
@@ -331,7 +306,7 @@ def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
 @pytest.mark.parametrize("iterated", ["range(9)", "bar", "tqdm(bar)"])
 def test_a_loop_that_counts_does_so_under_whatever_name(iterated: str) -> None:
     file, evaluator = engine(
-        "from tqdm import tqdm\n" + within(f"bar = tqdm(range(9))\nfor e in {iterated}:\n    see(e)")
+        HEAD + "from tqdm import tqdm\n" + within(f"bar = tqdm(range(9))\nfor e in {iterated}:\n    see(e)")
     )
     call, frame = call_of(file, evaluator, "see")
     (loop,) = frame.flow.loops(call)
@@ -339,21 +314,19 @@ def test_a_loop_that_counts_does_so_under_whatever_name(iterated: str) -> None:
 
 
 def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> None:
-    file, evaluator = engine(
-        "class Runner:\n"
-        "    def run(self, loader):\n"
-        "        for batch in loader:\n"
-        "            self.train_step(batch)\n"
-        "    def train_step(self, batch):\n"
-        "        raise NotImplementedError\n"
-        "class Dense(Runner):\n"
-        "    def train_step(self, batch):\n"
-        "        see(batch)\n"
-        "        net(batch).sum().backward()\n"
-    )
-    call, frame = call_of(file, evaluator, "see")
-    steps = Steps(evaluator)
-    assert [one.rate for one in Multiplicity(evaluator, steps).of(call, frame)] == ["step"]
+    text = """
+class Runner:
+    def run(self, loader):
+        for batch in loader:
+            self.train_step(batch)
+    def train_step(self, batch):
+        raise NotImplementedError
+class Dense(Runner):
+    def train_step(self, batch):
+        see(batch)
+        net(batch).sum().backward()
+"""
+    assert rates_of(HEAD + text, "see") == ["step"]
 
 
 @pytest.mark.parametrize(("part", "doubts"), [("first, _", 0), ("_, first", 1)])

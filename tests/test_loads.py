@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import ast
-from textwrap import dedent
 
 import pytest
+from asked_engine import call_of, engine
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.lifetime import step_while_bound
 from gpulint.analysis.queries.loads import Loaded, loaded, loads
 from gpulint.analysis.queries.processes import by_every_process
 from gpulint.analysis.queries.steps import Steps
-
-
-def engine(text: str) -> tuple[File, Evaluator]:
-    text = dedent(text)
-    file = File("program.py", text, ast.parse(text))
-    return file, Evaluator(Program(file, None, {}))
 
 
 def only(text: str) -> tuple[Evaluator, Loaded]:
@@ -178,7 +170,6 @@ def main(width):
     net = {made}
     net(width)
 """)
-    (main,) = (one for one in file.functions if one.name == "main")
-    (call,) = main.flow.calls["net"]
-    found = weight(evaluator, evaluator.value_of(call.func, evaluator.root(main)))
+    call, frame = call_of(file, evaluator, "net")
+    found = weight(evaluator, evaluator.value_of(call.func, frame))
     assert (found.least, found.whole) == (least, whole)

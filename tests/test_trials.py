@@ -3,7 +3,6 @@ switched off for them."""
 
 from __future__ import annotations
 
-import ast
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -12,9 +11,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
+from asked_engine import engine, function_of
+
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.amounts import amounts
 from gpulint.analysis.queries.cover import Cover, cover
 from gpulint.analysis.queries.networks.module_mode import module_mode
@@ -27,18 +26,8 @@ from gpulint.answers import Verdict
 HEAD = "import numpy as np\nimport torch\nfrom torch import nn, optim\nfrom elsewhere import unseen\n"
 
 
-def engine(text: str) -> tuple[File, Evaluator]:
-    text = HEAD + dedent(text)
-    file = File("program.py", text, ast.parse(text))
-    return file, Evaluator(Program(file, None, {}))
-
-
-def function_of(file: File, name: str) -> Function:
-    return next(one for one in file.functions if one.name == name)
-
-
 def runs_in(text: str, name: str = "main") -> tuple[Evaluator, list[Run]]:
-    file, evaluator = engine(text)
+    file, evaluator = engine(HEAD + dedent(text))
     return evaluator, list(runs(evaluator, evaluator.root(function_of(file, name))))
 
 
@@ -203,7 +192,7 @@ def test_callers_who_agree_say_the_mode() -> None:
     ],
 )
 def test_what_raises_before_is_never_got_to(before: str, call: str, refuted: bool) -> None:
-    file, evaluator = engine(f"""
+    file, evaluator = engine(f"""{HEAD}
 class Net(nn.Module):
     def forward(self, x, y=None):
         return x
@@ -225,7 +214,7 @@ def main(x):
     ],
 )
 def test_what_may_run_another_forward_may_fit(other: str) -> None:
-    file, evaluator = engine(f"""
+    file, evaluator = engine(f"""{HEAD}
 class Net(nn.Module):
     def forward(self, x):
         return x

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 
 import pytest
+from asked_engine import call_of, engine
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.effects import origins_of, uses_since_made
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import optimizers_of
@@ -25,10 +24,9 @@ from torch import nn
 
 def asked(text: str) -> tuple[Evaluator, Frame, list[ast.expr]]:
     """What the only call of `see` is given, with its frame."""
-    file = File("case.py", HEAD + text, ast.parse(HEAD + text))
-    evaluator = Evaluator(Program(file, None, {}))
-    ((function, call),) = file.calls_named("see")
-    return evaluator, evaluator.root(function), call.args
+    file, evaluator = engine(HEAD + text)
+    call, frame = call_of(file, evaluator, "see")
+    return evaluator, frame, call.args
 
 
 @pytest.mark.parametrize(
