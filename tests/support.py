@@ -101,3 +101,37 @@ def codes(*arguments: str | Path, cwd: Path, **options: Any) -> list[tuple[str, 
         (Path(item["filename"]).name, item["code"], item["location"]["row"])
         for item in findings(*arguments, cwd=cwd, **options)
     ]
+
+
+def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str) -> str:
+    """What the command writes when its standard output is a terminal of so many columns."""
+    import fcntl
+    import pty
+    import select
+    import struct
+    import termios
+
+    main_end, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    env = {**environment(), "TERM": "xterm-256color", **variables}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpulint", *arguments],
+        cwd=cwd,
+        stdout=terminal,
+        stderr=terminal,
+        stdin=terminal,
+        env=env,
+    )
+    os.close(terminal)
+    written = b""
+    while select.select([main_end], [], [], 60)[0]:
+        try:
+            part = os.read(main_end, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        written += part
+    process.wait()
+    os.close(main_end)
+    return written.decode()

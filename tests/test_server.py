@@ -235,6 +235,8 @@ def test_doubts_are_told_beside_the_reason(tmp_path: Path) -> None:
     )
 
     async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            assert await editor.diagnostics(editor.open("train.py", text)) == []
         async with editing(tmp_path, options={"confidence": "low"}) as editor:
             uri = editor.open("train.py", text)
             (found, *_) = await editor.diagnostics(uri)
@@ -612,12 +614,6 @@ def test_without_pygls_one_sentence_says_what_to_install(tmp_path: Path) -> None
     assert done.stderr.decode() == (
         "gpulint: the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'\n"
     )
-
-
-def test_help(tmp_path: Path) -> None:
-    done = gpulint("server", "--help", cwd=tmp_path)
-    assert done.returncode == 0
-    assert b"Run the language server over standard input and output" in done.stdout
 
 
 def test_linting_imports_nothing_of_the_server(tmp_path: Path) -> None:

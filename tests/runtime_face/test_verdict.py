@@ -468,3 +468,21 @@ def test_the_rank_that_grows_is_the_one_that_is_shown() -> None:
     said = text_of(verification([], *ranks))
     assert "2 ranks, rank 1 shown" in said
     assert "+4.00 KiB a step" in said
+
+
+@pytest.mark.parametrize(
+    "message", ["`losses` keeps `loss`", "`loss` stays in `losses`", "no optimizer trains it", ""]
+)
+def test_a_reworded_message_changes_no_verdict(message: str) -> None:
+    """Two containers are filled on one line, and each finding means its own, whatever is said of it."""
+    other = Site("/project/model.py", 9, "forward")
+    holders = (
+        holder(16 * 512, text="losses", lines=(12,)),
+        holder(text="outputs", variable="outputs", lines=(12,), births=(Held(other, 16, 16 * 4096),)),
+    )
+    measured = rank(holders=holders, drifts=(drift(512.0), drift(4096.0, site=other)), lines=(ran(),))
+    claims = [finding(subject=name, message=message) for name in ("losses", "outputs")]
+    assert [(v.status, v.device, v.holder) for v in verification(claims, measured).verdicts] == [
+        ("confirmed", 512.0, "losses"),
+        ("confirmed", 4096.0, "outputs"),
+    ]
