@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from asked_engine import call_of, engine
 
 from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
-
-
-@pytest.mark.parametrize(
-    ("before", "device", "how"),
-    [
-        ("net.cuda()", "cuda", "moved"),
-        ("net.cuda()\n    net.cpu()", "host", "moved"),
-        ("net.to(where)", "?", "moved"),
-        ("if where:\n        net.cuda()\n    else:\n        other(net)", "cuda", "moved"),
-        ("if where:\n        net.cuda()\n    else:\n        look(net)", "host", "made"),
-        ("other.cuda()", "host", "made"),
-        ("same = net\n    same.cuda()", "cuda", "moved"),
-        ("net.cuda()\n    net.to(torch.float16)", "cuda", "moved"),
-    ],
-)
-def test_a_network_is_where_it_was_moved_last(before: str, device: str, how: str) -> None:
-    file, evaluator = engine(f"""
-from torch import nn
-def main(where, other):
-    net = nn.Linear(2, 2)
-    {before}
-    look(net)
-""")
-    (main,) = file.functions
-    found = placed(evaluator, main.flow.calls["look"][0].args[0], evaluator.root(main))
-    assert (found.device, found.how) == (device, how)
 
 
 def test_a_network_is_where_it_is_made_and_an_encoder_gives_arrays() -> None:

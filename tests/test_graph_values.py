@@ -210,24 +210,6 @@ def test_layers_are_given_away_and_no_graph_goes_on() -> None:
 # --- how often
 
 
-@pytest.mark.parametrize(
-    ("condition", "rate"),
-    [("if number == 0:\n                pass\n            else:\n                see(x)", "step"),
-     ("if number == 0:\n                see(x)", "once")],
-)  # fmt: skip
-def test_all_rounds_but_one_are_not_once(condition: str, rate: str) -> None:
-    text = f"""
-def train(loader, optimizer):
-    for epoch in range(90):
-        for number, x in enumerate(loader):
-            loss = net(x).sum()
-            loss.backward()
-            optimizer.step()
-            {condition}
-"""
-    assert rates_of(HEAD + text, "see") == [rate]
-
-
 def test_the_layers_of_a_step_make_no_loop_of_steps() -> None:
     """A method that runs through parts of its network is one step: who calls it in a loop takes a step in each round."""
     text = """

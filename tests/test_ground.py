@@ -175,39 +175,6 @@ def test_a_function_whose_calls_never_run_is_not_reached() -> None:
 # --- effects on networks
 
 
-CLASS = (
-    "class Net(nn.Module):\n    def __init__(self, fixed=True):\n        super().__init__()\n        self.head = nn.Linear(2, 2)\n"
-    "        if fixed:\n            self.fix()\n    def fix(self):\n        for p in self.parameters():\n"
-    "            p.requires_grad = False\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("net = nn.Linear(2, 2)", False),
-        ("net = nn.Linear(2, 2)\n    net.requires_grad_(False)", True),
-        ("net = nn.Linear(2, 2)\n    net.requires_grad_(False)\n    net.requires_grad_()", False),
-        ("net = nn.Linear(2, 2)\n    net.freeze()", True),
-        (
-            "net = nn.Linear(2, 2)\n    for _, p in net.named_parameters():\n        p.requires_grad = False",
-            True,
-        ),
-        (
-            "net = nn.Linear(2, 2)\n    for p in net.parameters():\n        if p.ndim > 1:\n            p.requires_grad = False",
-            False,
-        ),
-        ("net = nn.Linear(2, 2)\n    net.backbone.requires_grad_(False)", False),
-        ("net = Net()", True),
-        ("net = Net(fixed=False)", False),
-    ],
-)
-def test_whether_weights_are_frozen(body: str, expected: bool) -> None:
-    file, evaluator = engine(f"{CLASS}def f():\n    {body}\n    use(net)\n")
-    call, frame = call_of(file, evaluator, "use")
-    assert (frozen(evaluator, evaluator.value_of(call.args[0], frame)) is not None) is expected
-
-
 @pytest.mark.parametrize(
     ("before", "expected"),
     [

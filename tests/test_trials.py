@@ -18,7 +18,7 @@ from gpulint.analysis.queries.amounts import amounts
 from gpulint.analysis.queries.cover import Cover, cover
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, runs
-from gpulint.analysis.queries.outcome import Outcome, outcome, phase_of
+from gpulint.analysis.queries.outcome import Outcome, outcome
 from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.queries.steps import Steps
 from gpulint.answers import Verdict
@@ -108,39 +108,6 @@ def test_torch_makes_no_array_of_what_has_a_graph(body: str, refused: bool) -> N
 def test_who_calls_chooses_where_it_is_cut_under_a_condition() -> None:
     assert what_of("return out.detach() if flag else out").by_choice is not None
     assert what_of("return out.detach()").by_choice is None
-
-
-PHASES = """
-def epoch(net: nn.Module, loader, optimizer, phase):
-    for x in loader:
-        loss = net(x).mean()
-        if {test}:
-            loss.backward()
-            optimizer.step()
-        print(loss.item())
-def main(net, loader, optimizer):
-    {calls}
-"""
-
-
-@pytest.mark.parametrize(
-    ("test", "calls", "found"),
-    [
-        (
-            "phase == 'train'",
-            "epoch(net, loader, optimizer, 'train'); epoch(net, loader, None, 'val')",
-            "seen",
-        ),
-        ("phase == 'train'", "epoch(net, loader, optimizer, 'train')", "chosen"),
-        ("loss > 0", "epoch(net, loader, optimizer, 'val')", None),
-        ("True", "epoch(net, loader, optimizer, 'val')", None),
-    ],
-)
-def test_a_phase_goes_through_without_its_backward(test: str, calls: str, found: str | None) -> None:
-    evaluator, several = runs_in(PHASES.format(test=test, calls=calls), "epoch")
-    run = several[0]
-    phase = phase_of(evaluator, run, outcome(evaluator, run.inner, run.where))
-    assert (None if phase is None else "seen" if phase.frame is not None else "chosen") == found
 
 
 # --- modes -----------------------------------------------------------------------------------------------------------
