@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asked_engine import call_of, engine
 
-from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
+from gpulint.analysis.queries.networks.placed import placed
 
 
 def test_a_network_is_where_it_is_made_and_an_encoder_gives_arrays() -> None:
@@ -39,19 +39,6 @@ def test_a_part_of_a_network_is_where_the_whole_is() -> None:
         """)
     call, frame = call_of(file, evaluator, "look")
     assert placed(evaluator, call.args[0], frame).device == "cuda"
-
-
-def test_a_network_may_be_moved_only_afterwards() -> None:
-    file, evaluator = engine("""
-        from torch import nn
-        def main():
-            net = nn.Linear(2, 2)
-            look(net)
-            return net.cuda()
-        """)
-    call, frame = call_of(file, evaluator, "look")
-    assert placed(evaluator, call.args[0], frame).device == "host"
-    assert moved_anywhere(evaluator, call.args[0], frame).device == "cuda"
 
 
 def test_what_goes_round_in_circles_is_worked_out_once() -> None:

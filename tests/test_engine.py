@@ -94,20 +94,6 @@ def test_a_network_is_known_by_what_is_asked_of_it() -> None:
     assert not value.assumptions
 
 
-def test_who_uses_a_value_through_containers_calls_and_attributes() -> None:
-    text = (
-        "class Keeper:\n    def __init__(self):\n        self.kept = []\n    def add(self, y):\n        self.kept.append(y)\n"
-        "    def show(self):\n        for one in self.kept:\n            print(one.item())\n"
-        "def f(net, x, keeper: Keeper):\n    keeper.add(net(x))\n"
-    )
-    file, evaluator = engine(text)
-    function = next(one for one in file.functions if one.name == "f")
-    (call,) = function.flow.calls["net"]
-    found = consumers(evaluator, call, evaluator.root(function), "graph")
-    assert {"stored", "reads"} <= {one.role for one in found}
-    assert not {"given", "returned"} & {one.role for one in found}
-
-
 def test_a_way_that_values_share_is_gone_once() -> None:
     """Each of thirty values goes into the same long sum: what has been found for the first serves the others."""
     sums = "".join(f"    total = total * 2 + x{i}\n" for i in range(30))

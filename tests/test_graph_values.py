@@ -150,47 +150,6 @@ def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "cloud = made()\ncloud.data[0] = net(x)\nreturn cloud",
-        "cloud = made()\ncloud.data.append(net(x))\nreturn cloud",
-        "parts = made()\nparts[0].append(net(x))\nreturn parts",
-    ],
-)
-def test_what_is_put_into_a_part_of_an_object_goes_where_the_object_goes(body: str) -> None:
-    assert "returned" in roles_of(within(body))
-
-
-def test_a_backward_is_found_through_an_attribute_that_another_method_fills() -> None:
-    text = """
-class Coach:
-    def __init__(self):
-        self.terms = []
-    def add(self, term):
-        self.terms.append(term)
-    def step(self, x):
-        self.terms = []
-        self.add(net(x))
-        sum(self.terms).backward()
-"""
-    assert "backward" in roles_of(text)
-
-
-def test_a_backward_is_found_through_the_attribute_of_another_object() -> None:
-    text = """
-class Memory:
-    def __init__(self):
-        self.kept = []
-memory = Memory()
-def act(x):
-    memory.kept.append(net(x))
-def learn():
-    torch.stack(memory.kept).sum().backward()
-"""
-    assert "backward" in roles_of(text)
-
-
-@pytest.mark.parametrize(
     ("base", "name", "found"),
     [
         ("pl.LightningModule", "training_step", True),
@@ -264,19 +223,6 @@ def test_what_takes_the_form_of_another_has_a_graph_of_its_own(name: str) -> Non
     assert seen(within(f"y = net(x)\nsee(torch.zeros(4).{name}(y))")).graph is Graph.NONE
     assert seen(within(f"y = net(x)\nsee(y.{name}(torch.zeros(4)))")).graph is Graph.LIVE
     assert roles_of(within(f"y = net(x)\ntorch.zeros(4).{name}(y).sum().backward()")) == {"reads"}
-
-
-def test_what_a_context_manager_of_the_project_yields_is_bound() -> None:
-    found = seen(
-        "from contextlib import contextmanager\n"
-        "class Log:\n    pass\n"
-        "_STACK = []\n"
-        "@contextmanager\n"
-        "def recording():\n"
-        "    _STACK.append(Log())\n"
-        "    yield _STACK[-1]\n" + within("with recording() as log:\n    see(log)")
-    )
-    assert found.kind == "object"
 
 
 def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:

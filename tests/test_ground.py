@@ -17,7 +17,6 @@ from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
 from gpulint.analysis.queries.networks.trained import frozen
-from gpulint.analysis.queries.reached import reached
 
 HEAD = "import functools\nimport torch\nfrom contextlib import ExitStack\nfrom torch import nn\n"
 
@@ -158,18 +157,6 @@ def test_a_lambda_hands_on_what_it_gives() -> None:
     )
     call, frame = call_of(file, evaluator, "net")
     assert "backward" in {one.role for one in consumers(evaluator, call, frame, "graph")}
-
-
-def test_a_function_whose_calls_never_run_is_not_reached() -> None:
-    text = (
-        "ON = False\ndef f():\n    pass\ndef main():\n    if ON:\n        f()\n    g()\ndef g():\n    pass\n"
-    )
-    file, evaluator = engine(text)
-    verdicts = {
-        name: [one.verdict.value for one in reached(evaluator, function_of(file, name))]
-        for name in ("f", "g")
-    }
-    assert verdicts == {"f": ["refuted"], "g": []}
 
 
 # --- effects on networks

@@ -43,33 +43,6 @@ def main(net: nn.Module, x, loader, optimizer, flag):
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_function_that_runs_a_network_and_gives_what_it_gives_is_a_run() -> None:
-    _, found = runs_in("""
-        def scores(net, x):
-            return net(x).softmax(1)
-        def main(net: nn.Module, x):
-            print(scores(net, x).argmax(1))
-        """)
-    (run,) = found
-    assert not run.is_direct
-    assert run.where.function.name == "scores"
-
-
-def test_a_method_of_the_networks_own_is_one_run() -> None:
-    _, found = runs_in("""
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
-            def encode(self, x):
-                return self.second(self.first(x))
-        def main(x):
-            net = Net()
-            return net.encode(x)
-        """)
-    assert [run.is_direct for run in found] == [True]
-
-
 @pytest.mark.parametrize(
     "call", ["print(x)", "torch.cat([x, x])", "x.to('cuda')", "nn.Linear(2, 2)", "len(x)"]
 )
@@ -128,21 +101,6 @@ def test_the_mode_is_what_was_set_last(before: str, mode: str) -> None:
         f"def main(net: nn.Module, other, x, flag):\n    {before}\n    print(net(x))\n"
     )
     assert module_mode(evaluator, run.named, run.where).mode == mode
-
-
-def test_callers_who_agree_say_the_mode() -> None:
-    evaluator, (run,) = runs_in(
-        """
-        def scores(net, x):
-            return net(x).argmax(1).tolist()
-        def main(x):
-            net = nn.Linear(2, 2)
-            net.eval()
-            print(scores(net, x))
-        """,
-        "scores",
-    )
-    assert module_mode(evaluator, run.named, run.where).mode == "eval"
 
 
 # --- what raises, how much, and where to put no_grad -----------------------------------------------------------------
