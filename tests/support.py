@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -135,3 +136,14 @@ def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str)
     process.wait()
     os.close(main_end)
     return written.decode()
+
+
+def sources(into: Path, *more: str) -> Path:
+    """A copy of what gpulint is built from, and of more of its checkout."""
+    root = Path(__file__).parents[1]
+    unmade = shutil.ignore_patterns("__pycache__")
+    for folder in ("gpulint", "rules"):
+        shutil.copytree(root / folder, into / folder, symlinks=True, ignore=unmade)
+    for name in ("pyproject.toml", "README.md", "LICENSE", *more):
+        shutil.copy(root / name, into / name)
+    return into
