@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,3 +102,48 @@ def codes(*arguments: str | Path, cwd: Path, **options: Any) -> list[tuple[str, 
         (Path(item["filename"]).name, item["code"], item["location"]["row"])
         for item in findings(*arguments, cwd=cwd, **options)
     ]
+
+
+def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str) -> str:
+    """What the command writes when its standard output is a terminal of so many columns."""
+    import fcntl
+    import pty
+    import select
+    import struct
+    import termios
+
+    main_end, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    env = {**environment(), "TERM": "xterm-256color", **variables}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpulint", *arguments],
+        cwd=cwd,
+        stdout=terminal,
+        stderr=terminal,
+        stdin=terminal,
+        env=env,
+    )
+    os.close(terminal)
+    written = b""
+    while select.select([main_end], [], [], 60)[0]:
+        try:
+            part = os.read(main_end, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        written += part
+    process.wait()
+    os.close(main_end)
+    return written.decode()
+
+
+def sources(into: Path, *more: str) -> Path:
+    """A copy of what gpulint is built from, and of more of its checkout."""
+    root = Path(__file__).parents[1]
+    unmade = shutil.ignore_patterns("__pycache__")
+    for folder in ("gpulint", "rules"):
+        shutil.copytree(root / folder, into / folder, symlinks=True, ignore=unmade)
+    for name in ("pyproject.toml", "README.md", "LICENSE", *more):
+        shutil.copy(root / name, into / name)
+    return into

@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 from schemas import schemas, violations
-from support import CLEAN, HELD, environment
+from support import CLEAN, HELD, environment, sources
 
 ROOT = Path(__file__).parents[1]
 # What `python -m venv` and `python -m pip` would find in the checkout before Python's own.
 SHADOWS = ("typing.py", "types.py", "venv.py", "pip.py", "ensurepip.py")
-SHIPPED = ("pyproject.toml", "README.md", "LICENSE", "gpulint", "rules")
 yaml = pytest.importorskip("yaml")
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None, reason="no bash")
@@ -133,17 +132,7 @@ def filled(text: str, known: Mapping[str, str]) -> str:
 def runner(action: Any, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     """The action as it stands now at a ref, and a checkout with one finding in each of two folders."""
     top = tmp_path_factory.mktemp("runner")
-    for name in SHIPPED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name,
-                top / "action" / name,
-                symlinks=True,
-                ignore=shutil.ignore_patterns("__pycache__"),
-            )
-        elif (ROOT / name).exists():
-            (top / "action").mkdir(exist_ok=True)
-            shutil.copy(ROOT / name, top / "action" / name)
+    sources(top / "action")
     for name, text in {"src/train.py": HELD, "my scripts/train.py": HELD, "clean/clean.py": CLEAN}.items():
         path = top / "checkout" / name
         path.parent.mkdir(parents=True)

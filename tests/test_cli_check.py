@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import stat
 import subprocess
@@ -17,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, HELD_ROW, codes, environment, findings, gpulint
+from support import CLEAN, HELD, HELD_ROW, codes, environment, findings, gpulint, on_terminal
 
 import gpulint as package
 
@@ -183,21 +181,13 @@ def test_fix_keeps_newlines_and_encoding(project: Path, newline: str, opening: s
 def test_fix_writes_through_a_link(project: Path) -> None:
     (project / "real").mkdir()
     (project / "train.py").rename(project / "real/train.py")
-    (project / "train.py").symlink_to("real/train.py")
+    (project / "between").symlink_to("real/train.py")
+    (project / "train.py").symlink_to("between")
     assert gpulint("train.py", "--fix", cwd=project).returncode == 0
     assert (project / "train.py").is_symlink()
+    assert (project / "between").is_symlink()
+    assert os.listdir(project / "real") == ["train.py"]
     assert "total += loss\n" not in (project / "real/train.py").read_text()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_fix_that_cannot_be_written(project: Path) -> None:
-    project.chmod(0o555)
-    try:
-        done = gpulint("train.py", "--fix", cwd=project)
-    finally:
-        project.chmod(0o755)
-    assert done.returncode == 1
-    assert b"cannot be written" in done.stdout
 
 
 def test_diff_changes_nothing_and_git_applies_it(project: Path) -> None:
@@ -554,22 +544,14 @@ def test_version_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_linting_needs_neither_torch_nor_rich_and_a_parser_only_where_a_rule_can_fire(project: Path) -> None:
     done = without("torch", "rich", arguments=[".", "--no-cache"], cwd=project)
     assert (done.returncode, b"GPU101" in done.stdout) == (1, True)
-    (project / "train.py").write_text("import os\n\nprint(os.sep)\n")
-    assert without("libcst", arguments=["train.py", "--no-cache"], cwd=project).returncode == 0
+    for clean in ("import os\n\nprint(os.sep)\n", HELD.replace("total += loss\n", "total += loss.item()\n")):
+        (project / "train.py").write_text(clean)
+        done = without("libcst", "torch", "rich", arguments=["train.py", "--no-cache"], cwd=project)
+        assert done.returncode == 0, done
 
 
 def test_checked_code_is_never_imported(project: Path) -> None:
-    for name in (
-        "copy",
-        "dataclasses",
-        "re",
-        "torch",
-        "libcst",
-        "click",
-        "symtable",
-        "gpulint_rules",
-        "random",
-    ):
+    for name in "copy dataclasses re torch libcst click symtable gpulint_rules random".split():
         (project / f"{name}.py").write_text('raise SystemExit("the checked code ran")\n')
     done = gpulint(".", "--no-cache", cwd=project)
     assert (done.returncode, done.stderr) == (1, b"")
@@ -621,38 +603,6 @@ def test_help_of_every_command_fits_80_columns() -> None:
 
 
 # Terminals
-
-
-def on_terminal(*arguments: str, cwd: Path, columns: int = 80, **variables: str) -> str:
-    """What the command writes when its standard output is a terminal of so many columns."""
-    import fcntl
-    import struct
-    import termios
-
-    main_end, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    env = {**environment(), "TERM": "xterm-256color", **variables}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gpulint", *arguments],
-        cwd=cwd,
-        stdout=terminal,
-        stderr=terminal,
-        stdin=terminal,
-        env=env,
-    )
-    os.close(terminal)
-    written = b""
-    while select.select([main_end], [], [], 60)[0]:
-        try:
-            part = os.read(main_end, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        written += part
-    process.wait()
-    os.close(main_end)
-    return written.decode()
 
 
 def test_colour_on_a_terminal_only(project: Path) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from gpulint.rules import all_rules
-from support import environment, gpulint
+from support import gpulint, on_terminal
 
 from gpulint.lint.documentation import example_problems, page
 from gpulint.rule import RuleSet
@@ -79,27 +75,9 @@ def test_a_page_in_a_pipe_is_markdown(tmp_path: Path) -> None:
 
 
 def test_a_page_on_a_terminal_is_laid_out(tmp_path: Path) -> None:
-    main, side = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "gpulint", "rule", "GPU101"],
-        cwd=tmp_path,
-        stdout=side,
-        env=environment(TERM="xterm-256color", COLUMNS="100"),
-    ) as process:
-        os.close(side)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(main, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-        assert process.wait(60) == 0
-    os.close(main)
-    assert b"\x1b[" in shown
-    assert b"```" not in shown
+    shown = on_terminal("rule", "GPU101", cwd=tmp_path, columns=100)
+    assert "\x1b[" in shown
+    assert "```" not in shown
 
 
 def test_json(tmp_path: Path) -> None:

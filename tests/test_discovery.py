@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulint.config import Config, ConfigResolver, Overrides
+from gpulint.config import ConfigResolver, Overrides
 from gpulint.source.discovery import Discovery, discover
 
 
@@ -148,13 +148,6 @@ def test_loops_links_and_odd_entries(tmp_path: Path) -> None:
     ]
 
 
-def test_missing_paths_are_problems(tmp_path: Path) -> None:
-    make(tmp_path, "a.py")
-    found = search(tmp_path, "a.py", "none.py")
-    assert names(tmp_path, found) == ["a.py"]
-    assert [problem.error.message for problem in found.problems] == ["no such file or directory"]
-
-
 def test_nearest_configuration(tmp_path: Path) -> None:
     make(tmp_path, "a.py", "one/b.py", "one/two/c.py")
     (tmp_path / "gpulint.toml").write_text('ignore = ["GPU1"]\n')
@@ -168,9 +161,3 @@ def test_nearest_configuration(tmp_path: Path) -> None:
 def test_names_of_all_kinds(tmp_path: Path, name: str) -> None:
     make(tmp_path, name)
     assert names(tmp_path, search(tmp_path)) == [name]
-
-
-def test_fixed_configuration(tmp_path: Path) -> None:
-    make(tmp_path, "a.py")
-    config = Config(root=str(tmp_path))
-    assert discover([str(tmp_path)], ConfigResolver.of(config)).targets[0].config is config

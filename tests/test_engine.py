@@ -6,15 +6,12 @@ import ast
 import sys
 
 import pytest
+from asked_engine import engine, last_value, returned
 from gpulint.rules import all_rules
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.evaluate.evaluator import MOST_ENTERED, Evaluator
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
-from gpulint.analysis.queries.multiplicity import Multiplicity
-from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.evaluate.evaluator import MOST_ENTERED
 from gpulint.analysis.syntax.flow import ENTRY, Flow
 from gpulint.findings import Confidence
 from gpulint.lint.linter import Text, claimed
@@ -22,19 +19,6 @@ from gpulint.lint.linter import Text, claimed
 
 def flow_of(text: str) -> Flow:
     return Flow(ast.parse(text).body[0])
-
-
-def engine(text: str) -> tuple[File, Evaluator]:
-    file = File("case.py", text, ast.parse(text))
-    return file, Evaluator(Program(file, None, {}))
-
-
-def last_value(text: str) -> Value:
-    """What the expression of the last statement of a module gives."""
-    file, evaluator = engine(text)
-    statement = file.tree.body[-1]
-    assert isinstance(statement, ast.Expr)
-    return evaluator.value_of(statement.value, evaluator.root(file.body))
 
 
 def rows(flow: Flow, key: str) -> list[list[int]]:
@@ -82,17 +66,7 @@ NET = "import torch\nfrom torch import nn\nnet = nn.Linear(8, 2)\nx = torch.ones
 @pytest.mark.parametrize(
     ("expression", "kind", "graph"),
     [
-        ("net(x)", "tensor", Graph.LIVE),
-        ("net(x).detach()", "tensor", Graph.NONE),
-        ("net(x).max(1)[1]", "tensor", Graph.NONE),
-        ("net(x).max(1)[0]", "tensor", Graph.LIVE),
-        ("net(x).item()", "number", Graph.NONE),
-        ("(net(x) - x).pow(2).mean()", "tensor", Graph.LIVE),
-        ("[net(x), 0][0]", "tensor", Graph.LIVE),
-        ("{'loss': net(x)}['loss']", "tensor", Graph.LIVE),
-        ("nn.functional.mse_loss(net(x), x)", "tensor", Graph.LIVE),
         ("(lambda: 0)(net(x))", "unknown", Graph.MAY),
-        ("torch.optim.SGD(net.parameters(), 0.1)", "optimizer", Graph.NONE),
         ("'2' / 2 * net(x)", "tensor", Graph.LIVE),  # an option is a text for all that is known
         ("'%d' % 2", "text", Graph.NONE),
     ],
@@ -115,26 +89,9 @@ def test_a_call_is_followed_with_what_it_is_given() -> None:
 
 
 def test_a_network_is_known_by_what_is_asked_of_it() -> None:
-    text = "def f(thing):\n    thing.parameters()\n    return thing\nf"
-    file, evaluator = engine(text)
-    (function,) = file.functions
-    value = evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    value = returned("def f(thing):\n    thing.parameters()\n    return thing\n")
     assert value.kind == "module"
     assert not value.assumptions
-
-
-def test_who_uses_a_value_through_containers_calls_and_attributes() -> None:
-    text = (
-        "class Keeper:\n    def __init__(self):\n        self.kept = []\n    def add(self, y):\n        self.kept.append(y)\n"
-        "    def show(self):\n        for one in self.kept:\n            print(one.item())\n"
-        "def f(net, x, keeper: Keeper):\n    keeper.add(net(x))\n"
-    )
-    file, evaluator = engine(text)
-    function = next(one for one in file.functions if one.name == "f")
-    (call,) = function.flow.calls["net"]
-    found = consumers(evaluator, call, evaluator.root(function), "graph")
-    assert {"stored", "reads"} <= {one.role for one in found}
-    assert not {"given", "returned"} & {one.role for one in found}
 
 
 def test_a_way_that_values_share_is_gone_once() -> None:
@@ -159,25 +116,6 @@ def test_what_goes_by_another_key_is_not_what_is_asked_for(key: str, kind: str) 
         f"    return out\nf(torch.ones(2), 1)[{key}]"
     )
     assert last_value(text).kind == kind
-
-
-@pytest.mark.parametrize(
-    ("under", "rate"),
-    [
-        ("clean()", "step"),
-        ("if i % 10 == 0: clean()", "every nth"),
-        ("if not i % 10: clean()", "every nth"),
-        ("if i == 0: clean()", "once"),
-    ],
-)
-def test_how_often_a_call_runs(under: str, rate: str) -> None:
-    text = f"def f(net, opt, xs):\n  for i, x in enumerate(xs):\n    net(x).mean().backward()\n    opt.step()\n    {under}\n  clean()\n"
-    file, evaluator = engine(text)
-    (function,) = file.functions
-    calls = function.flow.calls["clean"]
-    multiplicity = Multiplicity(evaluator, Steps(evaluator))
-    assert [one.rate for one in multiplicity.of(calls[0], evaluator.root(function))] == [rate]
-    assert [one.rate for one in multiplicity.of(calls[1], evaluator.root(function))] != ["step"]
 
 
 def fan(count: int, width: int) -> str:

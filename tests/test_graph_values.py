@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
+from asked_engine import call_of, engine, rates_of
 
 from gpulint.analysis.domain.values import Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
-from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
-from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
 
 HEAD = """import collections
@@ -28,27 +22,16 @@ net = nn.Linear(8, 8)
 """
 
 
-def engine(text: str) -> tuple[File, Evaluator]:
-    file = File("case.py", HEAD + text, ast.parse(HEAD + text))
-    return file, Evaluator(Program(file, None, {}))
-
-
-def call_of(file: File, evaluator: Evaluator, name: str) -> tuple[ast.Call, Frame]:
-    """The last call of what has this name, with its frame."""
-    *_, (function, call) = file.calls_named(name)
-    return call, evaluator.root(function)
-
-
 def seen(text: str) -> Value:
     """The value of what `see` is given, in the last call of it."""
-    file, evaluator = engine(text)
+    file, evaluator = engine(HEAD + text)
     call, frame = call_of(file, evaluator, "see")
     return evaluator.value_of(call.args[0], frame)
 
 
 def roles_of(text: str) -> set[str]:
     """The roles of the uses of what the last call of `net` gives, where graphs are followed."""
-    file, evaluator = engine(text)
+    file, evaluator = engine(HEAD + text)
     call, frame = call_of(file, evaluator, "net")
     return {one.role for one in consumers(evaluator, call, frame, "graph")}
 
@@ -167,47 +150,6 @@ def test_a_backward_is_found_through_what_holds_a_value(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "cloud = made()\ncloud.data[0] = net(x)\nreturn cloud",
-        "cloud = made()\ncloud.data.append(net(x))\nreturn cloud",
-        "parts = made()\nparts[0].append(net(x))\nreturn parts",
-    ],
-)
-def test_what_is_put_into_a_part_of_an_object_goes_where_the_object_goes(body: str) -> None:
-    assert "returned" in roles_of(within(body))
-
-
-def test_a_backward_is_found_through_an_attribute_that_another_method_fills() -> None:
-    text = """
-class Coach:
-    def __init__(self):
-        self.terms = []
-    def add(self, term):
-        self.terms.append(term)
-    def step(self, x):
-        self.terms = []
-        self.add(net(x))
-        sum(self.terms).backward()
-"""
-    assert "backward" in roles_of(text)
-
-
-def test_a_backward_is_found_through_the_attribute_of_another_object() -> None:
-    text = """
-class Memory:
-    def __init__(self):
-        self.kept = []
-memory = Memory()
-def act(x):
-    memory.kept.append(net(x))
-def learn():
-    torch.stack(memory.kept).sum().backward()
-"""
-    assert "backward" in roles_of(text)
-
-
-@pytest.mark.parametrize(
     ("base", "name", "found"),
     [
         ("pl.LightningModule", "training_step", True),
@@ -227,29 +169,9 @@ def test_layers_are_given_away_and_no_graph_goes_on() -> None:
 # --- how often
 
 
-@pytest.mark.parametrize(
-    ("condition", "rate"),
-    [("if number == 0:\n                pass\n            else:\n                see(x)", "step"),
-     ("if number == 0:\n                see(x)", "once")],
-)  # fmt: skip
-def test_all_rounds_but_one_are_not_once(condition: str, rate: str) -> None:
-    file, evaluator = engine(f"""
-def train(loader, optimizer):
-    for epoch in range(90):
-        for number, x in enumerate(loader):
-            loss = net(x).sum()
-            loss.backward()
-            optimizer.step()
-            {condition}
-""")
-    call, frame = call_of(file, evaluator, "see")
-    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
-    assert [one.rate for one in found] == [rate]
-
-
 def test_the_layers_of_a_step_make_no_loop_of_steps() -> None:
     """A method that runs through parts of its network is one step: who calls it in a loop takes a step in each round."""
-    file, evaluator = engine("""
+    text = """
 class Coach:
     def __init__(self, optimizer):
         self.layers, self.optimizer = nn.ModuleList([nn.Linear(8, 8)]), optimizer
@@ -262,19 +184,13 @@ class Coach:
     def fit(self, loader):
         for x in loader:
             self.step(x)
-""")
-    call, frame = call_of(file, evaluator, "see")
-    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
-    assert [one.rate for one in found] == ["step"]
+"""
+    assert rates_of(HEAD + text, "see") == ["step"]
 
 
 def test_methods_for_the_end_of_an_epoch_run_once_a_phase() -> None:
-    file, evaluator = engine(
-        "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
-    )
-    call, frame = call_of(file, evaluator, "see")
-    found = Multiplicity(evaluator, Steps(evaluator)).of(call, frame)
-    assert [one.rate for one in found] == ["phase"]
+    text = "class A(pl.LightningModule):\n    def on_train_epoch_end(self):\n        see(self)\n"
+    assert rates_of(HEAD + text, "see") == ["phase"]
 
 
 def test_a_method_that_changes_an_object_in_place_leaves_it_what_it_is() -> None:
@@ -309,19 +225,6 @@ def test_what_takes_the_form_of_another_has_a_graph_of_its_own(name: str) -> Non
     assert roles_of(within(f"y = net(x)\ntorch.zeros(4).{name}(y).sum().backward()")) == {"reads"}
 
 
-def test_what_a_context_manager_of_the_project_yields_is_bound() -> None:
-    found = seen(
-        "from contextlib import contextmanager\n"
-        "class Log:\n    pass\n"
-        "_STACK = []\n"
-        "@contextmanager\n"
-        "def recording():\n"
-        "    _STACK.append(Log())\n"
-        "    yield _STACK[-1]\n" + within("with recording() as log:\n    see(log)")
-    )
-    assert found.kind == "object"
-
-
 def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
     text = "class Norm:\n    def weigh(self):\n        see(self)\nclass Layer(nn.Linear, Norm):\n    pass\n"
     assert seen(text).kind == "module"
@@ -331,7 +234,7 @@ def test_a_class_that_is_only_mixed_into_networks_is_one() -> None:
 @pytest.mark.parametrize("iterated", ["range(9)", "bar", "tqdm(bar)"])
 def test_a_loop_that_counts_does_so_under_whatever_name(iterated: str) -> None:
     file, evaluator = engine(
-        "from tqdm import tqdm\n" + within(f"bar = tqdm(range(9))\nfor e in {iterated}:\n    see(e)")
+        HEAD + "from tqdm import tqdm\n" + within(f"bar = tqdm(range(9))\nfor e in {iterated}:\n    see(e)")
     )
     call, frame = call_of(file, evaluator, "see")
     (loop,) = frame.flow.loops(call)
@@ -339,21 +242,19 @@ def test_a_loop_that_counts_does_so_under_whatever_name(iterated: str) -> None:
 
 
 def test_a_loop_that_calls_what_derived_classes_override_runs_their_steps() -> None:
-    file, evaluator = engine(
-        "class Runner:\n"
-        "    def run(self, loader):\n"
-        "        for batch in loader:\n"
-        "            self.train_step(batch)\n"
-        "    def train_step(self, batch):\n"
-        "        raise NotImplementedError\n"
-        "class Dense(Runner):\n"
-        "    def train_step(self, batch):\n"
-        "        see(batch)\n"
-        "        net(batch).sum().backward()\n"
-    )
-    call, frame = call_of(file, evaluator, "see")
-    steps = Steps(evaluator)
-    assert [one.rate for one in Multiplicity(evaluator, steps).of(call, frame)] == ["step"]
+    text = """
+class Runner:
+    def run(self, loader):
+        for batch in loader:
+            self.train_step(batch)
+    def train_step(self, batch):
+        raise NotImplementedError
+class Dense(Runner):
+    def train_step(self, batch):
+        see(batch)
+        net(batch).sum().backward()
+"""
+    assert rates_of(HEAD + text, "see") == ["step"]
 
 
 @pytest.mark.parametrize(("part", "doubts"), [("first, _", 0), ("_, first", 1)])

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 
+import asked_engine
 import pytest
+from asked_engine import call_of, function_of
 
 from gpulint.analysis.domain.values import UNSET, Graph, Value
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
-from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.project.program import Program
+from gpulint.analysis.project.file import File
 from gpulint.analysis.queries.effects import place_of
 from gpulint.analysis.queries.grad_mode import grad_at_entry, grad_mode
-from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import frozen
-from gpulint.analysis.queries.reached import reached
 
 HEAD = "import functools\nimport torch\nfrom contextlib import ExitStack\nfrom torch import nn\n"
 
 
 def engine(text: str) -> tuple[File, Evaluator]:
-    file = File("case.py", HEAD + text, ast.parse(HEAD + text))
-    return file, Evaluator(Program(file, None, {}))
-
-
-def function_of(file: File, name: str) -> Function:
-    return next(one for one in file.functions if one.name == name)
-
-
-def call_of(file: File, evaluator: Evaluator, name: str) -> tuple[ast.Call, Frame]:
-    """The last call of what has this name, with its frame."""
-    *_, (function, call) = file.calls_named(name)
-    return call, evaluator.root(function)
+    return asked_engine.engine(HEAD + text)
 
 
 def last_value(text: str) -> Value:
-    file, evaluator = engine(text)
-    statement = file.tree.body[-1]
-    assert isinstance(statement, ast.Expr)
-    return evaluator.value_of(statement.value, evaluator.root(file.body))
+    return asked_engine.last_value(HEAD + text)
+
+
+def returned(text: str) -> Value:
+    return asked_engine.returned(HEAD + text)
 
 
 # --- grad modes
@@ -140,16 +128,12 @@ def test_a_comparison_has_a_value_where_it_is_known(expression: str, const: obje
 def test_an_attribute_that_others_set_is_no_constant() -> None:
     text = "class A:\n    def __init__(self):\n        self.on = False\n    def f(self):\n        return self.on\n"
     for more, const in (("", False), ("def start(a: A):\n    a.on = True\n", UNSET)):
-        file, evaluator = engine(text + more)
-        function = function_of(file, "f")
-        assert evaluator.value_of(function.flow.returns[0].value, evaluator.root(function)).const is const
+        assert returned(text + more).const is const
 
 
 def test_what_is_called_like_a_class_makes_a_network_and_is_none() -> None:
     text = "def f(config, x):\n    Model = config.build()\n    return Model(3)\n"
-    file, evaluator = engine(text)
-    function = function_of(file, "f")
-    value = evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    value = returned(text)
     assert (value.kind, value.graph) == ("unknown", Graph.NONE)
 
 
@@ -175,69 +159,7 @@ def test_a_lambda_hands_on_what_it_gives() -> None:
     assert "backward" in {one.role for one in consumers(evaluator, call, frame, "graph")}
 
 
-def test_a_function_whose_calls_never_run_is_not_reached() -> None:
-    text = (
-        "ON = False\ndef f():\n    pass\ndef main():\n    if ON:\n        f()\n    g()\ndef g():\n    pass\n"
-    )
-    file, evaluator = engine(text)
-    verdicts = {
-        name: [one.verdict.value for one in reached(evaluator, function_of(file, name))]
-        for name in ("f", "g")
-    }
-    assert verdicts == {"f": ["refuted"], "g": []}
-
-
 # --- effects on networks
-
-
-@pytest.mark.parametrize(
-    ("body", "device"),
-    [
-        ("net = nn.Linear(2, 2)\n    net.cuda()\n    use(net)", "cuda"),
-        ("net = nn.Linear(2, 2)\n    same = net\n    same.cuda()\n    use(net)", "cuda"),
-        ("net = nn.Linear(2, 2)\n    net.cuda()\n    net.cpu()\n    use(net)", "host"),
-        ("net = nn.Linear(2, 2)\n    net.cuda()\n    net.to(torch.float16)\n    use(net)", "cuda"),
-        ("net = nn.Linear(2, 2)\n    if far:\n        net.cuda()\n    else:\n        use(net)", "host"),
-        ("net = nn.Linear(2, 2)\n    use(net)\n    net.cuda()", "host"),
-    ],
-)
-def test_where_a_network_is(body: str, device: str) -> None:
-    file, evaluator = engine(f"def f(far):\n    {body}\n")
-    call, frame = call_of(file, evaluator, "use")
-    assert placed(evaluator, call.args[0], frame).device == device
-
-
-CLASS = (
-    "class Net(nn.Module):\n    def __init__(self, fixed=True):\n        super().__init__()\n        self.head = nn.Linear(2, 2)\n"
-    "        if fixed:\n            self.fix()\n    def fix(self):\n        for p in self.parameters():\n"
-    "            p.requires_grad = False\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("net = nn.Linear(2, 2)", False),
-        ("net = nn.Linear(2, 2)\n    net.requires_grad_(False)", True),
-        ("net = nn.Linear(2, 2)\n    net.requires_grad_(False)\n    net.requires_grad_()", False),
-        ("net = nn.Linear(2, 2)\n    net.freeze()", True),
-        (
-            "net = nn.Linear(2, 2)\n    for _, p in net.named_parameters():\n        p.requires_grad = False",
-            True,
-        ),
-        (
-            "net = nn.Linear(2, 2)\n    for p in net.parameters():\n        if p.ndim > 1:\n            p.requires_grad = False",
-            False,
-        ),
-        ("net = nn.Linear(2, 2)\n    net.backbone.requires_grad_(False)", False),
-        ("net = Net()", True),
-        ("net = Net(fixed=False)", False),
-    ],
-)
-def test_whether_weights_are_frozen(body: str, expected: bool) -> None:
-    file, evaluator = engine(f"{CLASS}def f():\n    {body}\n    use(net)\n")
-    call, frame = call_of(file, evaluator, "use")
-    assert (frozen(evaluator, evaluator.value_of(call.args[0], frame)) is not None) is expected
 
 
 @pytest.mark.parametrize(
@@ -279,22 +201,13 @@ TRAINED = "def f(task, batch, fit):\n    out = {made}\n    {through}.backward()\
 )
 def test_what_a_backward_goes_through_has_a_graph(made: str, through: str, kind: str, graph: Graph) -> None:
     text = "def given(task):\n    return torch.relu(task)\n" + TRAINED.format(made=made, through=through)
-    file, evaluator = engine(text)
-    function = function_of(file, "f")
-    found = evaluator.value_of(function.flow.returns[0].value, evaluator.root(function))
+    found = returned(text)
     assert (found.kind, found.graph) == (kind, graph)
-
-
-def test_tuples_that_are_added_are_one() -> None:
-    found = last_value("net = nn.Linear(2, 2)\n(net(torch.ones(1)), 1) + (2,)\n")
-    assert [one.kind for one in found.parts or ()] == ["tensor", "number", "number"]
 
 
 @pytest.mark.parametrize(("default", "device"), [("cpu", "?"), ("cuda", "cuda")])
 def test_a_default_of_the_host_says_nothing_where_no_call_is_seen(default: str, device: str) -> None:
-    file, evaluator = engine(f"def f(where='{default}'):\n    return torch.device(where)\n")
-    function = function_of(file, "f")
-    assert evaluator.value_of(function.flow.returns[0].value, evaluator.root(function)).device == device
+    assert returned(f"def f(where='{default}'):\n    return torch.device(where)\n").device == device
 
 
 @pytest.mark.parametrize(

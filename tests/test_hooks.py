@@ -9,11 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import CLEAN, HELD, environment
+from support import CLEAN, HELD, environment, sources
 
 ROOT = Path(__file__).parents[1]
-# What a pre-commit environment is built from. Copied, because the hooks are installed from a commit.
-SHIPPED = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "gpulint", "rules")
 
 
 def git(*arguments: str, cwd: Path) -> str:
@@ -32,17 +30,8 @@ def clean(**more: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Path]:
     """A repository with the hooks as they stand now, its commit, and a place for pre-commit's environments."""
-    import shutil
-
     home = tmp_path_factory.mktemp("hooks")
-    repository = home / "gpulint"
-    repository.mkdir()
-    for name in SHIPPED:
-        if (ROOT / name).is_dir():
-            unmade = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, repository / name, symlinks=True, ignore=unmade)
-        else:
-            shutil.copy(ROOT / name, repository / name)
+    repository = sources(home / "gpulint", ".pre-commit-hooks.yaml")
     git("init", "-q", cwd=repository)
     git("add", "-A", cwd=repository)
     git("commit", "-qm", "state", cwd=repository)

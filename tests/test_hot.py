@@ -24,6 +24,7 @@ def test_a_helper_of_another_file_is_named_with_its_place(tmp_path: Path) -> Non
     (tmp_path / "tidying.py").write_text(TIDY)
     (tmp_path / "train.py").write_text(f"import torch\nfrom tidying import tidy\n{STEPS}")
     (finding,) = check_paths(tmp_path)
+    assert check_paths(tmp_path, {"select": ["GPU501"]}) == [finding]
     assert finding.message.startswith(
         "`torch.cuda.empty_cache()`, which `tidy()` runs in tidying.py, in every"
     )

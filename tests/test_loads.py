@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import ast
-from textwrap import dedent
 
 import pytest
+from asked_engine import call_of, engine
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
-from gpulint.analysis.queries.lifetime import step_while_bound
 from gpulint.analysis.queries.loads import Loaded, loaded, loads
 from gpulint.analysis.queries.processes import by_every_process
-from gpulint.analysis.queries.steps import Steps
-
-
-def engine(text: str) -> tuple[File, Evaluator]:
-    text = dedent(text)
-    file = File("program.py", text, ast.parse(text))
-    return file, Evaluator(Program(file, None, {}))
 
 
 def only(text: str) -> tuple[Evaluator, Loaded]:
@@ -59,31 +49,6 @@ def test_a_place_that_is_none_where_there_is_cuda_is_told_where_it_is_chosen() -
     (load,) = loads(evaluator, file)
     assert load.by_cuda
     assert isinstance(load.place, ast.If)
-
-
-@pytest.mark.parametrize(
-    ("between", "held"),
-    [
-        ("", True),
-        ("del state", False),
-        ("state = None", False),
-        ("if path:\n        state = None", True),
-        ("state = torch.load(path, 'cpu')", False),
-    ],
-)
-def test_a_name_keeps_what_is_loaded_until_it_is_bound_anew(between: str, held: bool) -> None:
-    file, evaluator = engine(f"""
-import torch
-def main(net, path, loader):
-    state = torch.load(path)
-    net.load_state_dict(state["net"])
-    {between}
-    for x in loader:
-        net(x).sum().backward()
-""")
-    what = loaded(evaluator, next(loads(evaluator, file)))
-    steps = Steps(evaluator)
-    assert any(step_while_bound(steps, *one) for one in what.bound) is held
 
 
 def test_an_entry_is_kept_where_it_is_restored_and_numbers_are_not() -> None:
@@ -178,7 +143,6 @@ def main(width):
     net = {made}
     net(width)
 """)
-    (main,) = (one for one in file.functions if one.name == "main")
-    (call,) = main.flow.calls["net"]
-    found = weight(evaluator, evaluator.value_of(call.func, evaluator.root(main)))
+    call, frame = call_of(file, evaluator, "net")
+    found = weight(evaluator, evaluator.value_of(call.func, frame))
     assert (found.least, found.whole) == (least, whole)

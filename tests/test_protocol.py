@@ -14,24 +14,14 @@ from test_rules import SUSPECTING, found_in, page
 
 from gpulint.api import check_paths
 from gpulint.claims import DRIFT, Claim
-from gpulint.findings import Finding, Severity
+from gpulint.findings import Finding
 from gpulint.lint.cache import Cache
 from gpulint.lint.results import FileResult
 from gpulint.runtime.child.running import failed
 from gpulint.runtime.parent.source import called_on
-from gpulint.runtime.parent.verdict import verify
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record.result import (
-    Drift,
     End,
-    Environment,
-    Held,
-    Holder,
-    LineFigures,
-    RankResult,
-    RunResult,
-    Sample,
-    Site,
 )
 from gpulint.verifying import with_claims
 
@@ -185,59 +175,6 @@ def test_no_other_claims_are_read() -> None:
     everything = Claim("time", ("gc.collect",), True, True, ("backend",), True)
     assert Claim.from_json(everything.to_json()) == everything
     assert Claim("drift").to_json() == {"kind": "drift"}
-
-
-@pytest.mark.parametrize(
-    "message", ["`losses` keeps `loss`", "`loss` stays in `losses`", "no optimizer trains it", ""]
-)
-def test_a_reworded_message_changes_no_verdict(message: str) -> None:
-    """Two containers are filled on one line, and each finding means its own, whatever is said of it."""
-    file = "/project/train.py"
-    births = [Site("/project/model.py", row, "forward") for row in (8, 9)]
-    holders = tuple(
-        Holder(
-            name,
-            name,
-            "list",
-            "local",
-            "train()",
-            file,
-            12,
-            16,
-            65536,
-            (12,),
-            births=(Held(site, 16, 65536),),
-        )
-        for name, site in zip(("losses", "outputs"), births, strict=True)
-    )
-    drifts = tuple(
-        Drift(site, "train", "device", "leak", size, 1.0, 16, 65536, 16)
-        for site, size in zip(births, (512.0, 4096.0), strict=True)
-    )
-    samples = tuple(Sample(n, "train", True, 0.02 * n, 0.02, allocated=1000, peak=2000) for n in range(1, 21))
-    environment = Environment("3.12", "python", "linux", "2026-01-01", "2.11", "cuda")
-    end = End("stopped", "stopped")
-    rank = RankResult(
-        0,
-        1,
-        environment,
-        end,
-        "optimizer",
-        3,
-        samples,
-        drifts,
-        holders,
-        lines=(LineFigures(file, 12, 20, 20),),
-    )
-    claims = [
-        Finding("GPU101", "x", Severity.WARNING, message, file, 12, 9, 12, 30, subject=subject, claim=DRIFT)
-        for subject in ("losses", "outputs")
-    ]
-    found = verify("train.py", RunResult(("python",), end, 1.0, (rank,)), claims)
-    assert [(v.status, v.device, v.holder) for v in found.verdicts] == [
-        ("confirmed", 512.0, "losses"),
-        ("confirmed", 4096.0, "outputs"),
-    ]
 
 
 class Watched:

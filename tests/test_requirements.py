@@ -51,36 +51,33 @@ def test_without_a_project_nothing_is_known() -> None:
     assert oldest_torch(None, "train.py") is None
 
 
+BARE = '[project]\ndependencies = ["{}"]\n'
+POETRY = '[tool.poetry.dependencies]\ntorch = "{}"\n'
+
+
 @pytest.mark.parametrize(
-    ("requirement", "expected"),
+    ("form", "requirement", "expected"),
     [
-        ("torch==2.0.1", (2, 0)),
-        ("torch==2.0.*", (2, 0)),
-        ("torch~=1.11.0", (1, 11)),
-        ("torch~=1.11", (1, 99)),
-        ("torch>=1.8,<2.4", (2, 3)),
-        ("torch<2.4.1", (2, 4)),
-        ("torch<2", (1, 99)),
-        ("torch<=2.3", (2, 3)),
-        ("torch>=2.2", None),
-        ("torch!=2.2", None),
-        ("torch", None),
+        (BARE, "torch==2.0.1", (2, 0)),
+        (BARE, "torch==2.0.*", (2, 0)),
+        (BARE, "torch~=1.11.0", (1, 11)),
+        (BARE, "torch~=1.11", (1, 99)),
+        (BARE, "torch>=1.8,<2.4", (2, 3)),
+        (BARE, "torch<2.4.1", (2, 4)),
+        (BARE, "torch<2", (1, 99)),
+        (BARE, "torch<=2.3", (2, 3)),
+        (BARE, "torch>=2.2", None),
+        (BARE, "torch!=2.2", None),
+        (BARE, "torch", None),
+        (POETRY, "1.13.1", (1, 13)),  # a bare version is that version
+        (POETRY, "^1.13", (1, 99)),
+        (POETRY, "*", None),
     ],
 )
 def test_the_newest_torch_that_a_project_runs_with(
-    tmp_path: Path, requirement: str, expected: tuple[int, int] | None
+    tmp_path: Path, form: str, requirement: str, expected: tuple[int, int] | None
 ) -> None:
-    (tmp_path / "pyproject.toml").write_text(f'[project]\ndependencies = ["{requirement}"]\n')
-    project = Project(top=Top(str(tmp_path), is_whole=True))
-    project.begin()
-    assert newest_torch(project, str(tmp_path / "train.py")) == expected
-
-
-@pytest.mark.parametrize(("version", "expected"), [("1.13.1", (1, 13)), ("^1.13", (1, 99)), ("*", None)])
-def test_a_bare_version_of_poetry_is_that_version(
-    tmp_path: Path, version: str, expected: tuple[int, int] | None
-) -> None:
-    (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\ntorch = "{version}"\n')
+    (tmp_path / "pyproject.toml").write_text(form.format(requirement))
     project = Project(top=Top(str(tmp_path), is_whole=True))
     project.begin()
     assert newest_torch(project, str(tmp_path / "train.py")) == expected

@@ -18,19 +18,6 @@ FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/**/*.py"))
 BY_CODE = {rule.code: rule for rule in all_rules()}
 RULES = RuleSet(all_rules())
 
-CLEANING = "import torch\n\n\ndef tidy():\n    torch.cuda.empty_cache()\n"
-STEPPING = """
-import torch
-from tidying import tidy
-
-def train(model, loader, criterion, optimizer):
-    for x, y in loader:
-        optimizer.zero_grad()
-        criterion(model(x), y).backward()
-        optimizer.step()
-        tidy()
-"""
-
 
 def unasked(text: str, findings: Iterable[Finding]) -> list[str]:
     """The rules that are certain of something in a text of which they would not be asked: alone, a rule only sees files that
@@ -49,13 +36,6 @@ def test_a_rule_selected_alone_is_asked_about_what_it_finds(question: str) -> No
 def test_a_rule_selected_alone_is_asked_about_a_fixture(fixture: Path) -> None:
     text = fixture.read_text(encoding="utf-8")
     assert unasked(text, lint_text(text, fixture.name, RULES)) == []
-
-
-def test_a_helper_of_another_file(tmp_path: Path) -> None:
-    (tmp_path / "tidying.py").write_text(CLEANING)
-    (tmp_path / "training.py").write_text(STEPPING)
-    for options in ({}, {"select": ["GPU501"]}):
-        assert [finding.code for finding in check_paths(tmp_path, options)] == ["GPU501"]
 
 
 def test_numbers_read_by_tolist(tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from server_support import SERVER, Editor, able, at, editing, utf8, utf16
+from server_support import SERVER, able, at, editing, utf8, utf16
 from support import CLEAN, HELD, HELD_ROW, environment, gpulint
+
+from gpulint import __version__
 
 KEEPER = "def keep(store, value):\n    store.append(value)\n"
 USES_KEEPER = """\
@@ -42,240 +44,205 @@ def codes(items: list[types.Diagnostic]) -> list[tuple[str, int]]:
     return [(str(item.code), item.range.start.line + 1) for item in items]
 
 
-def test_life_from_initialize_to_exit(tmp_path: Path) -> None:
-    async def scenario() -> Editor:
-        async with editing(tmp_path) as editor:
-            abilities = editor.greeting.capabilities
-            assert editor.greeting.server_info == types.ServerInfo("gpulint", _version())
-            assert abilities.position_encoding == types.PositionEncodingKind.Utf16
-            assert isinstance(abilities.text_document_sync, types.TextDocumentSyncOptions)
-            assert abilities.text_document_sync.change == types.TextDocumentSyncKind.Incremental
-            assert abilities.text_document_sync.save
-            assert abilities.hover_provider
-            assert isinstance(abilities.code_action_provider, types.CodeActionOptions)
-            assert "source.fixAll.gpulint" in (abilities.code_action_provider.code_action_kinds or ())
-            await editor.shutdown_async(None)
-            with pytest.raises(JsonRpcException, match="shut down"):
-                await editor.pull(editor.uri("train.py"))
-            editor.exit(None)
-            await editor.until(lambda: editor.exit_code is not None)
-        return editor
-
-    editor = asyncio.run(scenario())
+async def test_life_from_initialize_to_exit(tmp_path: Path) -> None:
+    async with editing(tmp_path) as editor:
+        abilities = editor.greeting.capabilities
+        assert editor.greeting.server_info == types.ServerInfo("gpulint", __version__)
+        assert abilities.position_encoding == types.PositionEncodingKind.Utf16
+        assert isinstance(abilities.text_document_sync, types.TextDocumentSyncOptions)
+        assert abilities.text_document_sync.change == types.TextDocumentSyncKind.Incremental
+        assert abilities.text_document_sync.save
+        assert abilities.hover_provider
+        assert isinstance(abilities.code_action_provider, types.CodeActionOptions)
+        assert "source.fixAll.gpulint" in (abilities.code_action_provider.code_action_kinds or ())
+        await editor.shutdown_async(None)
+        with pytest.raises(JsonRpcException, match="shut down"):
+            await editor.pull(editor.uri("train.py"))
+        editor.exit(None)
+        await editor.until(lambda: editor.exit_code is not None)
     assert editor.exit_code == 0
     assert (editor.shown, editor.logged) == ([], [])
 
 
-def _version() -> str:
-    import gpulint
-
-    return gpulint.__version__
-
-
-def test_open_change_close(tmp_path: Path) -> None:
+async def test_open_change_close(tmp_path: Path) -> None:
     """Whole and incremental changes; the last version of several in a row; nothing after closing."""
+    async with editing(tmp_path) as editor:
+        uri = editor.open("train.py", HELD)
+        (found,) = await editor.diagnostics(uri)
+        assert (found.code, found.source, found.severity) == (
+            "GPU101",
+            "gpulint",
+            types.DiagnosticSeverity.Information,
+        )
+        assert found.range == at(HELD_ROW - 1, 8, (HELD_ROW - 1, 21))
+        assert found.code_description is not None
+        assert found.code_description.href.endswith("GPU101")
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            uri = editor.open("train.py", HELD)
-            (found,) = await editor.diagnostics(uri)
-            assert (found.code, found.source, found.severity) == (
-                "GPU101",
-                "gpulint",
-                types.DiagnosticSeverity.Information,
-            )
-            assert found.range == at(HELD_ROW - 1, 8, (HELD_ROW - 1, 21))
-            assert found.code_description is not None
-            assert found.code_description.href.endswith("GPU101")
+        fixed = HELD.replace("+= loss\n", "+= loss.item()\n")
+        editor.change(uri, (at(HELD_ROW - 1, 21), ".item()"), text=fixed)
+        assert await editor.diagnostics(uri) == []
 
-            fixed = HELD.replace("+= loss\n", "+= loss.item()\n")
-            editor.change(uri, (at(HELD_ROW - 1, 21), ".item()"), text=fixed)
-            assert await editor.diagnostics(uri) == []
+        # Two changes in one message, the second placed by the text after the first.
+        moved = "# one\n" + HELD
+        editor.change(uri, (at(HELD_ROW - 1, 21, (HELD_ROW - 1, 28)), ""), (at(0), "# one\n"), text=moved)
+        assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW + 1)]
 
-            # Two changes in one message, the second placed by the text after the first.
-            moved = "# one\n" + HELD
-            editor.change(uri, (at(HELD_ROW - 1, 21, (HELD_ROW - 1, 28)), ""), (at(0), "# one\n"), text=moved)
-            assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW + 1)]
+        before = len(editor.published)
+        for number in range(20):
+            editor.rewrite(uri, "# more\n" * number + HELD)
+        assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW + 19)]
+        assert len(editor.published) - before < 5, "changes in a row are checked together"
 
-            before = len(editor.published)
-            for number in range(20):
-                editor.rewrite(uri, "# more\n" * number + HELD)
-            assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW + 19)]
-            assert len(editor.published) - before < 5, "changes in a row are checked together"
-
-            editor.close_document(uri)
-            await editor.until(lambda: editor.published[-1].version is None)
-            assert (editor.published[-1].uri, editor.published[-1].diagnostics) == (uri, ())
-
-    asyncio.run(scenario())
+        editor.close_document(uri)
+        await editor.until(lambda: editor.published[-1].version is None)
+        assert (editor.published[-1].uri, editor.published[-1].diagnostics) == (uri, ())
 
 
 @pytest.mark.parametrize(("encoding", "units"), [("utf-16", utf16), ("utf-8", utf8), ("utf-32", len)])
-def test_places_in_the_units_agreed_on(tmp_path: Path, encoding: str, units: Any) -> None:
+async def test_places_in_the_units_agreed_on(tmp_path: Path, encoding: str, units: Any) -> None:
     text = HELD.replace("    ", "\t").replace("total +=", 'name = "😀é\t\f\u2028"; total +=')
     line = next(line for line in text.split("\n") if "+= loss" in line)
     start, end = units(line[: line.index("total")]), units(line)
 
-    async def scenario() -> None:
-        async with editing(tmp_path, able(encodings=[encoding])) as editor:
-            assert editor.greeting.capabilities.position_encoding == encoding
-            uri = editor.open("train.py", text)
-            (found,) = await editor.diagnostics(uri)
-            assert found.range == at(HELD_ROW - 1, start, (HELD_ROW - 1, end))
-            (action,) = [
-                item for item in await editor.actions(uri, found.range, ["quickfix"]) if item.is_preferred
-            ]
-            assert editor.after(action, uri, units) == text.replace("+= loss\n", "+= loss.detach()\n")
-            # A change behind the emoji, the form feed and the line separator.
-            changed = text.replace("+= loss\n", "+= loss.item()\n")
-            editor.change(uri, (at(HELD_ROW - 1, end), ".item()"), text=changed)
-            assert await editor.diagnostics(uri) == []
-            assert "held-graph" not in await editor.hover_at(uri, HELD_ROW - 1, end)
-
-    asyncio.run(scenario())
+    async with editing(tmp_path, able(encodings=[encoding])) as editor:
+        assert editor.greeting.capabilities.position_encoding == encoding
+        uri = editor.open("train.py", text)
+        (found,) = await editor.diagnostics(uri)
+        assert found.range == at(HELD_ROW - 1, start, (HELD_ROW - 1, end))
+        (action,) = [
+            item for item in await editor.actions(uri, found.range, ["quickfix"]) if item.is_preferred
+        ]
+        assert editor.after(action, uri, units) == text.replace("+= loss\n", "+= loss.detach()\n")
+        # A change behind the emoji, the form feed and the line separator.
+        changed = text.replace("+= loss\n", "+= loss.item()\n")
+        editor.change(uri, (at(HELD_ROW - 1, end), ".item()"), text=changed)
+        assert await editor.diagnostics(uri) == []
+        assert "held-graph" not in await editor.hover_at(uri, HELD_ROW - 1, end)
 
 
-def test_clients_that_ask_for_diagnostics_are_sent_none(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with editing(tmp_path, able(pull=True)) as editor:
-            uri = editor.open("train.py", HELD)
-            assert codes(await editor.pull(uri)) == [("GPU101", HELD_ROW)]
-            answers = [asyncio.ensure_future(editor.pull(uri))]
-            editor.rewrite(uri, "\n" + HELD)
-            answers.append(asyncio.ensure_future(editor.pull(uri)))
-            assert codes(await answers[1]) == [("GPU101", HELD_ROW + 1)]
-            await answers[0]
-            assert await editor.pull(editor.uri("unknown.py")) == []
-            editor.save(uri)
-            await editor.until(lambda: editor.refreshes == 1)
-            editor.close_document(uri)
-            assert await editor.pull(uri) == []
-            assert editor.published == []
-
-    asyncio.run(scenario())
+async def test_clients_that_ask_for_diagnostics_are_sent_none(tmp_path: Path) -> None:
+    async with editing(tmp_path, able(pull=True)) as editor:
+        uri = editor.open("train.py", HELD)
+        assert codes(await editor.pull(uri)) == [("GPU101", HELD_ROW)]
+        answers = [asyncio.ensure_future(editor.pull(uri))]
+        editor.rewrite(uri, "\n" + HELD)
+        answers.append(asyncio.ensure_future(editor.pull(uri)))
+        assert codes(await answers[1]) == [("GPU101", HELD_ROW + 1)]
+        await answers[0]
+        assert await editor.pull(editor.uri("unknown.py")) == []
+        editor.save(uri)
+        await editor.until(lambda: editor.refreshes == 1)
+        editor.close_document(uri)
+        assert await editor.pull(uri) == []
+        assert editor.published == []
 
 
-def test_a_syntax_error_is_one_diagnostic(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            uri = editor.open("train.py", HELD)
-            assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
-            editor.rewrite(uri, HELD + "def unfinished(:\n" * 3)
-            (found,) = await editor.diagnostics(uri)
-            assert (found.code, found.severity) == ("GPU000", types.DiagnosticSeverity.Error)
-            assert "syntax error" in found.message
-            assert await editor.actions(uri, found.range) == []
-            editor.rewrite(uri, HELD)
-            assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
-            for odd in ("\ud800", "\0", "", "(" * 2_000, "\ufeff" + HELD):
-                editor.rewrite(uri, odd)
-                await editor.diagnostics(uri)
-            assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
-
-    asyncio.run(scenario())
+async def test_a_syntax_error_is_one_diagnostic(tmp_path: Path) -> None:
+    async with editing(tmp_path) as editor:
+        uri = editor.open("train.py", HELD)
+        assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
+        editor.rewrite(uri, HELD + "def unfinished(:\n" * 3)
+        (found,) = await editor.diagnostics(uri)
+        assert (found.code, found.severity) == ("GPU000", types.DiagnosticSeverity.Error)
+        assert "syntax error" in found.message
+        assert await editor.actions(uri, found.range) == []
+        editor.rewrite(uri, HELD)
+        assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
+        for odd in ("\ud800", "\0", "", "(" * 2_000, "\ufeff" + HELD):
+            editor.rewrite(uri, odd)
+            await editor.diagnostics(uri)
+        assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
 
 
-def test_which_documents_are_checked(tmp_path: Path) -> None:
+async def test_which_documents_are_checked(tmp_path: Path) -> None:
     (tmp_path / "gpulint.toml").write_text('extend-exclude = ["generated"]\n')
     (tmp_path / "generated").mkdir()
 
-    async def scenario() -> None:
-        async with editing(tmp_path, able(pull=True)) as editor:
-            expected = {
-                editor.open("train.py", HELD): True,
-                editor.open("script", HELD): True,  # the editor says that it is Python
-                editor.open("untitled:Untitled-1", HELD): True,
-                editor.open("generated/train.py", HELD): False,
-                editor.open("notes.md", HELD, "markdown"): False,
-                editor.open("stub.pyi", HELD): False,
-                editor.open("untitled:Untitled-2", HELD, "markdown"): False,
-                editor.open("git:/train.py?HEAD", HELD): False,
-                editor.open("vscode-notebook-cell:/book.ipynb#X1", HELD): False,
-            }
-            found = {uri: bool(await editor.pull(uri)) for uri in expected}
-            assert found == expected
-            script = editor.open(
-                "run.sh", "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32\n", "shellscript"
-            )
-            (setting,) = await editor.pull(script)
-            assert setting.code == "GPU601"
-            titles = [item.title for item in await editor.actions(script, setting.range)]
-            assert not any("suppress" in title for title in titles)
-
-    asyncio.run(scenario())
+    async with editing(tmp_path, able(pull=True)) as editor:
+        expected = {
+            editor.open("train.py", HELD): True,
+            editor.open("script", HELD): True,  # the editor says that it is Python
+            editor.open("untitled:Untitled-1", HELD): True,
+            editor.open("generated/train.py", HELD): False,
+            editor.open("notes.md", HELD, "markdown"): False,
+            editor.open("stub.pyi", HELD): False,
+            editor.open("untitled:Untitled-2", HELD, "markdown"): False,
+            editor.open("git:/train.py?HEAD", HELD): False,
+            editor.open("vscode-notebook-cell:/book.ipynb#X1", HELD): False,
+        }
+        found = {uri: bool(await editor.pull(uri)) for uri in expected}
+        assert found == expected
+        script = editor.open("run.sh", "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32\n", "shellscript")
+        (setting,) = await editor.pull(script)
+        assert setting.code == "GPU601"
+        titles = [item.title for item in await editor.actions(script, setting.range)]
+        assert not any("suppress" in title for title in titles)
 
 
-def test_related_places_and_tags(tmp_path: Path) -> None:
+async def test_related_places_and_tags(tmp_path: Path) -> None:
     (tmp_path / "keeper.py").write_text(KEEPER)
     old = "import torch\n\nprint(torch.cuda.memory_cached())  # gpulint: ignore[GPU101]\n"
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            uri = editor.open("train.py", USES_KEEPER)
-            (found,) = await editor.diagnostics(uri)
-            reason, other = found.related_information or ()
-            assert reason.message.startswith("reason: ")
-            assert reason.location == types.Location(uri, found.range)
-            assert other.location.uri == editor.uri("keeper.py")
-            assert other.location.range.start.line == 1
-            uri = editor.open("old.py", old)
-            tags = {str(item.code): list(item.tags or ()) for item in await editor.diagnostics(uri)}
-            assert tags == {
-                "GPU603": [types.DiagnosticTag.Deprecated],
-                "GPU001": [types.DiagnosticTag.Unnecessary],
-            }
-
-    asyncio.run(scenario())
+    async with editing(tmp_path) as editor:
+        uri = editor.open("train.py", USES_KEEPER)
+        (found,) = await editor.diagnostics(uri)
+        reason, other = found.related_information or ()
+        assert reason.message.startswith("reason: ")
+        assert reason.location == types.Location(uri, found.range)
+        assert other.location.uri == editor.uri("keeper.py")
+        assert other.location.range.start.line == 1
+        uri = editor.open("old.py", old)
+        tags = {str(item.code): list(item.tags or ()) for item in await editor.diagnostics(uri)}
+        assert tags == {
+            "GPU603": [types.DiagnosticTag.Deprecated],
+            "GPU001": [types.DiagnosticTag.Unnecessary],
+        }
 
 
-def test_doubts_are_told_beside_the_reason(tmp_path: Path) -> None:
+async def test_doubts_are_told_beside_the_reason(tmp_path: Path) -> None:
     text = (
         "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batch):\n"
         "    model.eval()\n    return model(batch)\n"
     )
 
-    async def scenario() -> None:
-        async with editing(tmp_path, options={"confidence": "low"}) as editor:
-            uri = editor.open("train.py", text)
-            (found, *_) = await editor.diagnostics(uri)
-            told = [item.message.partition(": ")[0] for item in found.related_information or ()]
-            assert found.severity == types.DiagnosticSeverity.Hint
-            assert told.count("doubt") == 1
-
-    asyncio.run(scenario())
+    async with editing(tmp_path) as editor:
+        assert await editor.diagnostics(editor.open("train.py", text)) == []
+    async with editing(tmp_path, options={"confidence": "low"}) as editor:
+        uri = editor.open("train.py", text)
+        (found, *_) = await editor.diagnostics(uri)
+        told = [item.message.partition(": ")[0] for item in found.related_information or ()]
+        assert found.severity == types.DiagnosticSeverity.Hint
+        assert told.count("doubt") == 1
 
 
 @pytest.mark.parametrize("pull", [False, True])
-def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Path, pull: bool) -> None:
+async def test_unsaved_text_stands_for_the_file_that_others_import(tmp_path: Path, pull: bool) -> None:
     (tmp_path / "keeper.py").write_text(KEEPER)
     harmless = KEEPER.replace("append(value)", "append(value.item())")
 
-    async def scenario() -> None:
-        async with editing(tmp_path, able(pull=pull)) as editor:
+    async with editing(tmp_path, able(pull=pull)) as editor:
 
-            async def found(uri: str, after: int) -> list[tuple[str, int]]:
-                return codes(await editor.pull(uri) if pull else await editor.diagnostics(uri, after))
+        async def found(uri: str, after: int) -> list[tuple[str, int]]:
+            return codes(await editor.pull(uri) if pull else await editor.diagnostics(uri, after))
 
-            user = editor.open("train.py", USES_KEEPER)
-            assert await found(user, 0) == [("GPU104", 14)]
-            keeper = editor.open("keeper.py", KEEPER)
-            assert await found(keeper, 0) == []
-            assert await found(user, 0) == [("GPU104", 14)]
-            sent = len(editor.published)
-            editor.rewrite(keeper, harmless)
-            assert await found(user, sent) == []
-            sent = len(editor.published)
-            editor.close_document(keeper)  # what is on disk counts again
-            assert await found(user, sent) == [("GPU104", 14)]
-            sent = len(editor.published)
-            (tmp_path / "keeper.py").write_text(harmless)
-            editor.files_changed("keeper.py")
-            assert await found(user, sent) == []
-
-    asyncio.run(scenario())
+        user = editor.open("train.py", USES_KEEPER)
+        assert await found(user, 0) == [("GPU104", 14)]
+        keeper = editor.open("keeper.py", KEEPER)
+        assert await found(keeper, 0) == []
+        assert await found(user, 0) == [("GPU104", 14)]
+        sent = len(editor.published)
+        editor.rewrite(keeper, harmless)
+        assert await found(user, sent) == []
+        sent = len(editor.published)
+        editor.close_document(keeper)  # what is on disk counts again
+        assert await found(user, sent) == [("GPU104", 14)]
+        sent = len(editor.published)
+        (tmp_path / "keeper.py").write_text(harmless)
+        editor.files_changed("keeper.py")
+        assert await found(user, sent) == []
 
 
-def test_callers_in_unsaved_files_count_once_a_document_is_saved(tmp_path: Path) -> None:
+async def test_callers_in_unsaved_files_count_once_a_document_is_saved(tmp_path: Path) -> None:
     scores = (
         "import torch\nfrom torch import nn\n\n\ndef scores(model: nn.Module, batches):\n"
         "    model.eval()\n    return [model(batch.cuda()).argmax(-1).tolist() for batch in batches]\n"
@@ -288,60 +255,52 @@ def test_callers_in_unsaved_files_count_once_a_document_is_saved(tmp_path: Path)
     (tmp_path / "scoring.py").write_text(scores)
     (tmp_path / "run.py").write_text(guarded)
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            scoring, run = editor.open("scoring.py", scores), editor.open("run.py", guarded)
-            assert await editor.diagnostics(scoring) == []
-            editor.rewrite(run, guarded.replace("with torch.no_grad()", "if batches is not None"))
-            await editor.diagnostics(run)
-            sent = len(editor.published)
-            editor.save(run)
-            assert codes(await editor.diagnostics(scoring, sent)) == [("GPU201", 7)]
-            editor.rewrite(run, guarded)
-            editor.rewrite(run, guarded + "def unfinished(")
-            await editor.diagnostics(run)
-            sent = len(editor.published)
-            editor.rewrite(scoring, scores)
-            assert codes(await editor.diagnostics(scoring, sent)) == [("GPU201", 7)], (
-                "what parsed last counts"
-            )
-            editor.rewrite(run, guarded)
-            editor.rewrite(scoring, scores)
-            assert await editor.diagnostics(scoring) == []
-
-    asyncio.run(scenario())
+    async with editing(tmp_path) as editor:
+        scoring, run = editor.open("scoring.py", scores), editor.open("run.py", guarded)
+        assert await editor.diagnostics(scoring) == []
+        editor.rewrite(run, guarded.replace("with torch.no_grad()", "if batches is not None"))
+        await editor.diagnostics(run)
+        sent = len(editor.published)
+        editor.save(run)
+        assert codes(await editor.diagnostics(scoring, sent)) == [("GPU201", 7)]
+        editor.rewrite(run, guarded)
+        editor.rewrite(run, guarded + "def unfinished(")
+        await editor.diagnostics(run)
+        sent = len(editor.published)
+        editor.rewrite(scoring, scores)
+        assert codes(await editor.diagnostics(scoring, sent)) == [("GPU201", 7)], "what parsed last counts"
+        editor.rewrite(run, guarded)
+        editor.rewrite(scoring, scores)
+        assert await editor.diagnostics(scoring) == []
 
 
-def test_hover_on_findings_and_on_codes_in_comments(tmp_path: Path) -> None:
+async def test_hover_on_findings_and_on_codes_in_comments(tmp_path: Path) -> None:
     text = HELD.replace("+= loss\n", "+= loss  # gpulint: ignore[GPU101, GPU5] -- é\n") + "GPU101 = 1\n"
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            uri = editor.open("train.py", HELD)
-            told = await editor.hover_at(uri, HELD_ROW - 1, 12)
-            assert told.startswith("**GPU101** `total` adds up `loss`")
-            for part in ("*reason:*", "*cost:*", "*fix:*", "## What it costs", "## Fix safety"):
-                assert part in told
-            assert await editor.hover_at(uri, 0, 0) == ""
-            assert await editor.hover_at(uri, 10_000, 3) == ""
+    async with editing(tmp_path) as editor:
+        uri = editor.open("train.py", HELD)
+        told = await editor.hover_at(uri, HELD_ROW - 1, 12)
+        assert told.startswith("**GPU101** `total` adds up `loss`")
+        for part in ("*reason:*", "*cost:*", "*fix:*", "## What it costs", "## Fix safety"):
+            assert part in told
+        assert await editor.hover_at(uri, 0, 0) == ""
+        assert await editor.hover_at(uri, 10_000, 3) == ""
 
-            editor.rewrite(uri, text)
-            line = text.split("\n")[HELD_ROW - 1]
-            told = await editor.hover_at(uri, HELD_ROW - 1, line.index("GPU101") + 2)
-            assert told.startswith("# GPU101 held-graph")
-            assert "## What it does" in told
-            told = await editor.hover_at(uri, HELD_ROW - 1, line.index("GPU5") + 1)
-            assert "- GPU501 empty-cache-in-hot-loop: " in told
-            assert await editor.hover_at(uri, text.count("\n") - 1, 2) == "", "a name in code is no comment"
-        async with editing(tmp_path, able(markdown=False)) as editor:
-            uri = editor.open("train.py", HELD)
-            params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(HELD_ROW - 1, 12))
-            answer = await editor.text_document_hover_async(params)
-            assert answer is not None
-            assert isinstance(answer.contents, types.MarkupContent)
-            assert answer.contents.kind == types.MarkupKind.PlainText
-
-    asyncio.run(scenario())
+        editor.rewrite(uri, text)
+        line = text.split("\n")[HELD_ROW - 1]
+        told = await editor.hover_at(uri, HELD_ROW - 1, line.index("GPU101") + 2)
+        assert told.startswith("# GPU101 held-graph")
+        assert "## What it does" in told
+        told = await editor.hover_at(uri, HELD_ROW - 1, line.index("GPU5") + 1)
+        assert "- GPU501 empty-cache-in-hot-loop: " in told
+        assert await editor.hover_at(uri, text.count("\n") - 1, 2) == "", "a name in code is no comment"
+    async with editing(tmp_path, able(markdown=False)) as editor:
+        uri = editor.open("train.py", HELD)
+        params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(HELD_ROW - 1, 12))
+        answer = await editor.text_document_hover_async(params)
+        assert answer is not None
+        assert isinstance(answer.contents, types.MarkupContent)
+        assert answer.contents.kind == types.MarkupKind.PlainText
 
 
 EVALUATING = """\
@@ -360,102 +319,91 @@ def evaluate(loader):
 """
 
 
-def test_hover_tells_what_was_considered_in_a_line(tmp_path: Path) -> None:
+async def test_hover_tells_what_was_considered_in_a_line(tmp_path: Path) -> None:
     """With a finding on what it stands; where nothing is told, what speaks against it."""
     row, column = 10, 20
     guarded = EVALUATING.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            uri = editor.open("train.py", EVALUATING)
-            told = await editor.hover_at(uri, row, column)
-            assert told.startswith("**GPU201** `model` runs with grad enabled")
-            answers = told.index(
-                "- *grad* yes: grad is on where `evaluate` begins\n- *backward* yes: no backward"
-            )
-            assert told.index("*fix:*") < answers < told.index("## What it does")
-            beside = await editor.hover_at(uri, row, 2)
-            assert beside.startswith(
-                "**GPU201** eval-with-grad: `model` told\n\n`model` runs with grad enabled"
-            )
-            assert "- *grad* yes" in beside
-            assert "## What it does" not in beside
+    async with editing(tmp_path) as editor:
+        uri = editor.open("train.py", EVALUATING)
+        told = await editor.hover_at(uri, row, column)
+        assert told.startswith("**GPU201** `model` runs with grad enabled")
+        answers = told.index(
+            "- *grad* yes: grad is on where `evaluate` begins\n- *backward* yes: no backward"
+        )
+        assert told.index("*fix:*") < answers < told.index("## What it does")
+        beside = await editor.hover_at(uri, row, 2)
+        assert beside.startswith("**GPU201** eval-with-grad: `model` told\n\n`model` runs with grad enabled")
+        assert "- *grad* yes" in beside
+        assert "## What it does" not in beside
 
-            editor.rewrite(uri, guarded)
-            told = await editor.hover_at(uri, row + 1, column)
-            silent = "**GPU201** eval-with-grad: `model` not told\n\n- *grad* no: grad is off (line 7)"
-            assert told.startswith(silent)
-            assert await editor.hover_at(uri, row, 2) == "", "nothing is considered there"
+        editor.rewrite(uri, guarded)
+        told = await editor.hover_at(uri, row + 1, column)
+        silent = "**GPU201** eval-with-grad: `model` not told\n\n- *grad* no: grad is off (line 7)"
+        assert told.startswith(silent)
+        assert await editor.hover_at(uri, row, 2) == "", "nothing is considered there"
 
-            editor.rewrite(uri, guarded.replace("def evaluate", "def evaluate("))
-            assert await editor.hover_at(uri, row + 1, column) == "", "it cannot be read"
-            settings = editor.open("run.sh", "# PYTORCH_CUDA_ALLOC_CONF: model.eval()\n")
-            assert await editor.hover_at(settings, 0, 3) == ""
-
-    asyncio.run(scenario())
+        editor.rewrite(uri, guarded.replace("def evaluate", "def evaluate("))
+        assert await editor.hover_at(uri, row + 1, column) == "", "it cannot be read"
+        settings = editor.open("run.sh", "# PYTORCH_CUDA_ALLOC_CONF: model.eval()\n")
+        assert await editor.hover_at(settings, 0, 3) == ""
 
 
-def test_configuration_is_read_anew(tmp_path: Path) -> None:
+async def test_configuration_is_read_anew(tmp_path: Path) -> None:
     """With watched files at once, without them at the next check; a wrong one is told and the last right one holds."""
     (tmp_path / "inner").mkdir()
     settings = tmp_path / "gpulint.toml"
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            await editor.until(lambda: bool(editor.registered))
-            assert editor.registered[0].method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-            outer, inner = editor.open("train.py", HELD), editor.open("inner/train.py", HELD)
-            assert await editor.diagnostics(outer)
-            assert await editor.diagnostics(inner)
+    async with editing(tmp_path) as editor:
+        await editor.until(lambda: bool(editor.registered))
+        assert editor.registered[0].method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        outer, inner = editor.open("train.py", HELD), editor.open("inner/train.py", HELD)
+        assert await editor.diagnostics(outer)
+        assert await editor.diagnostics(inner)
 
-            sent = len(editor.published)
-            settings.write_text('ignore = ["GPU101"]\n')
-            editor.files_changed("gpulint.toml")
-            assert await editor.diagnostics(outer, sent) == []
-            assert await editor.diagnostics(inner, sent) == []
+        sent = len(editor.published)
+        settings.write_text('ignore = ["GPU101"]\n')
+        editor.files_changed("gpulint.toml")
+        assert await editor.diagnostics(outer, sent) == []
+        assert await editor.diagnostics(inner, sent) == []
 
-            (tmp_path / "inner/pyproject.toml").write_text('[tool.gpulint]\nseverity = {GPU1 = "info"}\n')
-            editor.rewrite(inner, HELD)
-            (found,) = await editor.diagnostics(inner)
-            assert found.severity == types.DiagnosticSeverity.Information
+        (tmp_path / "inner/pyproject.toml").write_text('[tool.gpulint]\nseverity = {GPU1 = "info"}\n')
+        editor.rewrite(inner, HELD)
+        (found,) = await editor.diagnostics(inner)
+        assert found.severity == types.DiagnosticSeverity.Information
 
-            settings.write_text('ignore = ["GPU999"]\n')
-            editor.rewrite(outer, HELD)
-            assert await editor.diagnostics(outer) == []
-            await editor.until(lambda: bool(editor.shown))
-            assert editor.shown == [
-                'gpulint: gpulint.toml: ignore: unknown rule "GPU999"; gpulint rules lists them'
-            ]
-            settings.unlink()
-            editor.rewrite(outer, HELD)
-            assert await editor.diagnostics(outer)
-
-    asyncio.run(scenario())
+        settings.write_text('ignore = ["GPU999"]\n')
+        editor.rewrite(outer, HELD)
+        assert await editor.diagnostics(outer) == []
+        await editor.until(lambda: bool(editor.shown))
+        assert editor.shown == [
+            'gpulint: gpulint.toml: ignore: unknown rule "GPU999"; gpulint rules lists them'
+        ]
+        settings.unlink()
+        editor.rewrite(outer, HELD)
+        assert await editor.diagnostics(outer)
 
 
-def test_settings_of_the_editor(tmp_path: Path) -> None:
+async def test_settings_of_the_editor(tmp_path: Path) -> None:
     text = HELD + "\n\nprint(torch.cuda.memory_cached())\n"
     (tmp_path / "gpulint.toml").write_text('ignore = ["GPU603"]\n')
 
-    async def scenario() -> None:
-        options = {"select": ["GPU6"], "unsafeFixes": "yes", "colour": 1}
-        async with editing(tmp_path, options=options) as editor:
-            uri = editor.open("train.py", text)
-            assert codes(await editor.diagnostics(uri)) == [("GPU603", 16)]
-            await editor.until(lambda: len(editor.shown) == 2)
-            assert editor.shown == [
-                "gpulint: unknown setting 'colour'",
-                "gpulint: unsafeFixes: expected true or false",
-            ]
-            sent = len(editor.published)
-            settings = {"gpulint": {"ignore": ["GPU6", "GPU101"]}}
-            editor.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
-            assert await editor.diagnostics(uri, sent) == []
-
-    asyncio.run(scenario())
+    options = {"select": ["GPU6"], "unsafeFixes": "yes", "colour": 1}
+    async with editing(tmp_path, options=options) as editor:
+        uri = editor.open("train.py", text)
+        assert codes(await editor.diagnostics(uri)) == [("GPU603", 16)]
+        await editor.until(lambda: len(editor.shown) == 2)
+        assert editor.shown == [
+            "gpulint: unknown setting 'colour'",
+            "gpulint: unsafeFixes: expected true or false",
+        ]
+        sent = len(editor.published)
+        settings = {"gpulint": {"ignore": ["GPU6", "GPU101"]}}
+        editor.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+        assert await editor.diagnostics(uri, sent) == []
 
 
-def test_a_failing_rule_is_logged_and_the_server_goes_on(tmp_path: Path) -> None:
+async def test_a_failing_rule_is_logged_and_the_server_goes_on(tmp_path: Path) -> None:
     """The rule also prints, which must not get into the stream of messages."""
     (tmp_path / "mine.py").write_text(
         "from gpulint import Rule, Severity\n\n\nclass Failing(Rule):\n"
@@ -468,22 +416,19 @@ def test_a_failing_rule_is_logged_and_the_server_goes_on(tmp_path: Path) -> None
     )
     (tmp_path / "gpulint.toml").write_text('rules = ["mine.py"]\n')
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            uri = editor.open("train.py", HELD + "\n\nEXPLODE = 1\n")
-            assert await editor.diagnostics(uri) == []
-            await editor.until(lambda: bool(editor.logged) and bool(editor.shown))
-            assert "ZeroDivisionError: on purpose" in editor.logged[0]
-            assert "mine.py" in editor.logged[0]
-            assert "its log says how" in editor.shown[0]
-            editor.rewrite(uri, CLEAN + "EXPLODE = 2\n")
-            assert await editor.diagnostics(uri) == []
-            assert len(editor.shown) == 1
-            (tmp_path / "gpulint.toml").unlink()
-            editor.rewrite(uri, HELD)
-            assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
-
-    asyncio.run(scenario())
+    async with editing(tmp_path) as editor:
+        uri = editor.open("train.py", HELD + "\n\nEXPLODE = 1\n")
+        assert await editor.diagnostics(uri) == []
+        await editor.until(lambda: bool(editor.logged) and bool(editor.shown))
+        assert "ZeroDivisionError: on purpose" in editor.logged[0]
+        assert "mine.py" in editor.logged[0]
+        assert "its log says how" in editor.shown[0]
+        editor.rewrite(uri, CLEAN + "EXPLODE = 2\n")
+        assert await editor.diagnostics(uri) == []
+        assert len(editor.shown) == 1
+        (tmp_path / "gpulint.toml").unlink()
+        editor.rewrite(uri, HELD)
+        assert codes(await editor.diagnostics(uri)) == [("GPU101", HELD_ROW)]
 
 
 # --- without a client's manners ------------------------------------------------------------------------------------
@@ -612,12 +557,6 @@ def test_without_pygls_one_sentence_says_what_to_install(tmp_path: Path) -> None
     assert done.stderr.decode() == (
         "gpulint: the language server needs pygls 2, which is not installed: pip install 'gpulint[server]'\n"
     )
-
-
-def test_help(tmp_path: Path) -> None:
-    done = gpulint("server", "--help", cwd=tmp_path)
-    assert done.returncode == 0
-    assert b"Run the language server over standard input and output" in done.stdout
 
 
 def test_linting_imports_nothing_of_the_server(tmp_path: Path) -> None:

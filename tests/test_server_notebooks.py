@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -123,88 +122,76 @@ def saved(path: Path, cells: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("pull", [False, True])
-def test_cells_are_checked_together(tmp_path: Path, pull: bool) -> None:
-    async def scenario() -> None:
-        async with editing(tmp_path, able(pull=pull)) as editor:
-            assert editor.greeting.capabilities.notebook_document_sync is not None
-            book = BookEditor(editor, "train.ipynb", CELLS)
-            assert await book.found() == {1: [("GPU101", 8)], 2: [("GPU603", 1)]}
-            if pull:  # published, so not told twice
-                assert await editor.pull(book.uris[1]) == []
-            told = await editor.hover_at(book.uris[1], 7, 6)
-            assert told.startswith("**GPU101** `total` adds up `loss`")
-            assert await editor.hover_at(book.uris[0], 1, 3) == ""
-            told = await editor.hover_at(book.uris[1], 4, 6)
-            assert told.startswith(
-                "**GPU201** eval-with-grad: `model` not told\n\n- *backward* no: a backward goes"
+async def test_cells_are_checked_together(tmp_path: Path, pull: bool) -> None:
+    async with editing(tmp_path, able(pull=pull)) as editor:
+        assert editor.greeting.capabilities.notebook_document_sync is not None
+        book = BookEditor(editor, "train.ipynb", CELLS)
+        assert await book.found() == {1: [("GPU101", 8)], 2: [("GPU603", 1)]}
+        if pull:  # published, so not told twice
+            assert await editor.pull(book.uris[1]) == []
+        told = await editor.hover_at(book.uris[1], 7, 6)
+        assert told.startswith("**GPU101** `total` adds up `loss`")
+        assert await editor.hover_at(book.uris[0], 1, 3) == ""
+        told = await editor.hover_at(book.uris[1], 4, 6)
+        assert told.startswith(
+            "**GPU201** eval-with-grad: `model` not told\n\n- *backward* no: a backward goes"
+        )
+
+        book.write(1, at(7, 17), ".item()")
+        assert await book.found() == {2: [("GPU603", 1)]}
+        book.write(1, at(7, 17, (7, 24)), "")
+        sent = len(editor.published)
+        book.splice(1, 0, "# a new cell\n", "pass")
+        assert await book.found(sent) == {3: [("GPU101", 8)], 4: [("GPU603", 1)]}
+        sent = len(editor.published)
+        removed = book.uris[3]
+        book.splice(3, 1)
+        assert await book.found(sent) == {3: [("GPU603", 1)]}
+        assert any(item.uri == removed and not item.diagnostics for item in editor.published[sent:])
+
+        sent = len(editor.published)
+        identifier = types.NotebookDocumentIdentifier(book.uri)
+        editor.notebook_document_did_close(
+            types.DidCloseNotebookDocumentParams(
+                identifier, [types.TextDocumentIdentifier(uri) for uri in book.uris]
             )
-
-            book.write(1, at(7, 17), ".item()")
-            assert await book.found() == {2: [("GPU603", 1)]}
-            book.write(1, at(7, 17, (7, 24)), "")
-            sent = len(editor.published)
-            book.splice(1, 0, "# a new cell\n", "pass")
-            assert await book.found(sent) == {3: [("GPU101", 8)], 4: [("GPU603", 1)]}
-            sent = len(editor.published)
-            removed = book.uris[3]
-            book.splice(3, 1)
-            assert await book.found(sent) == {3: [("GPU603", 1)]}
-            assert any(item.uri == removed and not item.diagnostics for item in editor.published[sent:])
-
-            sent = len(editor.published)
-            identifier = types.NotebookDocumentIdentifier(book.uri)
-            editor.notebook_document_did_close(
-                types.DidCloseNotebookDocumentParams(
-                    identifier, [types.TextDocumentIdentifier(uri) for uri in book.uris]
-                )
-            )
-            await editor.until(lambda: len(editor.published) >= sent + len(book.uris))
-            assert all(not item.diagnostics for item in editor.published[sent:])
-
-    asyncio.run(scenario())
+        )
+        await editor.until(lambda: len(editor.published) >= sent + len(book.uris))
+        assert all(not item.diagnostics for item in editor.published[sent:])
 
 
-def test_a_cell_that_does_not_parse_is_one_diagnostic(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            book = BookEditor(editor, "train.ipynb", (SETUP, "x = (", TRAIN))
-            assert await book.found() == {1: [("GPU000", 1)], 2: [("GPU101", 8)]}
-
-    asyncio.run(scenario())
+async def test_a_cell_that_does_not_parse_is_one_diagnostic(tmp_path: Path) -> None:
+    async with editing(tmp_path) as editor:
+        book = BookEditor(editor, "train.ipynb", (SETUP, "x = (", TRAIN))
+        assert await book.found() == {1: [("GPU000", 1)], 2: [("GPU101", 8)]}
 
 
-def test_fixes_in_cells_are_those_of_the_command_line(tmp_path: Path) -> None:
+async def test_fixes_in_cells_are_those_of_the_command_line(tmp_path: Path) -> None:
     saved(tmp_path / "train.ipynb", CELLS)
     gpulint("--fix", "--no-cache", "train.ipynb", cwd=tmp_path)
     fixed = [cell["source"] for cell in json.loads((tmp_path / "train.ipynb").read_text())["cells"]]
     fixed = [source if isinstance(source, str) else "".join(source) for source in fixed]
     assert fixed != list(CELLS)
 
-    async def scenario() -> None:
-        async with editing(tmp_path, able(resolve=True)) as editor:
-            book = BookEditor(editor, "train.ipynb", CELLS)
-            assert set(await book.found()) == {1, 2}
-            for uri in book.uris:
-                (action,) = await editor.actions(uri, at(0), ["notebook.source.fixAll"])
-                assert action.kind == "notebook.source.fixAll.gpulint"
-                action = await editor.code_action_resolve_async(action)
-                assert book.after(action) == fixed
-                assert await editor.actions(uri, at(0), ["source.fixAll"]) == []
-            (quick, *_) = await editor.actions(book.uris[1], at(7, 4), ["quickfix"])
-            assert book.after(quick) == [SETUP, fixed[1], LATER]
-            offered = await editor.actions(book.uris[1], at(7, 4), ["quickfix"])
-            (silence,) = [action for action in offered if "suppress" in action.title]
-            assert book.after(silence) == [SETUP, TRAIN + "  # gpulint: ignore[GPU101]", LATER]
-
-    asyncio.run(scenario())
+    async with editing(tmp_path, able(resolve=True)) as editor:
+        book = BookEditor(editor, "train.ipynb", CELLS)
+        assert set(await book.found()) == {1, 2}
+        for uri in book.uris:
+            (action,) = await editor.actions(uri, at(0), ["notebook.source.fixAll"])
+            assert action.kind == "notebook.source.fixAll.gpulint"
+            action = await editor.code_action_resolve_async(action)
+            assert book.after(action) == fixed
+            assert await editor.actions(uri, at(0), ["source.fixAll"]) == []
+        (quick, *_) = await editor.actions(book.uris[1], at(7, 4), ["quickfix"])
+        assert book.after(quick) == [SETUP, fixed[1], LATER]
+        offered = await editor.actions(book.uris[1], at(7, 4), ["quickfix"])
+        (silence,) = [action for action in offered if "suppress" in action.title]
+        assert book.after(silence) == [SETUP, TRAIN + "  # gpulint: ignore[GPU101]", LATER]
 
 
-def test_exclusions_hold_for_notebooks(tmp_path: Path) -> None:
+async def test_exclusions_hold_for_notebooks(tmp_path: Path) -> None:
     (tmp_path / "gpulint.toml").write_text('extend-exclude = ["old.ipynb"]\n')
 
-    async def scenario() -> None:
-        async with editing(tmp_path) as editor:
-            assert await BookEditor(editor, "old.ipynb", CELLS).found() == {}
-            assert await BookEditor(editor, "new.ipynb", CELLS).found() != {}
-
-    asyncio.run(scenario())
+    async with editing(tmp_path) as editor:
+        assert await BookEditor(editor, "old.ipynb", CELLS).found() == {}
+        assert await BookEditor(editor, "new.ipynb", CELLS).found() != {}

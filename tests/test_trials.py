@@ -3,7 +3,6 @@ switched off for them."""
 
 from __future__ import annotations
 
-import ast
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -12,14 +11,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
+from asked_engine import engine, function_of
+
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import File, Function
-from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.amounts import amounts
 from gpulint.analysis.queries.cover import Cover, cover
 from gpulint.analysis.queries.networks.module_mode import module_mode
 from gpulint.analysis.queries.networks.runs import Run, runs
-from gpulint.analysis.queries.outcome import Outcome, outcome, phase_of
+from gpulint.analysis.queries.outcome import Outcome, outcome
 from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.queries.steps import Steps
 from gpulint.answers import Verdict
@@ -27,18 +26,8 @@ from gpulint.answers import Verdict
 HEAD = "import numpy as np\nimport torch\nfrom torch import nn, optim\nfrom elsewhere import unseen\n"
 
 
-def engine(text: str) -> tuple[File, Evaluator]:
-    text = HEAD + dedent(text)
-    file = File("program.py", text, ast.parse(text))
-    return file, Evaluator(Program(file, None, {}))
-
-
-def function_of(file: File, name: str) -> Function:
-    return next(one for one in file.functions if one.name == name)
-
-
 def runs_in(text: str, name: str = "main") -> tuple[Evaluator, list[Run]]:
-    file, evaluator = engine(text)
+    file, evaluator = engine(HEAD + dedent(text))
     return evaluator, list(runs(evaluator, evaluator.root(function_of(file, name))))
 
 
@@ -52,33 +41,6 @@ def main(net: nn.Module, x, loader, optimizer, flag):
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_function_that_runs_a_network_and_gives_what_it_gives_is_a_run() -> None:
-    _, found = runs_in("""
-        def scores(net, x):
-            return net(x).softmax(1)
-        def main(net: nn.Module, x):
-            print(scores(net, x).argmax(1))
-        """)
-    (run,) = found
-    assert not run.is_direct
-    assert run.where.function.name == "scores"
-
-
-def test_a_method_of_the_networks_own_is_one_run() -> None:
-    _, found = runs_in("""
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
-            def encode(self, x):
-                return self.second(self.first(x))
-        def main(x):
-            net = Net()
-            return net.encode(x)
-        """)
-    assert [run.is_direct for run in found] == [True]
 
 
 @pytest.mark.parametrize(
@@ -121,39 +83,6 @@ def test_who_calls_chooses_where_it_is_cut_under_a_condition() -> None:
     assert what_of("return out.detach()").by_choice is None
 
 
-PHASES = """
-def epoch(net: nn.Module, loader, optimizer, phase):
-    for x in loader:
-        loss = net(x).mean()
-        if {test}:
-            loss.backward()
-            optimizer.step()
-        print(loss.item())
-def main(net, loader, optimizer):
-    {calls}
-"""
-
-
-@pytest.mark.parametrize(
-    ("test", "calls", "found"),
-    [
-        (
-            "phase == 'train'",
-            "epoch(net, loader, optimizer, 'train'); epoch(net, loader, None, 'val')",
-            "seen",
-        ),
-        ("phase == 'train'", "epoch(net, loader, optimizer, 'train')", "chosen"),
-        ("loss > 0", "epoch(net, loader, optimizer, 'val')", None),
-        ("True", "epoch(net, loader, optimizer, 'val')", None),
-    ],
-)
-def test_a_phase_goes_through_without_its_backward(test: str, calls: str, found: str | None) -> None:
-    evaluator, several = runs_in(PHASES.format(test=test, calls=calls), "epoch")
-    run = several[0]
-    phase = phase_of(evaluator, run, outcome(evaluator, run.inner, run.where))
-    assert (None if phase is None else "seen" if phase.frame is not None else "chosen") == found
-
-
 # --- modes -----------------------------------------------------------------------------------------------------------
 
 
@@ -174,21 +103,6 @@ def test_the_mode_is_what_was_set_last(before: str, mode: str) -> None:
     assert module_mode(evaluator, run.named, run.where).mode == mode
 
 
-def test_callers_who_agree_say_the_mode() -> None:
-    evaluator, (run,) = runs_in(
-        """
-        def scores(net, x):
-            return net(x).argmax(1).tolist()
-        def main(x):
-            net = nn.Linear(2, 2)
-            net.eval()
-            print(scores(net, x))
-        """,
-        "scores",
-    )
-    assert module_mode(evaluator, run.named, run.where).mode == "eval"
-
-
 # --- what raises, how much, and where to put no_grad -----------------------------------------------------------------
 
 
@@ -203,7 +117,7 @@ def test_callers_who_agree_say_the_mode() -> None:
     ],
 )
 def test_what_raises_before_is_never_got_to(before: str, call: str, refuted: bool) -> None:
-    file, evaluator = engine(f"""
+    file, evaluator = engine(f"""{HEAD}
 class Net(nn.Module):
     def forward(self, x, y=None):
         return x
@@ -225,7 +139,7 @@ def main(x):
     ],
 )
 def test_what_may_run_another_forward_may_fit(other: str) -> None:
-    file, evaluator = engine(f"""
+    file, evaluator = engine(f"""{HEAD}
 class Net(nn.Module):
     def forward(self, x):
         return x

@@ -71,6 +71,13 @@ class Watching:
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(20)
 
+    def __enter__(self) -> Watching:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
 
 @pytest.fixture(params=[WITHOUT_NOTICES, WITH_NOTICES], ids=["by the clock", "by notices"])
 def watching(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Watching]:
@@ -78,10 +85,8 @@ def watching(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Watchin
         pytest.importorskip("watchfiles")
     (tmp_path / "train.py").write_text(CLEAN)
     (tmp_path / "other.py").write_text(CLEAN)
-    started = Watching(tmp_path, program=request.param)
-    yield started
-    started.process.kill()
-    started.process.wait()
+    with Watching(tmp_path, program=request.param) as started:
+        yield started
 
 
 def test_it_follows_changes(watching: Watching, tmp_path: Path) -> None:
@@ -117,43 +122,33 @@ def test_a_baseline_that_changes(tmp_path: Path, configured: bool) -> None:
     written = (tmp_path / "gpulint-baseline.json").read_text()
     if configured:
         (tmp_path / "gpulint.toml").write_text('baseline = "gpulint-baseline.json"\n')
-    watching = Watching(tmp_path, *(() if configured else ("--baseline", "gpulint-baseline.json")))
-    try:
+    with Watching(tmp_path, *(() if configured else ("--baseline", "gpulint-baseline.json"))) as watching:
         assert "1 finding accepted by the baseline" in watching.next()
         (tmp_path / "gpulint-baseline.json").write_text(written.replace("GPU101", "GPU102"))
         changed = watching.next()
         assert changed.startswith("gpulint: gpulint-baseline.json changed\n")
         assert "train.py:11:9: GPU101" in changed
-    finally:
-        watching.process.kill()
-        watching.process.wait()
 
 
 def test_what_it_writes_itself_is_no_change(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(HELD)
-    watching = Watching(tmp_path, "--fix")
-    try:
+    with Watching(tmp_path, "--fix") as watching:
         assert "Fixed 1 finding" in watching.next()
         (tmp_path / "b.py").write_text(CLEAN)
         later = watching.next()
         assert later.startswith("gpulint: b.py changed\n")
         assert watching.stop() == 130
-    finally:
-        watching.process.kill()
 
 
 def test_files_that_findings_rest_on_are_followed(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("def total_of(losses):\n    return float(losses)\n")
     source = HELD.replace("import torch\n", "import torch\nfrom helper import total_of\n", 1)
     (tmp_path / "train.py").write_text(source.replace("total += loss", "total += total_of(loss)"))
-    watching = Watching(tmp_path, "train.py")
-    try:
+    with Watching(tmp_path, "train.py") as watching:
         assert "No findings" in watching.next()
         (tmp_path / "helper.py").write_text("def total_of(losses):\n    return losses * 2\n")
         assert "helper.py changed" in watching.next()
         assert watching.stop() == 130
-    finally:
-        watching.process.kill()
 
 
 def test_extended_configurations_and_own_rules_are_followed(tmp_path: Path) -> None:
@@ -161,13 +156,10 @@ def test_extended_configurations_and_own_rules_are_followed(tmp_path: Path) -> N
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "base.toml").write_text("")
     (tmp_path / "gpulint.toml").write_text('extend = "sub/base.toml"\n')
-    watching = Watching(tmp_path, "train.py")
-    try:
+    with Watching(tmp_path, "train.py") as watching:
         assert "GPU101" in watching.next()
         (tmp_path / "sub" / "base.toml").write_text('ignore = ["GPU101"]\n')
         assert "No findings" in watching.next()
-    finally:
-        watching.process.kill()
 
 
 def test_the_screen_is_cleared_on_a_terminal_only(tmp_path: Path) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 
 import pytest
+from asked_engine import call_of, engine
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.evaluate.weights import weight
-from gpulint.analysis.project.file import File
-from gpulint.analysis.project.program import Program
 from gpulint.analysis.queries.effects import origins_of, uses_since_made
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import optimizers_of
@@ -25,10 +23,9 @@ from torch import nn
 
 def asked(text: str) -> tuple[Evaluator, Frame, list[ast.expr]]:
     """What the only call of `see` is given, with its frame."""
-    file = File("case.py", HEAD + text, ast.parse(HEAD + text))
-    evaluator = Evaluator(Program(file, None, {}))
-    ((function, call),) = file.calls_named("see")
-    return evaluator, evaluator.root(function), call.args
+    file, evaluator = engine(HEAD + text)
+    call, frame = call_of(file, evaluator, "see")
+    return evaluator, frame, call.args
 
 
 @pytest.mark.parametrize(
@@ -61,19 +58,6 @@ def test_a_constructor_that_calls_its_bases_gives_the_network_to_nobody() -> Non
     evaluator, frame, (net,) = asked(text + "net = Net()\nsee(net)\n")
     (origin,) = origins_of(evaluator, evaluator.value_of(net, frame))
     assert "super" not in {one.name for one in uses_since_made(evaluator, origin)}
-
-
-def test_a_copy_is_as_large_as_what_it_is_of_and_lies_where_that_lies() -> None:
-    evaluator, frame, (fast, slow) = asked(
-        "fast = nn.Linear(80, 80).cuda()\nslow = copy.deepcopy(fast)\nsee(fast, slow)\n"
-    )
-    values = [evaluator.value_of(one, frame) for one in (fast, slow)]
-    assert values[0].origins != values[1].origins
-    assert weight(evaluator, values[1]).least == weight(evaluator, values[0]).least > 0
-    text = "class Agent:\n    def __init__(self, network, device):\n        self.fast = network.to(device)\n"
-    text += "        self.slow = copy.deepcopy(self.fast)\n    def learn(self, x):\n        see(self.slow)\n"
-    evaluator, frame, (slow,) = asked(text)
-    assert placed(evaluator, slow, frame).how == "moved"
 
 
 def test_a_network_that_is_kept_moved_is_one_by_what_the_kept_is_asked_for() -> None:

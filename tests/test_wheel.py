@@ -10,10 +10,9 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
-from support import HELD, environment
+from support import HELD, environment, sources
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "gpulint", "rules")
 
 pytestmark = pytest.mark.slow
 
@@ -28,14 +27,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy without the link `gpulint/rules`, as it is checked out where there are no links."""
-    home = tmp_path_factory.mktemp("wheel")
-    for name in SOURCES:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name, home / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(ROOT / name, home / name)
+    home = sources(tmp_path_factory.mktemp("wheel"))
     (home / "gpulint/rules").unlink()
     (home / "gpulint/rules").write_text("../rules")
     done = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", "dist", ".", cwd=home)

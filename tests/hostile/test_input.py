@@ -108,20 +108,7 @@ def test_patterns_match_as_pathspec_does() -> None:
     from pathspec import GitIgnoreSpec
 
     dice = random.Random(35)
-    parts = (
-        "**",
-        "*",
-        "a",
-        "*a*b",
-        "a*b*c",
-        "*[ab]*c",
-        "[!a]*b*",
-        "a**b",
-        r"\*a*",
-        "*a*a*a",
-        "[a-c]?*a*",
-        "*.py",
-    )
+    parts = r"** * a *a*b a*b*c *[ab]*c [!a]*b* a**b \*a* *a*a*a [a-c]?*a* *.py".split()
     for _ in range(1_000):
         pattern = (
             "/" * dice.randrange(2)

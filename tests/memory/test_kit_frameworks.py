@@ -25,12 +25,25 @@ def events(run: memory.Monitor) -> list[str]:
     return [f"{milestone.name} {milestone.detail}".strip() for milestone in run.milestones]
 
 
-@pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
-@pytest.mark.filterwarnings("ignore")
-def test_lightning(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    framework = pytest.importorskip(package, reason=f"{package} is not installed")
-    for other in {"lightning.pytorch", "pytorch_lightning"} - {package}:
-        monkeypatch.delitem(sys.modules, other, raising=False)
+def ran(code: str, folder: Path, **environment: str) -> str:
+    """What a program prints, in a process of its own: frameworks leave a state behind in their process."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(folder)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def records(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def training(framework: Any, folder: Path, callback: Any, **more: Any) -> tuple[Any, Any]:
+    """A model of Lightning's, and a trainer with the callback."""
 
     class Model(framework.LightningModule):
         def __init__(self) -> None:
@@ -50,73 +63,52 @@ def test_lightning(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         def configure_optimizers(self) -> torch.optim.Optimizer:
             return torch.optim.Adam(self.parameters())
 
+    trainer = framework.Trainer(
+        accelerator="cpu",
+        callbacks=[callback],
+        default_root_dir=folder,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **more,
+    )
+    return Model(), trainer
+
+
+@pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
+@pytest.mark.filterwarnings("ignore")
+def test_lightning(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    framework = pytest.importorskip(package, reason=f"{package} is not installed")
+    for other in {"lightning.pytorch", "pytorch_lightning"} - {package}:
+        monkeypatch.delitem(sys.modules, other, raising=False)
     run = memory.Monitor(tmp_path / "m.jsonl", every=1)
     callback = run.lightning_callback()
     assert isinstance(callback, framework.Callback)
-    trainer = framework.Trainer(
-        max_epochs=2,
-        accumulate_grad_batches=2,
-        accelerator="cpu",
-        callbacks=[callback],
-        default_root_dir=tmp_path,
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
-    model = Model()
+    model, trainer = training(framework, tmp_path, callback, max_epochs=2, accumulate_grad_batches=2)
     trainer.fit(model, batches(), batches())
     trainer.test(model, batches(), verbose=False)
     run.end()
-    assert events(run) == [
-        "start",
-        "model on device Model, parameters 20 B",
-        "optimizer created Adam",
-        "step 1",
-        "step 2",
-        "validation",
-        "epoch 0",
-        "checkpoint",
-        "step 3",
-        "step 4",
-        "validation",
-        "epoch 1",
-        "checkpoint",
-        "training over",
-        "validation test",
-        "end",
-    ]
-    assert len((tmp_path / "m.jsonl").read_text().splitlines()) == len(run.milestones)
+    begun = ["start", "model on device Model, parameters 20 B", "optimizer created Adam"]
+    first = ["step 1", "step 2", "validation", "epoch 0", "checkpoint"]
+    second = ["step 3", "step 4", "validation", "epoch 1", "checkpoint"]
+    assert events(run) == [*begun, *first, *second, "training over", "validation test", "end"]
+    assert len(records(tmp_path / "m.jsonl")) == len(run.milestones)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_lightning_notes_what_ended_it(tmp_path: Path) -> None:
+def test_lightning_notes_what_ended_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     framework = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
 
-    class Failing(framework.LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = torch.nn.Linear(4, 1)
-
-        def training_step(self, batch: Any, index: int) -> torch.Tensor:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-
-        def configure_optimizers(self) -> torch.optim.Optimizer:
-            return torch.optim.Adam(self.parameters())
+    def fails(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
     run = memory.Monitor()
-    trainer = framework.Trainer(
-        max_epochs=1,
-        accelerator="cpu",
-        callbacks=[run.lightning_callback()],
-        default_root_dir=tmp_path,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+    callback = run.lightning_callback()
+    model, trainer = training(framework, tmp_path, callback, max_epochs=1, enable_checkpointing=False)
+    monkeypatch.setattr(type(model), "training_step", fails)
     guard = memory.oom_guard(reraise=False)
     with guard:
-        trainer.fit(Failing(), batches())
+        trainer.fit(model, batches())
     assert guard.last is not None
     assert events(run)[-1] == "exception OutOfMemoryError"
     run.end()
@@ -155,24 +147,10 @@ def test_codemod_in_a_script_of_lightning(tmp_path: Path) -> None:
 
     text = transform("monitor", LIGHTNING)
     assert transform("monitor", text) == text
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", text, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    records = [json.loads(line) for line in (tmp_path / "memory.jsonl").read_text().splitlines()]
-    names = [record["milestone"] for record in records]
-    assert names == [
-        "start",
-        "model on device",
-        "optimizer created",
-        "epoch",
-        "checkpoint",
-        "training over",
-        "end",
-    ]
+    ran(text, tmp_path)
+    names = [record["milestone"] for record in records(tmp_path / "memory.jsonl")]
+    begun = ["start", "model on device", "optimizer created"]
+    assert names == [*begun, "epoch", "checkpoint", "training over", "end"]
 
 
 HUGGINGFACE = """
@@ -204,33 +182,13 @@ trainer.predict(data)
 def test_huggingface_trainer(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("accelerate", reason="accelerate is not installed")
-    # In a process of its own: the Trainer leaves an accelerator state behind in its process.
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", HUGGINGFACE, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    records = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
-    assert [f"{r['milestone']} {r['detail']}".strip().replace(str(tmp_path), "OUT") for r in records] == [
-        "start",
-        "model on device Model, parameters 20 B",
-        "optimizer created AdamW",
-        "step 1",
-        "step 2",
-        "epoch 1",
-        "validation",
-        "checkpoint OUT/checkpoint-2",
-        "step 3",
-        "step 4",
-        "epoch 2",
-        "validation",
-        "checkpoint OUT/checkpoint-4",
-        "training over",
-        "validation predict",
-        "end",
-    ]
+    ran(HUGGINGFACE, tmp_path, HF_HUB_OFFLINE="1")
+    told = [f"{one['milestone']} {one['detail']}".strip() for one in records(tmp_path / "m.jsonl")]
+    begun = ["start", "model on device Model, parameters 20 B", "optimizer created AdamW"]
+    first = ["step 1", "step 2", "epoch 1", "validation", "checkpoint OUT/checkpoint-2"]
+    second = ["step 3", "step 4", "epoch 2", "validation", "checkpoint OUT/checkpoint-4"]
+    expected = [*begun, *first, *second, "training over", "validation predict", "end"]
+    assert [one.replace(str(tmp_path), "OUT") for one in told] == expected
 
 
 def test_outputs_of_transformers_come_to_the_cpu_as_what_they_are() -> None:
@@ -284,36 +242,18 @@ def test_codemods_in_a_script_of_accelerate(codemod: str, tmp_path: Path) -> Non
     text = transform(codemod, ACCELERATE)
     assert text != ACCELERATE
     assert transform(codemod, text) == text
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", text, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "trained"
+    assert ran(text, tmp_path).splitlines()[-1] == "trained"
     if codemod == "monitor":
-        records = [json.loads(line) for line in (tmp_path / "memory.jsonl").read_text().splitlines()]
-        assert [r["milestone"] for r in records] == [
-            "start",
-            *["validation", "checkpoint", "epoch"] * 2,
-            "end",
-        ]
+        names = [one["milestone"] for one in records(tmp_path / "memory.jsonl")]
+        assert names == ["start", *["validation", "checkpoint", "epoch"] * 2, "end"]
 
 
 def test_installed_in_a_script_of_accelerate(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     head = f"from gpulint import memory; memory.Monitor.install({str(tmp_path / 'm.jsonl')!r}, every=4)\n"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", head + ACCELERATE, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    records = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    ran(head + ACCELERATE, tmp_path)
     # Whether its loaders are seen as passes over torch's depends on the version of accelerate.
-    names = [r["milestone"] for r in records if r["milestone"] != "epoch"]
+    names = [one["milestone"] for one in records(tmp_path / "m.jsonl") if one["milestone"] != "epoch"]
     assert names[:4] == ["start", "model on device", "first optimizer step", "step"]
     assert names.count("step") == 2
     assert names.count("validation") == 2

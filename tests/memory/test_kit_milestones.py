@@ -41,16 +41,8 @@ class TestExplicit:
         run.end()
         run.end()
         records = [json.loads(line) for line in file.read_text().splitlines()]
-        expected = [
-            "start",
-            "model on device",
-            "optimizer created",
-            *["step"] * 2,
-            "validation",
-            "checkpoint",
-            "epoch",
-            "end",
-        ]
+        begun = ["start", "model on device", "optimizer created"]
+        expected = [*begun, "step", "step", "validation", "checkpoint", "epoch", "end"]
         assert [record["milestone"] for record in records] == expected == names(run)
         assert records[1]["allocated"] == 64 * 1024**2
         assert "parameters 257.00 KiB" in records[1]["detail"]

@@ -127,10 +127,8 @@ class TestConfigure:
             "import sys; from gpulint import memory;"
             "print(memory.configure(expandable_segments=True, check=False).value, 'torch' in sys.modules)"
         )
-        assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == [
-            "expandable_segments:True",
-            "False",
-        ]
+        printed = subprocess.check_output([sys.executable, "-c", code], text=True)
+        assert printed.split() == ["expandable_segments:True", "False"]
 
 
 class TestReadBack:

@@ -22,10 +22,8 @@ class TestRounding:
     @pytest.mark.parametrize(
         ("size", "rounded"),
         [
-            (
-                1200 * MIB,
-                1280 * MIB,
-            ),  # between 1024 and 2048 in steps of 256: the example of torch's documentation
+            # between 1024 and 2048 in steps of 256: the example of torch's documentation
+            (1200 * MIB, 1280 * MIB),
             (1024 * MIB, 1024 * MIB),
             (1025 * MIB, 1280 * MIB),
             (1200, 1536),  # at most 512 * 4: rounded to 512 only
@@ -58,10 +56,12 @@ class TestRounding:
 
     @pytest.mark.parametrize(
         ("size", "segment"),
-        [(512, 2 * MIB), (MIB, 2 * MIB), (MIB + 512, 20 * MIB), (10 * MIB, 10 * MIB), (11 * MIB, 12 * MIB)],
+        [(512, 2 * MIB), (MIB, 2 * MIB), (MIB + 1, 20 * MIB), (10 * MIB, 10 * MIB), (11 * MIB, 12 * MIB)],
     )
     def test_segments(self, size, segment) -> None:
-        assert Allocator().segment_size(size) == segment
+        model = Allocator()
+        model.malloc(size)
+        assert model.reserved == segment
 
 
 class TestDefault:
@@ -72,13 +72,6 @@ class TestDefault:
         assert (model.reserved, model.segments) == (2 * MIB, 1)
         model.malloc(1)
         assert (model.reserved, model.segments) == (4 * MIB, 2)
-
-    def test_a_request_of_a_mebibyte_is_small_and_a_byte_more_is_large(self) -> None:
-        model = Allocator()
-        model.malloc(MIB)
-        assert model.reserved == 2 * MIB
-        model.malloc(MIB + 1)
-        assert model.reserved == 22 * MIB
 
     def test_best_fit_prefers_the_smallest_that_fits(self) -> None:
         model = Allocator()
@@ -136,11 +129,8 @@ class TestDefault:
         model.malloc(60 * MIB)
         with pytest.raises(OutOfMemory) as caught:
             model.malloc(50 * MIB)
-        assert (caught.value.allocated, caught.value.reserved, caught.value.free) == (
-            60 * MIB,
-            60 * MIB,
-            40 * MIB,
-        )
+        found = caught.value
+        assert (found.allocated, found.reserved, found.free) == (60 * MIB, 60 * MIB, 40 * MIB)
 
     def test_fragmentation_refuses_what_the_sum_would_hold(self) -> None:
         model = Allocator(capacity=40 * MIB)
@@ -313,9 +303,5 @@ class TestReplay:
             Event("empty"),
         ]
         end, _ = replay(events)
-        assert (end.allocated, end.peak_allocated, end.reserved, end.peak_reserved) == (
-            20 * MIB,
-            60 * MIB,
-            30 * MIB,
-            60 * MIB,
-        )
+        assert (end.allocated, end.reserved) == (20 * MIB, 30 * MIB)
+        assert (end.peak_allocated, end.peak_reserved) == (60 * MIB, 60 * MIB)

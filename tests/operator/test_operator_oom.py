@@ -112,47 +112,49 @@ def test_what_else_a_message_tells() -> None:
 
 
 WITHOUT_FIGURES = {
-    "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be": ("cuda", "", "unclear"),
-    "torch.AcceleratorError: CUDA error: out of memory": ("cuda", "", "unclear"),
-    "torch.cuda.OutOfMemoryError: CUDA out of memory.": ("cuda", "", "unclear"),
-    "RuntimeError: CUDA out of memory": ("cuda", "", "unclear"),
-    "torch.OutOfMemoryError: Allocation on device \nThis error means": ("cuda", "", "unclear"),
-    "RuntimeError: CUDA driver error: out of memory": ("cuda", "", "unclear"),
-    "RuntimeError: cuda runtime error (2) : out of memory at /a/THCStorage.cu:58": ("cuda", "", "unclear"),
-    "THCudaCheck FAIL file=/a/THCStorage.cu line=58 error=2 : out of memory": ("cuda", "", "unclear"),
-    "RuntimeError: Triton Error [CUDA]: out of memory": ("cuda", "", "unclear"),
-    "cuda failed with error 2 out of memory. use CUDA_LAUNCH_BLOCKING=1": ("cuda", "", "unclear"),
-    "RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED": ("library", "cuSOLVER", "library"),
-    "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`": (
-        "library",
-        "cuBLAS",
-        "library",
+    ("cuda", "", "unclear"): (
+        "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be",
+        "torch.AcceleratorError: CUDA error: out of memory",
+        "torch.cuda.OutOfMemoryError: CUDA out of memory.",
+        "RuntimeError: CUDA out of memory",
+        "torch.OutOfMemoryError: Allocation on device \nThis error means",
+        "RuntimeError: CUDA driver error: out of memory",
+        "RuntimeError: cuda runtime error (2) : out of memory at /a/THCStorage.cu:58",
+        "THCudaCheck FAIL file=/a/THCStorage.cu line=58 error=2 : out of memory",
+        "RuntimeError: Triton Error [CUDA]: out of memory",
+        "cuda failed with error 2 out of memory. use CUDA_LAUNCH_BLOCKING=1",
     ),
-    "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED": ("library", "cuDNN", "library"),
-    "n1:1:9 [0] NCCL WARN Cuda failure 'out of memory'": ("library", "NCCL", "library"),
-    "NCCL WARN Cuda failure 2 'out of memory'": ("library", "NCCL", "library"),
-    "RuntimeError: $ Torch: not enough memory: you tried to allocate 8GB. Buy new RAM!": ("host", "", "host"),
-    "numpy.core._exceptions.MemoryError: Unable to allocate 3.5 GiB for an array with": ("host", "", "host"),
-    "RuntimeError: [enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory:"
-    " you tried to allocate 1125899906842624 bytes. Error code 12 (Cannot allocate memory)": (
-        "host",
-        "",
-        "host",
+    ("library", "cuSOLVER", "library"): ("RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED",),
+    ("library", "cuBLAS", "library"): (
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate()`",
+    ),
+    ("library", "cuDNN", "library"): ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED",),
+    ("library", "NCCL", "library"): (
+        "n1:1:9 [0] NCCL WARN Cuda failure 'out of memory'",
+        "NCCL WARN Cuda failure 2 'out of memory'",
+    ),
+    ("host", "", "host"): (
+        "RuntimeError: $ Torch: not enough memory: you tried to allocate 8GB. Buy new RAM!",
+        "numpy.core._exceptions.MemoryError: Unable to allocate 3.5 GiB for an array with",
+        "RuntimeError: [enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory:"
+        " you tried to allocate 1125899906842624 bytes. Error code 12 (Cannot allocate memory)",
     ),
 }
+NO_MESSAGES = (
+    "",
+    "out of memory",
+    "we ran out of memory yesterday",
+    "loss 0.1",
+    "Tried to allocate 2.00 GiB for safety",
+)
 
 
 def test_messages_without_figures_and_what_is_none() -> None:
-    for text, (source, library, kind) in WITHOUT_FIGURES.items():
-        found = parsed(text)
-        assert (found.source, found.library, diagnose(found).kind) == (source, library, kind), text
-    for text in (
-        "",
-        "out of memory",
-        "we ran out of memory yesterday",
-        "loss 0.1",
-        "Tried to allocate 2.00 GiB for safety",
-    ):
+    for expected, texts in WITHOUT_FIGURES.items():
+        for text in texts:
+            found = parsed(text)
+            assert (found.source, found.library, diagnose(found).kind) == expected, text
+    for text in NO_MESSAGES:
         assert parse_message(text) is None
 
 

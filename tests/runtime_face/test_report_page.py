@@ -111,18 +111,9 @@ def test_it_opens_in_a_real_browser(browser: str, tmp_path: Path) -> None:
         "mark('width', document.documentElement.scrollWidth <= window.innerWidth);</script></body>"
     )
     page.write_text(write_page(document(verification(tmp_path))).replace("</body>", probe), encoding="utf-8")
-    command = [
-        browser,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        "--window-size=1200,1600",
-        "--virtual-time-budget=3000",
-        "--dump-dom",
-        page.as_uri(),
-    ]
+    options = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1200,1600"
+    profile = ("--virtual-time-budget=3000", f"--user-data-dir={tmp_path / 'profile'}")
+    command = [browser, *options.split(), *profile, "--dump-dom", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     dom = done.stdout
     assert 'data-ready="true"' in dom, done.stderr[-2000:]

@@ -241,19 +241,17 @@ def test_tensors_that_pile_up_on_the_host_are_no_gpu_drift() -> None:
     assert found.exit_code == 0
 
 
-def test_a_forward_with_grad_in_an_evaluation() -> None:
-    def forward(grad: bool, kept: int) -> tuple[ForwardFigures, ...]:
-        return (ForwardFigures(Site(FILE, 12, "evaluate"), "Net", False, grad, 30, kept, 512, 0.1),)
-
-    found = judged("GPU201", rank(forwards=forward(True, 1 << 20), lines=(ran(),)))
-    assert (found.status, found.bytes, found.hits) == ("confirmed", 1 << 20, 30)
-    assert judged("GPU201", rank(forwards=forward(False, 0), lines=(ran(),))).status == "refuted"
-    assert judged("GPU201", rank(lines=(ran(hits=0, sampled=0),))).status == "not reached"
-
-
 def forward(line: int = 12, **more: object) -> ForwardFigures:
     base = ForwardFigures(Site(FILE, line, "evaluate"), "Net", False, True, 30, 1 << 20, 512, 0.1)
     return replace(base, **more)  # type: ignore[arg-type]
+
+
+def test_a_forward_with_grad_in_an_evaluation() -> None:
+    found = judged("GPU201", rank(forwards=(forward(),), lines=(ran(),)))
+    assert (found.status, found.bytes, found.hits) == ("confirmed", 1 << 20, 30)
+    off = forward(grad=False, kept=0)
+    assert judged("GPU201", rank(forwards=(off,), lines=(ran(),))).status == "refuted"
+    assert judged("GPU201", rank(lines=(ran(hits=0, sampled=0),))).status == "not reached"
 
 
 def test_a_forward_that_a_backward_went_through_is_refuted() -> None:
@@ -468,3 +466,21 @@ def test_the_rank_that_grows_is_the_one_that_is_shown() -> None:
     said = text_of(verification([], *ranks))
     assert "2 ranks, rank 1 shown" in said
     assert "+4.00 KiB a step" in said
+
+
+@pytest.mark.parametrize(
+    "message", ["`losses` keeps `loss`", "`loss` stays in `losses`", "no optimizer trains it", ""]
+)
+def test_a_reworded_message_changes_no_verdict(message: str) -> None:
+    """Two containers are filled on one line, and each finding means its own, whatever is said of it."""
+    other = Site("/project/model.py", 9, "forward")
+    holders = (
+        holder(16 * 512, text="losses", lines=(12,)),
+        holder(text="outputs", variable="outputs", lines=(12,), births=(Held(other, 16, 16 * 4096),)),
+    )
+    measured = rank(holders=holders, drifts=(drift(512.0), drift(4096.0, site=other)), lines=(ran(),))
+    claims = [finding(subject=name, message=message) for name in ("losses", "outputs")]
+    assert [(v.status, v.device, v.holder) for v in verification(claims, measured).verdicts] == [
+        ("confirmed", 512.0, "losses"),
+        ("confirmed", 4096.0, "outputs"),
+    ]

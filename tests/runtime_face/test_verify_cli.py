@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import gpulint, on_terminal
 from warm import verify
 
 from gpulint.findings import Finding, Severity
@@ -76,8 +75,8 @@ def test_a_suspicion_is_shown_where_the_run_confirms_it(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(LABELLING, encoding="utf-8")
     done = verify(tmp_path, "--steps", "5", "-q", "main.py")
     assert "confirmed GPU201 `network` runs with grad enabled" in done.stdout
-    assert "doubt:    nothing moves the network to a GPU; the network has about" in done.stdout
-    assert "in nothing but linear layers (low confidence without a run)" in done.stdout
+    assert "doubt:    nothing moves the network to a GPU; " in done.stdout
+    assert "(low confidence without a run)" in done.stdout
     guarded = LABELLING.replace("for _", "torch._C._set_grad_enabled(False)\nfor _")
     (tmp_path / "main.py").write_text(guarded, encoding="utf-8")
     done = verify(tmp_path, "--steps", "5", "-q", "main.py")
@@ -133,19 +132,8 @@ def test_a_forward_for_nothing_is_found_by_running_alone(tmp_path: Path) -> None
 
 
 def test_findings_from_a_file(folder: Path) -> None:
-    check = [
-        sys.executable,
-        "-m",
-        "gpulint",
-        "--confidence",
-        "low",
-        "--output-format",
-        "json",
-        "--no-cache",
-    ]
-    given = subprocess.run(
-        [*check, "train.py"], cwd=folder, capture_output=True, text=True, check=False
-    ).stdout
+    options = ("--confidence", "low", "--output-format", "json", "--no-cache")
+    given = gpulint(*options, "train.py", cwd=folder).stdout.decode()
     (folder / "findings.json").write_text(given, encoding="utf-8")
     done = verify(folder, "--steps", "10", "-q", "--findings", "findings.json", "train.py")
     assert "confirmed GPU101" in done.stdout
@@ -228,32 +216,10 @@ def test_two_ranks(folder: Path) -> None:
 
 
 def test_live_progress_on_a_terminal(folder: Path) -> None:
-    pty = pytest.importorskip("pty")
-    primary, secondary = pty.openpty()
-    env = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "TERM": "xterm-256color",
-        "COLUMNS": "120",
-    }
-    env.pop("NO_COLOR", None)
-    command = [sys.executable, "-m", "gpulint", "verify", "--steps", "8", "train.py"]
-    process = subprocess.Popen(command, cwd=folder, env=env, stdout=secondary, stderr=secondary)
-    os.close(secondary)
-    seen = bytearray()
-    while True:
-        try:
-            data = os.read(primary, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not data:
-            break
-        seen += data
-    os.close(primary)
-    text = seen.decode("utf-8", "replace")
-    assert process.wait(timeout=60) == 1
+    variables = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    text = on_terminal("verify", "--steps", "8", "train.py", cwd=folder, columns=120, **variables)
     assert "\x1b[" in text
+    assert "confirmed" in text
     assert "no step yet" in text
     assert re.search(r"training: \d+ of 8 steps", text)
     assert "since warm-up" in text

@@ -156,17 +156,7 @@ def test_skipped():
 def test_what_cannot_be_measured_is_said_and_never_green(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(SUITE)
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-rs",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "gpulint.pytest_plugin",
-        ],
+        [sys.executable, *"-m pytest -q -rs -p no:cacheprovider -p gpulint.pytest_plugin".split()],
         cwd=tmp_path,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,

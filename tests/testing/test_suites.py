@@ -34,18 +34,8 @@ def run(
     result = folder / "result.json"
     result.unlink(missing_ok=True)
     root = suite if suite.is_dir() else suite.parent
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-c",
-        os.devnull,
-        "--rootdir",
-        str(root),
-    ]
+    options_of_ours = f"-m pytest -q -p no:cacheprovider -c {os.devnull} --rootdir".split()
+    command = [sys.executable, *options_of_ours, str(root)]
     for plugin in ("gpulint.pytest_plugin", "dumping", *plugins):
         command += ["-p", plugin]
     done = warm.run_torch(
