@@ -48,7 +48,7 @@ from gpulint.analysis.queries.stores.stores import (
     returns,
     stores,
 )
-from gpulint.analysis.syntax.nodes import arguments, iterated, key_of, last_name
+from gpulint.analysis.syntax.nodes import arguments, key_of
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
@@ -426,8 +426,6 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
         if state.state in ("freed", "retained"):
             if one.at is None or _is_gone_through(asked, one.at, store, value):
                 continue
-        if isinstance(one.at, ast.Call) and _makes_losses(asked, one.at, store.frame.function):
-            continue
         if one.at is not None and not entry and state.state not in ("freed", "retained"):
             yield refuted(Question.GRAPH, one.clause)
         yield left_open(Question.GRAPH, one.clause)
@@ -449,14 +447,6 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
         if any(goes_backward(asked.evaluator, one, frame) for one in same):
             return True
     return False
-
-
-def _makes_losses(asked: Asked, call: ast.Call, own: Function) -> bool:
-    """Whether a backward goes through what the same function gives elsewhere in the file."""
-    key, name = key_of(call.func), last_name(call.func)
-    others = ((one, where) for where, one in asked.file.calls_named(name) if one is not call)
-    same = [(one, asked.root(where)) for one, where in others if key_of(one.func) == key]
-    return any(goes_backward(asked.evaluator, *one) for one in same)
 
 
 def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Iterator[Answer]:
@@ -564,8 +554,6 @@ def _of_state(
         yield refuted(Question.GRAPH, "it becomes an array as it is, which nothing with a graph does")
     if state.state == "fed":
         yield refuted(Question.BACKWARD, "it goes into the next forward")
-    if any(_counts_parts(one) for one in owner.rounds):
-        yield left_open(Question.REPEATS, "its rounds go through what is in one tensor", owner.rounds[0].loop)
     if state.state != "live":
         yield proven(Question.GRAPH, f"graph {state.state} by backward")
         if state.state == "freed":
@@ -648,20 +636,6 @@ def _made_anew(asked: Asked, owner: Owner) -> Any:
 
 def _is_over_data(asked: Asked, loop: Any, frame: Frame) -> bool:
     return asked.multiplicity.trips(loop, frame) is None and asked.steps.is_over_data(loop, frame.function)
-
-
-def _counts_parts(one: Round) -> bool:
-    """Whether a loop counts what is in one tensor: `for i in range(x.shape[1])`."""
-    through = iterated(one.loop)
-    if not isinstance(through, ast.Call) or last_name(through.func) not in ("range", "trange"):
-        return False
-    flow, stack = one.frame.flow, list(through.args)
-    for node in stack:  # grows while it is gone through
-        if isinstance(node, ast.Name) and len(stack) < _FEW_LAYERS:
-            stack += [found.value for found in flow.reaching(node) if found.kind == "assign"]
-        elif any(getattr(part, "attr", "") in ("shape", "size") for part in ast.walk(node)):
-            return True
-    return False
 
 
 def _has_step(asked: Asked, frame: Frame, node: Any) -> bool:
