@@ -7,6 +7,7 @@ Functions are run on made-up arguments, whole scripts for a few steps; what does
 
 from __future__ import annotations
 
+import ast
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from support import gpulint, less_to_do
 from test_cases import all_cases, findings, implemented, labelled
 from trials import Trial, breaks, changes, ran, run
 
+from gpulint.analysis.project.file import File
+from gpulint.analysis.queries.cover import shares_rows
 from gpulint.api import check_paths
 from gpulint.findings import Confidence, Finding
 from gpulint.fix.fixing import fix_text
@@ -850,3 +853,9 @@ def test_an_evaluation_may_keep_its_result_where_all_who_read_it_are_seen(
 ) -> None:
     found = [one for one in lint_text(KEEPER.format(end=end), "train.py", RULES) if one.code == "GPU201"]
     assert [one.fix.applicability for one in found if one.fix] == ([safety] if safety else [])
+
+
+@pytest.mark.parametrize(("text", "shares"), [("a = 1; b = 2\n", True), ("a = 1\nb = 2\n", False)])
+def test_a_statement_of_a_module_may_share_its_row(text: str, shares: bool) -> None:
+    file = File("a.py", text, ast.parse(text))
+    assert shares_rows(file.body.flow, file.tree.body[0]) is shares
