@@ -13,7 +13,7 @@ from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import keyword
 
-DEEPEST = 3
+DEEPEST = 4
 
 
 class Frame:

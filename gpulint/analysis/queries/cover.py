@@ -72,9 +72,8 @@ def _narrow(evaluator: Evaluator, frame: Frame, found: Sequence[Run], doubt: str
 def shares_rows(flow: Flow, statement: Any) -> bool:
     """Whether another statement of the block stands on a row of one."""
     rows = range(statement.lineno, statement.end_lineno + 1)
-    beside = (one for one in flow.blocks if one is not statement and isinstance(one, ast.stmt))
-    same = (one for one in beside if flow.blocks[one] is flow.blocks[statement])
-    return any({one.lineno, one.end_lineno} & {*rows} for one in same)
+    beside = (one for one in flow.blocks[statement].statements if one is not statement)
+    return any({one.lineno, one.end_lineno} & {*rows} for one in beside)
 
 
 def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: Any) -> bool:
