@@ -662,7 +662,16 @@ def test_the_table_of_rules_fits_a_terminal(project: Path, columns: int) -> None
             "# %%\n%matplotlib inline\nimport torch\n",
             "cells.py:2:1: GPU000 `%matplotlib inline` is IPython's",
         ),
-        ("old.py", 'print "loss", 1\n', "old.py:1:1: GPU000 this is Python 2, and gpulint reads Python 3: "),
+        (
+            "old.py",
+            'print "loss", 1\n',
+            "old.py:1:1: GPU000 this is Python 2, and gpulint reads Python 3, so nothing in the file is checked: ",
+        ),
+        (
+            "old.py",
+            "x.cuda(async=True)\n",
+            "old.py:1:8: GPU000 `async` is a keyword since Python 3.7, so nothing in the file is checked: ",
+        ),
         (
             "kernel.cpp",
             "int main() { return 0; }\n",

@@ -17,6 +17,7 @@ from typing import Final
 from gpulint.source.files import split_lines
 
 _OF_IPYTHON: Final = re.compile(r"%{1,2}[a-z]|[!?]\w")
+_ASYNC_ARGUMENT = re.compile(r"[(,]\s*async\s*=")  # `x.cuda(async=True)`, of torch before 1.0
 _OF_PYTHON_2: Final = ("Missing parentheses in call to", "multiple exception types must be parenthesized")
 
 
@@ -61,7 +62,9 @@ def _in_words(error: SyntaxError, text: str) -> str:
     if _OF_IPYTHON.match(line):
         return f"`{line}` is IPython's, which reads it in notebooks; Python cannot read the file: comment the line out"
     if error.msg.startswith(_OF_PYTHON_2):
-        return f"this is Python 2, and gpulint reads Python 3: {error.msg}"
+        return f"this is Python 2, and gpulint reads Python 3, so nothing in the file is checked: {error.msg}"
+    if _ASYNC_ARGUMENT.search(line):
+        return "`async` is a keyword since Python 3.7, so nothing in the file is checked: write `non_blocking=True`"
     return f"syntax error: {error.msg}"
 
 

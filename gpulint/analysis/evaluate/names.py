@@ -63,8 +63,12 @@ class Names:
             found = self._filled(found, node.id, frame)
         if found.kind in ("unknown", "loaded") and not found.graph:  # what is not seen is what it is used as
             role = self.role(node.id, frame.function)
-            shown = role is not None and (found.kind == "unknown" or (role.kind == "module" and not role.assumptions))
-            return role.but(origins=found.origins, device=found.device) if role is not None and shown else found
+            shown = role is not None and (
+                found.kind == "unknown" or (role.kind == "module" and not role.assumptions)
+            )
+            return (
+                role.but(origins=found.origins, device=found.device) if role is not None and shown else found
+            )
         return self._shown(found, node.id, frame.function)
 
     def _shown(self, found: Value, key: str, function: Function) -> Value:
