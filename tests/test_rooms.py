@@ -98,12 +98,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 708,
     f"{ANALYSIS}.project": 668,
     f"{ANALYSIS}.domain": 118,
-    f"{ANALYSIS}.evaluate": 3_184,
+    f"{ANALYSIS}.evaluate": 3_192,
     f"{ANALYSIS}.models": 248,
-    f"{ANALYSIS}.queries": 4_555,
-    RULES: 6_309,
+    f"{ANALYSIS}.queries": 4_624,
+    RULES: 6_314,
 }
-MOST_OF_READING = 15_917  # all of them together
+MOST_OF_READING = 15_999  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

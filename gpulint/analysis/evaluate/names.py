@@ -61,14 +61,10 @@ class Names:
         found = join(values) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:
             found = self._filled(found, node.id, frame)
-        if found.kind in ("unknown", "loaded") and not found.graph:  # what is not seen is what it is used as
-            role = self.role(node.id, frame.function)
-            shown = role is not None and (
-                found.kind == "unknown" or (role.kind == "module" and not role.assumptions)
-            )
-            return (
-                role.but(origins=found.origins, device=found.device) if role is not None and shown else found
-            )
+        seen = found.kind not in ("unknown", "loaded") or bool(found.graph)
+        role = self.role(node.id, frame.function) if not seen else None  # what it is used as
+        if role is not None and (found.kind == "unknown" or (role.kind == "module" and not role.assumptions)):
+            return role.but(origins=found.origins, device=found.device)
         return self._shown(found, node.id, frame.function)
 
     def _shown(self, found: Value, key: str, function: Function) -> Value:

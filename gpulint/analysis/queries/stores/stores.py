@@ -608,12 +608,9 @@ def _ring(store: Store) -> Iterator[Any]:
         return
     flow, index = store.frame.flow, store.at.targets[0].slice
     given = [one.value for one in flow.definitions.get(key_of(index) or "", ()) if one.kind == "assign"]
-    for one in (index, *given):
-        yield from (
-            part.right
-            for part in ast.walk(one)
-            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and not _is_format(part)
-        )
+    parts = (part for one in (index, *given) for part in ast.walk(one))
+    remainders = (one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod))
+    yield from (one.right for one in remainders if not _is_format(one))
 
 
 def _grows(one: Definition, key: str, frame: Frame) -> bool:
