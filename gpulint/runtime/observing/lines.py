@@ -36,7 +36,8 @@ _ENTER, _LEAVE, _CALL = "__gpulint_enter__", "__gpulint_leave__", "__gpulint_cal
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (*_LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
-_TOOLS = (4, 3)  # numbers that `sys.monitoring` has for tools without a name
+_MONITORING: Any = getattr(sys, "monitoring", None)  # from Python 3.12 on
+_TOOLS = (4, 3)  # numbers that it has for tools without a name
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -388,21 +389,20 @@ class Ticks:
 
     def follow(self, code: CodeType, heads: frozenset[int]) -> None:
         """From now on count these lines of it."""
-        monitoring: Any = getattr(sys, "monitoring", None)
-        if monitoring is None or id(code) in self._heads or not heads:
+        if _MONITORING is None or id(code) in self._heads or not heads:
             return
         if self._tool is None:
-            self._tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
+            self._tool = next((tool for tool in _TOOLS if _MONITORING.get_tool(tool) is None), None)
             if self._tool is None:
                 return
-            monitoring.use_tool_id(self._tool, "gpulint")
-            monitoring.register_callback(self._tool, monitoring.events.LINE, self._ran)
+            _MONITORING.use_tool_id(self._tool, "gpulint")
+            _MONITORING.register_callback(self._tool, _MONITORING.events.LINE, self._ran)
         self._heads[id(code)] = code, heads
-        monitoring.set_local_events(self._tool, code, monitoring.events.LINE)
+        _MONITORING.set_local_events(self._tool, code, _MONITORING.events.LINE)
 
     def _ran(self, code: CodeType, line: int) -> Any:
         if line not in self._heads[id(code)][1]:
-            return sys.monitoring.DISABLE
+            return _MONITORING.DISABLE
         self._counts[id(code), line] += 1
         return None
 
@@ -413,8 +413,8 @@ class Ticks:
     def stop(self) -> None:
         """Count no more."""
         if self._tool is not None:
-            sys.monitoring.register_callback(self._tool, sys.monitoring.events.LINE, None)
-            sys.monitoring.free_tool_id(self._tool)
+            _MONITORING.register_callback(self._tool, _MONITORING.events.LINE, None)
+            _MONITORING.free_tool_id(self._tool)
             self._tool = None
 
 
