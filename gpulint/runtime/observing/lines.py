@@ -401,7 +401,8 @@ class Ticks:
         _MONITORING.set_local_events(self._tool, code, _MONITORING.events.LINE)
 
     def _ran(self, code: CodeType, line: int) -> Any:
-        if line not in self._heads[id(code)][1]:
+        _, heads = self._heads.get(id(code), (None, ()))
+        if line not in heads:
             return _MONITORING.DISABLE
         self._counts[id(code), line] += 1
         return None
@@ -413,6 +414,8 @@ class Ticks:
     def stop(self) -> None:
         """Count no more."""
         if self._tool is not None:
+            for code, _ in self._heads.values():  # else whoever has the number next is told of them
+                _MONITORING.set_local_events(self._tool, code, 0)
             _MONITORING.register_callback(self._tool, _MONITORING.events.LINE, None)
             _MONITORING.free_tool_id(self._tool)
             self._tool = None
