@@ -122,11 +122,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A test that is a coroutine is run to its end."""
+    """A test that is a coroutine is run to its end; one that waits for what never comes fails, and holds nobody up."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(pyfuncitem.obj(**given))
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**given), 120))
     return True
 
 

@@ -108,7 +108,7 @@ def test_verify_runs_and_judges(tmp_path: Path) -> None:
     found = gpulint.verify(script, ["600"], device="cpu", steps=10, timeout=100)
     assert isinstance(found, gpulint.Verification)
     assert [(v.code, v.line, v.status) for v in found.verdicts] == [("GPU101", 10, "confirmed")]
-    assert (found.exit_code, found.run.end.reason) == (1, "stopped")
+    assert (found.exit_code, found.run.end.reason) == (1, "finished")
     assert gpulint.verify(script, ["60"], device="cpu", steps=10, max_drift=512, timeout=100).exit_code == 0
 
 

@@ -100,10 +100,10 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 118,
     f"{ANALYSIS}.evaluate": 3_192,
     f"{ANALYSIS}.models": 248,
-    f"{ANALYSIS}.queries": 4_624,
+    f"{ANALYSIS}.queries": 4_625,
     RULES: 6_314,
 }
-MOST_OF_READING = 15_999  # all of them together
+MOST_OF_READING = 16_000  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

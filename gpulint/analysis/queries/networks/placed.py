@@ -97,7 +97,8 @@ def _since_made(evaluator: Evaluator, origin: Any, frame: Frame) -> Placed:
         device = keyword(node, "device")
         if device is not None:
             return Placed(evaluator.calling.device_of(device, where), "moved", node)
-        if _stays_where_made(evaluator, node, where):
+        # an optimizer's states are where its parameters are
+        if getattr(row, "gives", "") != "optimizer" and _stays_where_made(evaluator, node, where):
             return Placed("host", "made", node)
     return Placed("?", "given")
 

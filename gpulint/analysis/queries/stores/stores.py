@@ -27,6 +27,7 @@ from gpulint.analysis.syntax.nodes import (
 )
 
 _DEEPEST: Final = 3  # calls that are gone into
+_CALLERS_ASKED: Final = 4
 _WHATEVER_IT_IS: Final = ("append", "extend", "appendleft", "setdefault")  # methods that only containers have
 _IN_PLACE: Final = frozenset({"add_", "sub_", "lerp_", "index_add_", "addcmul_", "scatter_add_", "copy_"})
 _WITH_INDEX: Final = frozenset({"index_add_", "scatter_add_", "addcmul_"})  # what they add comes last
@@ -552,9 +553,9 @@ def owner_of(
         by_call = frame.argument(name.id)
         if by_call is not None:
             return owner_of(evaluator, *by_call, frame.call, around, attributes, depth - 1)
-        sites = evaluator.callers(own) if frame.given is None else ()
+        sites = evaluator.callers(own)[:_CALLERS_ASKED] if frame.given is None else ()
         owners = [
-            owner_of(evaluator, given, site.frame, site.call, around, attributes, depth - 1)
+            owner_of(evaluator, given, site.frame, site.call, around, attributes, max(depth - 3, 0))
             for site in sites
             if (given := given_for(own, name.id, site.call)) is not None
         ]
