@@ -93,6 +93,9 @@ class FrozenForwardWithGrad(Rule):
     weights, in each step: with a patch optimised through 8 linear layers of width 1,024, 64.07 instead of 32.04 MiB stay
     allocated after a step, the step peaks at 106 instead of 58 MiB and takes 3.02 instead of 2.17 ms.
 
+    A generator's step that compares what the discriminator makes of its samples with what it makes of real ones, 8-layer MLPs: it
+    peaks at 200 MiB and takes 5.12 ms with grad for the real ones, 168 MiB and 3.36 ms without.
+
     ## Example
     ```python
     import torch
