@@ -222,7 +222,9 @@ class _File:
         value = evaluator.value_of(node, frame)
         facts: list[tuple[Any, str, Any]] = [("value", _described(value), node)]
         facts += [
-            ("made", f"`{quoted(ast.unparse(at), 60)}`", at) for at, _ in value.origins if at is not node
+            ("made", f"`{quoted(ast.unparse(at), 60)}`", at)
+            for at, _ in sorted(value.origins, key=_begins)  # in whichever order they were found
+            if at is not node
         ]
         facts += [("assumed", one.clause, one.at or node) for one in value.assumptions]
         uses = consumers(evaluator, node, frame, "graph" if value.graph else "storage")
@@ -233,6 +235,14 @@ class _File:
             if times:
                 row, filename = self.line(at)
                 yield Seen(topic, f"{clause}, {times} times" if times > 1 else clause, row, filename=filename)
+
+
+def _begins(origin: Any) -> tuple[int, int, int, int]:
+    """Where what was made stands, outer code before what is in it."""
+    row, column, end_row, end = (
+        getattr(origin[0], name, 0) or 0 for name in ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    )
+    return row, column, -end_row, -end
 
 
 def _described(value: Value) -> str:
