@@ -13,7 +13,7 @@ from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import keyword
 
-DEEPEST = 4
+DEEPEST = 4  # calls below a root that are told apart by what they are given: real defects rest on the fourth
 
 
 class Frame:
