@@ -18,7 +18,7 @@ from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
-from gpulint.answers import Answer, Question, Verdict, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -182,6 +182,8 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
     if on_device.is_dense(evaluator, leaf, frame):
         yield proven(Question.SIZE, "it has values for each token, or for each pixel")
+    elif on_device.is_never_read(evaluator, store, leaf) or _over_loader(asked, owner):
+        yield minor(Question.SIZE, "how much each round adds is not shown")
     else:
         yield left_open(Question.SIZE, "how much each round adds, and how many there are, is not shown")
     yield _of_device(asked, store, leaf, runs)
@@ -302,6 +304,16 @@ def _of_rounds(asked: Asked, owner: Owner) -> Iterator[Answer]:
             yield left_open(Question.REPEATS, clause)
 
 
+def _over_loader(asked: Asked, owner: Owner) -> bool:
+    """Whether a place is filled in each round over all that a loader gives, here or where the method is called."""
+    if owner.frame.function.name in BATCH_HOOKS and owner.kind == "object":
+        return True
+    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step"]
+    loops = ((one.loop, one.frame) for one in (*_many(asked, owner), *steps) if one.frame is not None)
+    through = [asked.evaluator.value_of(on, frame) for loop, frame in loops if (on := iterated(loop))]
+    return any(one.kind == "loader" or asked.evaluator.element(one).size == "batch" for one in through)
+
+
 def _over_batches(asked: Asked, owner: Owner) -> bool:
     return any(is_over_batches(asked.evaluator, one.loop, one.frame) for one in _many(asked, owner))
 
@@ -326,7 +338,7 @@ def _of_ends(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         told = left_open if not owner.rounds else refuted
         yield told(Question.READS, "it is reduced on the device, and only numbers of it are read")
     elif owner.kind == "local" and not found and on_device.is_never_read(asked.evaluator, store, leaf):
-        yield left_open(Question.READS, f"nothing reads `{owner.key}`")
+        yield proven(Question.READS, f"nothing reads `{owner.key}`")
     elif owner.rounds and not _over_batches(asked, owner):
         joined = "unseen" in found and on_device.is_joined(asked.evaluator, store, leaf)
         clause = "neither its rounds are shown to be batches, nor that it goes to the host"

@@ -49,7 +49,7 @@ from gpulint.analysis.queries.stores.stores import (
     stores,
 )
 from gpulint.analysis.syntax.nodes import arguments, key_of
-from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 continue
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
-            answers = _weighed(until_refuted(_answers(asked, function, store, owner, held)))
-            holds = not _is_refuted(answers)
+            answers = until_refuted(_answers(asked, function, store, owner, held))
+            holds = confidence_of(answers) is not None
             state = graph_state(asked.evaluator, store, owner, _calls_of(held)) if holds else None
             for at in _places(asked, store):
                 if at not in told:
@@ -123,7 +123,7 @@ def _left_by(asked: Asked, function: Function, told: set[Any]) -> Iterator[Held]
         no_number = value.kind in ("tensor", "unknown") and made_backward(evaluator, store)
         if store.at not in told and (held or no_number):
             one = _of("GPU101", store, held, _of_entry(asked, function, store, held))
-            if not _is_refuted(one.answers):
+            if confidence_of(one.answers) is not None:
                 told.update((store.frame.flow.statement_of(store.at), function))
             yield one
     for store, held in _kept_by(asked, function, latest):
@@ -149,10 +149,6 @@ def _kept_by(asked: Asked, function: Function, several: Any) -> Iterator[tuple[S
 def _of(code: str, store: Store, held: tuple[Value, ...], answers: Iterator[Answer]) -> Held:
     """A claim on what is left to others, whoever keeps it."""
     return Held(code, store.at, store, None, held, None, until_refuted(answers))
-
-
-def _is_refuted(answers: tuple[Answer, ...]) -> bool:
-    return bool(answers) and answers[-1].verdict is Verdict.REFUTED
 
 
 def _put_together(store: Store) -> Any:
@@ -343,13 +339,6 @@ def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Val
     yield proven(Question.GRAPH, "a backward has gone through it")
     yield left_open(Question.OUTLIVES, "whoever gets it may keep it, or read a number of it at once")
     yield from reached(asked.evaluator, function)
-
-
-def _weighed(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
-    """Of more than two things that are taken for so nothing is told."""
-    if len([one for one in answers if one.verdict is Verdict.OPEN]) > 2:
-        return (*answers, refuted(Question.REACHED, "too much of it is not shown"))
-    return answers
 
 
 def _held(asked: Asked, function: Function, store: Store) -> tuple[Value, ...] | None:

@@ -14,7 +14,7 @@ def sample(net, schedule, shape):
 
     for t in reversed(range(schedule.steps)):
         x = step(x, t)
-        path.append(x)  # low: GPU102
+        path.append(x)  # note: GPU102
     return x.clamp(-1, 1)
 
 

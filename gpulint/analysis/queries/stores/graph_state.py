@@ -11,7 +11,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
-from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, leaves
+from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, kept_by, leaves
 from gpulint.analysis.syntax.nodes import arguments, constant_index, key_of, keyword
 
 State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
@@ -34,11 +34,12 @@ def graph_state(
     evaluator: Evaluator, store: Store, owner: Owner, origins: Iterable[tuple[Any, Frame]]
 ) -> GraphState:
     """The state of the graph of what is stored, as long as it is held."""
-    values = [(leaf, graph_in(evaluator, evaluator.value_of(leaf, store.frame))) for leaf in leaves(store)]
+    places = [at for leaf in leaves(store) for at in _held_at(evaluator, leaf, store.frame)]
+    values = [(at, graph_in(evaluator, evaluator.value_of(*at))) for at in places]
     certain = min((len(one.assumptions) for _, several in values for one in several), default=0)
     held, surest = list[Use](), list[Use]()  # of all, and of those of which least is taken for so
-    for leaf, several in values:
-        uses = consumers(evaluator, leaf, store.frame, "graph") if several else []
+    for at, several in values:
+        uses = consumers(evaluator, *at, "graph") if several else []
         held += uses
         surest += uses if any(len(one.assumptions) == certain for one in several) else []
     newest = [one for one in held if _goes_backward(evaluator, one) and _is_of_newest(one, owner, store)]
@@ -73,6 +74,11 @@ def graph_state(
     unseen = tuple(one for one in surest if _is_handed_away(evaluator, one, store))
     beside = [one for one in behind if one.role == "returned"] if owner.kind == "local" else ()
     return GraphState("live", None, unseen, tuple(beside))
+
+
+def _held_at(evaluator: Evaluator, node: Any, frame: Frame) -> list[tuple[Any, Frame]]:
+    """An expression, or those of what the object that it gives keeps."""
+    return [*kept_by(evaluator, evaluator.value_of(node, frame))] or [(node, frame)]
 
 
 def _is_handed_away(evaluator: Evaluator, use: Use, store: Store) -> bool:

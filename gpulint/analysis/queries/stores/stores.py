@@ -237,6 +237,9 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
         if value.kind == "dict":
             found += graph_in(evaluator, evaluator.element(value.but(parts=None)), depth - 1)
         return found
+    if value.kind == "object":
+        given = [evaluator.value_of(*one) for one in kept_by(evaluator, value)]
+        return tuple(inner for one in given for inner in graph_in(evaluator, one, depth - 1))
     if value.kind in ("list", "set", "dict"):
         inside = [value.receiver]
         if not isinstance(value.receiver, Value):
@@ -245,6 +248,16 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
     if value.graph and value.kind in ("tensor", "unknown", "loaded", "parameter")[: 4 if added else 3]:
         return (value,)
     return ()
+
+
+def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
+    """What an object keeps of what it is made of: the fields of a record, and what its constructor gives to an attribute as it is."""
+    for call, frame in value.calls if value.kind == "object" and isinstance(value.ref, Class) else ():
+        yield from ((one, frame) for one in arguments(call) if evaluator.field_for(value.ref, call, one))
+        made = evaluator.constructed(value, value.ref)
+        for key, several in made.flow.definitions.items() if made is not None else ():
+            if key.startswith(f"{made.function.self_name}."):
+                yield from ((one.value, made) for one in several if isinstance(one.value, ast.Name))
 
 
 def own_stores(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
@@ -581,7 +594,7 @@ class Bound:
     """What lets a container hold so many at most; `most` is None where the number is not seen."""
 
     by: Any
-    most: int | None
+    most: float | None
 
 
 def bounded(evaluator: Evaluator, store: Store) -> Bound | None:
@@ -599,7 +612,7 @@ def bounded(evaluator: Evaluator, store: Store) -> Bound | None:
             sizes.append((most, frame))
     for size, frame in sizes:
         number = evaluator.value_of(size, frame).const
-        return Bound(size, number if isinstance(number, int) else None)
+        return Bound(size, number if isinstance(number, (int, float)) else None)
     return None
 
 
