@@ -113,15 +113,15 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
     """On what it stands that a checkpoint lies on the GPU for nothing, the cheap questions first."""
     if not what.networks and not what.optimizers and what.returned is None:
         yield refuted(Question.READS, "nothing is seen to be restored from it")
-    if what.adopted is not None or any(one.assigns for one in what.restored):
-        adopted = what.adopted.node if what.adopted is not None else what.restored[0].use.node
-        clause = "what is loaded becomes a part of something, and would stay on the host"
-        yield refuted(Question.READS, clause, adopted)
     ranks = by_every_process(asked.evaluator, load.call, load.frame) if load.location is None else None
-    several = ranks is not None and ranks.verdict is Verdict.PROVEN
+    several, held = ranks is not None and ranks.verdict is Verdict.PROVEN, _held(asked, what)
+    assigned = next((one.use for one in what.restored if one.assigns), None)
+    if (adopted := what.adopted or assigned) is not None:
+        clause = "what is loaded becomes a part of something, and would stay on the host"
+        beside = what.networks and assigned is None and held.verdict is Verdict.PROVEN
+        yield (left_open if beside else refuted)(Question.READS, clause, adopted.node)
     if not what.networks and what.optimizers and not several:
         yield refuted(Question.READS, "an optimizer takes over the tensors that are on its device already")
-    held = _held(asked, what)
     matters = ranks is not None or held.verdict is Verdict.PROVEN
     yield ranks if ranks is not None and held.verdict is Verdict.OPEN else held
     if what.restored:

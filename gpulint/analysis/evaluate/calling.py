@@ -402,6 +402,8 @@ class Calling:
         return begun_by(base)
 
     def _gives_device(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        if not node.args and row.device == "cuda":
+            return Value("device", device="cuda")
         named = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
         return Value("device", device=self._named_device(named, node), const=named.const)
 
@@ -465,6 +467,15 @@ class Calling:
             entry = self._evaluator.instance(made.ref).but(origins=frozenset({(node, frame)}))
             return Value("dict", origins=frozenset({(node, frame)}), receiver=entry)
         return Value("dict", origins=frozenset({(node, frame)}))
+
+    def _gives_record(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        """`namedtuple("Step", "loss value")`: a class with these fields."""
+        fields = _texts(node.args[1]) if len(node.args) > 1 else []
+        if not fields:
+            return UNKNOWN
+        text = "".join(f"\n    {one}: object" for one in fields)
+        made: Any = ast.parse(f"class record(tuple):{text}").body[0]
+        return Value("class", ref=Class(made, frame.function.file, None))
 
     def _gives_sum(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         summed = self._evaluator.value_of(node.args[0], frame) if node.args else None
@@ -736,6 +747,12 @@ def _is_tool(full: str) -> bool:
     return any(word in last for word in ("Tokenizer", "Processor", "Config", "FeatureExtractor", "Scheduler"))
 
 
+def _texts(node: Any) -> list[str]:
+    """The names that an expression spells out: in one text, or in several."""
+    several = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+    return [name for one in several for name in str(one).replace(",", " ").split() if name.isidentifier()]
+
+
 def _spelled(node: Any) -> str:
     key = key_of(node)
     return key if key is not None else getattr(node, "attr", "the call")
@@ -770,6 +787,7 @@ _GIVES: dict[str, Any] = {
     "chained": Calling._gives_chained,
     "filtered": Calling._gives_filtered,
     "empty dict": Calling._gives_empty_dict,
+    "record": Calling._gives_record,
     "sum": Calling._gives_sum,
     "element": Calling._gives_element,
     "elements": Calling._gives_elements,

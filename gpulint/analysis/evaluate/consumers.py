@@ -577,8 +577,8 @@ class _Worklist:
             else:
                 self.use("stored", call, frame, path, name, owner=target.ref)
                 field = self.evaluator.field_for(target.ref, call, node)
-                if field is not None:
-                    self.push(call, frame, (field, *path))
+                if field is not None or isinstance(node, ast.Starred):
+                    self.push(call, frame, (field, *path) if field else (ANY, *path[1:]))
             if self.track == "object" and path[:1] == (PARAMETERS,):
                 steps = self.evaluator.value_of(call, frame).kind == "optimizer"
                 self.use("optimized" if steps else "given", call, frame, path, name)
@@ -825,8 +825,8 @@ def _given_by(function: ast.Lambda, position: int, frame: Frame) -> list[Definit
 
 
 def _matches(wanted: Any, index: Any) -> bool:
-    from_the_end = isinstance(index, int) and index < 0 and isinstance(wanted, int)
-    return wanted in (ANY, None, index) or index is None or from_the_end
+    uncounted = isinstance(index, int) and (index < 0 or isinstance(wanted, str))  # from the end, or of a record
+    return wanted in (ANY, None, index) or index is None or uncounted
 
 
 _STEPS: dict[type, Any] = {

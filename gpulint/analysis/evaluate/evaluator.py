@@ -815,7 +815,7 @@ class Evaluator:
         target = self.value_of(node.func, frame)
         return self.enter(init, node, frame, base) if target.kind == "class" and target.ref is cls else None
 
-    def _declared_fields(self, cls: Class) -> list[str]:
+    def declared_fields(self, cls: Class) -> list[str]:
         """The fields of a class without a constructor of its own, in order."""
         if self.method(cls, "__init__") is not None:
             return []
@@ -824,12 +824,12 @@ class Evaluator:
 
     def field_for(self, cls: Class, call: ast.Call, given: Any) -> str | None:
         """The field of a dataclass, or of a named tuple, that an argument of a call gives its value to."""
-        fields = self._declared_fields(cls)
+        fields = self.declared_fields(cls)
         return next((name for at, name in enumerate(fields) if argument(call, at, name) is given), None)
 
     def _given_field(self, base: Value, cls: Class, name: str) -> Value | None:
         """A field of a dataclass, or of a named tuple, by what the calls that make such objects give it."""
-        fields = self._declared_fields(cls)
+        fields = self.declared_fields(cls)
         if name not in fields:
             return None
         values = [

@@ -154,17 +154,9 @@ def assigns(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     return given is not None and evaluator.value_of(given, frame).const is not False
 
 
-def _is_entry(definition: Definition) -> bool:
-    """Whether a definition gives a part of what is loaded: `ckpt["net"]`, `ckpt.pop("net")`."""
-    value = definition.value
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        return value.func.attr in ("get", "pop", "items", "values")
-    return isinstance(value, ast.Subscript) or bool(definition.path and not isinstance(value, ast.Call))
-
-
 def _is_restored_entry(evaluator: Evaluator, use: Use) -> bool:
     """Whether a name stands for an entry that is restored: the states of a network, not a number."""
-    if use.owner.kind != "assign" or not _is_entry(use.owner):
+    if use.owner.kind != "assign":
         return False
     return any(map(_restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
 
@@ -264,7 +256,8 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
         for use in flow.uses_of(definition):
             above = flow.parents.get(use)
             before = flow.order[flow.statement_of(use)] < flow.order[flow.statement_of(load.call)]
-            if isinstance(above, ast.Call) and before:
+            done = isinstance(flow.parents.get(above), ast.Expr)  # else it is asked something
+            if isinstance(above, ast.Call) and before and done:
                 target = evaluator.value_of(above.func, load.frame)
                 given = (evaluator.value_of(one, load.frame).kind for one in above.args)
                 if any(kind in ("module", "optimizer", "state", "dict") for kind in given):

@@ -84,8 +84,10 @@ def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     if all(isinstance(one, Class) for one in evaluator.program.lineage(function.cls)):
         return
     for one in function.flow.returns:
-        parts = zip(one.value.keys, one.value.values, strict=True) if isinstance(one.value, ast.Dict) else ()
-        for key, value in parts:
+        whole = [(None, one.value)] if phase != "training" and one.value is not None else []
+        for key, value in (
+            zip(one.value.keys, one.value.values, strict=True) if isinstance(one.value, ast.Dict) else whole
+        ):
             if not (phase == "training" and isinstance(key, ast.Constant) and key.value == "loss"):
                 yield Store(value, value, value, evaluator.root(function), "returned")
 
@@ -253,7 +255,7 @@ def graph_in(evaluator: Evaluator, value: Value, depth: int = 3, added: bool = F
 def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
     """What an object keeps of what it is made of: the fields of a record, and what its constructor gives to an attribute as it is."""
     for call, frame in value.calls if value.kind == "object" and isinstance(value.ref, Class) else ():
-        yield from ((one, frame) for one in arguments(call) if evaluator.field_for(value.ref, call, one))
+        yield from ((one, frame) for one in arguments(call) if evaluator.declared_fields(value.ref))
         made = evaluator.constructed(value, value.ref)
         for key, several in made.flow.definitions.items() if made is not None else ():
             if key.startswith(f"{made.function.self_name}."):
