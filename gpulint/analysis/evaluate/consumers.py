@@ -825,7 +825,9 @@ def _given_by(function: ast.Lambda, position: int, frame: Frame) -> list[Definit
 
 
 def _matches(wanted: Any, index: Any) -> bool:
-    uncounted = isinstance(index, int) and (index < 0 or isinstance(wanted, str))  # from the end, or of a record
+    uncounted = isinstance(index, int) and (
+        index < 0 or isinstance(wanted, str)
+    )  # from the end, or of a record
     return wanted in (ANY, None, index) or index is None or uncounted
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpulint.analysis.domain.values import Value
 from gpulint.analysis.evaluate.consumers import ANY, Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
@@ -98,15 +99,12 @@ def _is_more(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     return any(isinstance(one, ast.Subscript) and "None" in ast.unparse(one.slice) for one in around)
 
 
-def is_dense(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+def is_dense(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4) -> bool:
     """Whether a tensor is known to have values for each token, or for each pixel: nothing reduces what such a network gives."""
-    known, steps = evaluator.table.knows("module.dense"), operations(evaluator, node, frame)
-    for one, where in steps:
+    for one, where in operations(evaluator, node, frame):
         run = forward_of(evaluator, one, where) if isinstance(one, ast.Call) else None
         if run is not None:
-            calls = [each for each in run.network.origins if isinstance(each[0], ast.Call)]
-            made = [evaluator.value_of(call.func, at).ref for call, at in calls]
-            return bool(made) and all(any(part in str(each) for part in known) for each in made)
+            return depth > 0 and _gives_dense(evaluator, run.network, depth - 1)
         if isinstance(one, ast.Attribute) and evaluator.table.own("module.outputs", one.attr) is not None:
             return bool(behind(evaluator, one.value, where))
         part = isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)
@@ -114,6 +112,27 @@ def is_dense(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
         if not (part or same or isinstance(one, ast.Name) or getattr(one, "attr", "") == "logits"):
             return False
     return False
+
+
+def _gives_dense(evaluator: Evaluator, network: Value, depth: int) -> bool:
+    """Whether a network is of a class that gives so much, or one whose forward ends with a layer that does."""
+    method = evaluator.method(network.ref, "forward")
+    if method is not None:
+        given = [one.value for one in method.flow.returns if one.value is not None]
+        return bool(given) and all(is_dense(evaluator, one, evaluator.root(method), depth) for one in given)
+    known, made = evaluator.table.knows("module.dense"), []
+    for call, where in network.calls:
+        last = (
+            evaluator.value_of(call.args[-1], where)
+            if last_name(call.func) == "Sequential" and call.args
+            else None
+        )
+        if last is not None:
+            made.append(depth > 0 and last.kind == "module" and _gives_dense(evaluator, last, depth - 1))
+        else:
+            full = str(evaluator.value_of(call.func, where).ref)
+            made.append(any(part in full for part in known))
+    return bool(made) and all(made)
 
 
 def is_move(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
