@@ -176,7 +176,7 @@ def _answers(asked: Asked, store: Store, leaf: Any, owner: Owner) -> Iterator[An
         return
     if _has_graph(asked, value):
         yield left_open(Question.GRAPH, "it has no graph only as it becomes an array")
-    if store.elements and leaf is store.value and given:
+    if store.elements and leaf is store.value and given and not on_device.is_joined(evaluator, store, leaf):
         yield left_open(Question.TENSOR, "what the network gives may be a list, and of what is on the host")
     if on_device.is_number_each(evaluator, leaf, frame):
         yield refuted(Question.SIZE, "it is a number for each sample, or a few")
