@@ -311,7 +311,9 @@ def _over_loader(asked: Asked, owner: Owner) -> bool:
     steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step"]
     loops = ((one.loop, one.frame) for one in (*_many(asked, owner), *steps) if one.frame is not None)
     through = [asked.evaluator.value_of(on, frame) for loop, frame in loops if (on := iterated(loop))]
-    return any(one.kind == "loader" or asked.evaluator.element(one).size == "batch" for one in through)
+    items = [asked.evaluator.element(one) for one in through]
+    beside = [part for one in items if one.kind == "tuple" for part in one.parts or ()]  # `enumerate(loader)`
+    return any(one.kind == "loader" or one.size == "batch" for one in (*through, *items, *beside))
 
 
 def _over_batches(asked: Asked, owner: Owner) -> bool:

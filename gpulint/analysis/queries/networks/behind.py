@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of
-from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.flow import ENTRY, Definition
 from gpulint.analysis.syntax.nodes import last_name
 
 _MOST: Final = 400  # expressions that one is made of
@@ -43,12 +44,22 @@ def sources(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[tuple[Any
                 yield given
             elif one.kind in ("assign", "loop", "augmented") and (source := source_of(one)[0]) is not None:
                 yield source, frame
+            elif one is ENTRY and isinstance(node, ast.Attribute):
+                yield from _set_by_methods(evaluator, node, frame)
     elif isinstance(node, ast.Call) and forward_of(evaluator, node, frame) is None:
         target = evaluator.value_of(node.func, frame)
         inner = evaluator.enter(target.function, node, frame, target.receiver) if target.function else None
         if inner is not None:
             given_back = (*inner.flow.returns, *inner.flow.yields)
             yield from ((one.value, inner) for one in given_back if one.value is not None)
+
+
+def _set_by_methods(evaluator: Evaluator, node: ast.Attribute, frame: Frame) -> Iterator[tuple[Any, Frame]]:
+    """What the methods of an object's class give to an attribute that is a tensor."""
+    cls = evaluator.value_of(node.value, frame).ref
+    if isinstance(cls, Class) and evaluator.value_of(node, frame).kind == "tensor":
+        fields = evaluator.names.fields(cls, node.attr)
+        yield from ((one.value, evaluator.root(method)) for method, one in fields if one.kind == "assign")
 
 
 def source_of(definition: Definition) -> tuple[Any, tuple[Any, ...]]:
