@@ -12,7 +12,6 @@ from gpulint.rules._held.against import read_by
 from gpulint.rules._held.report import Held, in_eval_mode, report
 
 from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
-from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
@@ -27,7 +26,6 @@ from gpulint.analysis.queries.stores.graph_state import (
     GraphState,
     backwards,
     goes_backward,
-    goes_through_itself,
     graph_state,
     made_backward,
     runs_within,
@@ -49,7 +47,7 @@ from gpulint.analysis.queries.stores.stores import (
     stores,
 )
 from gpulint.analysis.syntax.nodes import arguments, key_of
-from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
 if TYPE_CHECKING:
@@ -59,7 +57,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
 _MODES = frozenset({"evaluates", "trains"})
-_FEW_LAYERS = 16
 _MANY_SLOTS = 1_000  # as good as no bound
 _READ_ONLY = frozenset(
     {"reads", "cuts", "tested", "dropped", "saved", "deleted", "stored", "attribute", "bound", "written"}
@@ -547,7 +544,6 @@ def _of_state(
         yield proven(Question.GRAPH, f"graph {state.state} by backward")
         if state.state == "freed":
             yield from _few_rounds(asked, store, owner)
-            yield from _few_layers(asked, store, origins, held)
         return
     if owner.rounds and _is_of_networks(owner.rounds[0], origins):
         yield refuted(Question.REPEATS, "each round runs another network", owner.rounds[0].loop)
@@ -568,20 +564,6 @@ def _of_state(
 def _calls_of(held: tuple[Value, ...]) -> set[Any]:
     """The calls, with their frames, that made the graphs of values."""
     return {one for value in held for one in value.calls}
-
-
-def _few_layers(asked: Asked, store: Store, origins: set[Any], held: tuple[Value, ...]) -> Iterator[Answer]:
-    """Whether what is kept is the very loss that a backward goes through, of networks with so few layers that the nodes of its freed
-    graph come to little."""
-    if not all(one.size == "scalar" for one in held) or not goes_through_itself(asked.evaluator, store):
-        return
-    if any(frame not in store.frame.around for _, frame in origins):
-        return
-    runs = [forward_of(asked.evaluator, node, frame) for node, frame in origins]
-    layers = sum(weight(asked.evaluator, one.network).layers if one is not None else UNSEEN for one in runs)
-    if 0 < layers <= _FEW_LAYERS:
-        number = "one layer" if layers == 1 else f"{layers:.0f} layers"
-        yield minor(Question.SIZE, f"what freed graphs of {number} leave may be little")
 
 
 def _outwards(asked: Asked, function: Function) -> set[Function]:

@@ -14,6 +14,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.evaluate.weights import LARGE, SMALL, weight
 from gpulint.analysis.project.file import File, Function
 from gpulint.analysis.queries.amounts import said
+from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.placed import set_device
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword
@@ -242,7 +243,7 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
     """What says that no training has written the file: it is made just before, comes out of a call that is not seen, or with the code."""
     flow = load.frame.flow
     path = load.call.args[0]
-    for one in _made_of(flow, path, 4):
+    for one, _ in made_of(evaluator, path, load.frame):
         if isinstance(one, ast.Name) and one.id == "__file__":
             return one
     reaching = flow.reaching(path) if isinstance(path, ast.Name) else ()
@@ -266,16 +267,6 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
                 if target.kind == "function" or unseen:
                     return above
     return None
-
-
-def _made_of(flow: Any, node: Any, depth: int) -> Iterator[Any]:
-    """The parts of an expression, and of what its names stand for."""
-    for one in ast.walk(node):
-        yield one
-        if depth and isinstance(one, ast.Name) and one in flow.parents:
-            for definition in flow.reaching(one):
-                if definition.kind == "assign":
-                    yield from _made_of(flow, definition.value, depth - 1)
 
 
 def is_saved(use: Use) -> bool:

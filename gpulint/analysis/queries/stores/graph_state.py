@@ -131,23 +131,6 @@ def goes_backward(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
     return bool(backwards(evaluator, node, frame))
 
 
-def goes_through_itself(evaluator: Evaluator, store: Store) -> bool:
-    """Whether the backward goes through the very value that is stored, or that is added, and not through another of the same forward."""
-    stack = [(store.value, store.frame)]
-    while stack:
-        node, frame = stack.pop()
-        if isinstance(node, ast.BinOp):
-            stack += [(node.left, frame), (node.right, frame)]
-        named = isinstance(node, ast.Name) and node in frame.flow.parents
-        for one in frame.flow.reaching(node) if named else ():
-            given = frame.argument(one.key) if one.kind == "parameter" else None
-            stack += [given] if given is not None else []
-            if one.kind == "assign" and one.statement is not store.at:
-                if goes_backward(evaluator, one.value, frame):
-                    return True
-    return False
-
-
 def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
     """Whether a use goes backward: also what is given to something unseen together with an optimizer."""
     if use.role == "backward":
