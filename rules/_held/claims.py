@@ -47,7 +47,16 @@ from gpulint.analysis.queries.stores.stores import (
     stores,
 )
 from gpulint.analysis.syntax.nodes import arguments, key_of
-from gpulint.answers import Answer, Question, confidence_of, left_open, proven, refuted, until_refuted
+from gpulint.answers import (
+    Answer,
+    Question,
+    confidence_of,
+    doubts_of,
+    left_open,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.rule import Claimed
 
 if TYPE_CHECKING:
@@ -57,6 +66,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
 _MODES = frozenset({"evaluates", "trains"})
+_MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
 _MANY_SLOTS = 1_000  # as good as no bound
 _READ_ONLY = frozenset(
     {"reads", "cuts", "tested", "dropped", "saved", "deleted", "stored", "attribute", "bound", "written"}
@@ -91,6 +101,8 @@ def _all_held(asked: Asked) -> Iterator[Held]:
             owner = owner_of(asked.evaluator, store.container, store.frame, store.at)
             code = _code_of(asked, store, owner, held)
             answers = until_refuted(_answers(asked, function, store, owner, held))
+            if len(doubts_of(answers)) > _MOST_DOUBTS:
+                continue
             holds = confidence_of(answers) is not None
             state = graph_state(asked.evaluator, store, owner, _calls_of(held)) if holds else None
             for at in _places(asked, store):

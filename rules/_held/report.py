@@ -17,7 +17,7 @@ from gpulint.analysis.queries.networks.runs import is_of_module
 from gpulint.analysis.queries.stores.shown import Shown, shown
 from gpulint.analysis.queries.stores.stores import Owner, Store, bounded, graph_in, stores
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
-from gpulint.answers import Answer, doubts_of
+from gpulint.answers import Answer, Question, Verdict, doubts_of
 from gpulint.findings import Severity
 from gpulint.rule import Cost, RelatedNode, Repair, Replace, Report
 
@@ -187,9 +187,11 @@ def _words(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple
 
 
 def _of_returned(told: Held, what: str) -> tuple[str, str, Cost]:
+    message = f"`{_subject(told)}` returns `{what}` with its autograd graph"
+    if not any(one.question is Question.GRAPH and one.verdict is Verdict.PROVEN for one in told.answers):
+        return f"{message}, and the framework keeps it", _UNDER_GRAD, _EITHER
     reason = "backward has gone through it: the graph's nodes stay as long as the value is held"
-    message = f"`{_subject(told)}` returns `{what}` with its autograd graph, after the backward through it"
-    return message, reason, _FREED
+    return f"{message}, after the backward through it", reason, _FREED
 
 
 def _of_kept(asked: Asked, told: Held, what: str, found: tuple[Cut, ...]) -> tuple[str, str, Cost, Severity]:
