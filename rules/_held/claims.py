@@ -47,16 +47,7 @@ from gpulint.analysis.queries.stores.stores import (
     stores,
 )
 from gpulint.analysis.syntax.nodes import arguments, key_of
-from gpulint.answers import (
-    Answer,
-    Question,
-    confidence_of,
-    doubts_of,
-    left_open,
-    proven,
-    refuted,
-    until_refuted,
-)
+from gpulint.answers import Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
 if TYPE_CHECKING:
@@ -65,6 +56,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
+    from gpulint.answers import Answer
 _MODES = frozenset({"evaluates", "trains"})
 _MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
 _MANY_SLOTS = 1_000  # as good as no bound
