@@ -109,18 +109,10 @@ def _unseen_reader(asked: Asked, cut: Cut, owner: Owner | None, holder: str) -> 
             known = asked.evaluator.method(cls, name) or asked.evaluator.names.fields(cls, name)
             unseen = not known
         else:
-            unseen = name is None and not _is_seen(asked, call, cut.frame)
+            unseen = name is None
         if unseen:
             return f"`{ast.unparse(call.func)}` is not seen, and may train on `{holder}`"
     return ""
-
-
-def _is_seen(asked: Asked, call: ast.Call, frame: Frame) -> bool:
-    """Whether it is known what a call does with an object: it is of the file, or of a library that the table knows."""
-    target, table = asked.evaluator.value_of(call.func, frame), asked.evaluator.table
-    if target.full_name:
-        return table.function(target.ref) is not None or table.own("builtins", target.ref) is not None
-    return target.kind in ("function", "class") and getattr(target.ref, "file", None) is asked.file
 
 
 def _comes_after(freed: Iterable[Use], cut: Cut) -> bool:

@@ -471,9 +471,7 @@ class Calling:
     def _gives_record(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`namedtuple("Step", "loss value")`: a class with these fields."""
         fields = _texts(node.args[1]) if len(node.args) > 1 else []
-        if not fields:
-            return UNKNOWN
-        text = "".join(f"\n    {one}: object" for one in fields)
+        text = "".join(f"\n    {one}: object" for one in fields) or " ..."
         made: Any = ast.parse(f"class record(tuple):{text}").body[0]
         return Value("class", ref=Class(made, frame.function.file, None))
 

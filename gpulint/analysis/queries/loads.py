@@ -157,9 +157,8 @@ def assigns(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
 
 def _is_restored_entry(evaluator: Evaluator, use: Use) -> bool:
     """Whether a name stands for an entry that is restored: the states of a network, not a number."""
-    if use.owner.kind != "assign":
-        return False
-    return any(map(_restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
+    bound = use.owner.kind == "assign"
+    return bound and any(map(_restores, consumers_of_definition(evaluator, use.owner, use.frame, "storage")))
 
 
 def _is_taken_from(flow: Any, node: Any) -> bool:

@@ -34,7 +34,8 @@ def graph_state(
     evaluator: Evaluator, store: Store, owner: Owner, origins: Iterable[tuple[Any, Frame]]
 ) -> GraphState:
     """The state of the graph of what is stored, as long as it is held."""
-    places = [at for leaf in leaves(store) for at in _held_at(evaluator, leaf, store.frame)]
+    stored = [((leaf, store.frame), evaluator.value_of(leaf, store.frame)) for leaf in leaves(store)]
+    places = [at for leaf, value in stored for at in [*kept_by(evaluator, value)] or [leaf]]
     values = [(at, graph_in(evaluator, evaluator.value_of(*at))) for at in places]
     certain = min((len(one.assumptions) for _, several in values for one in several), default=0)
     held, surest = list[Use](), list[Use]()  # of all, and of those of which least is taken for so
@@ -74,11 +75,6 @@ def graph_state(
     unseen = tuple(one for one in surest if _is_handed_away(evaluator, one, store))
     beside = [one for one in behind if one.role == "returned"] if owner.kind == "local" else ()
     return GraphState("live", None, unseen, tuple(beside))
-
-
-def _held_at(evaluator: Evaluator, node: Any, frame: Frame) -> list[tuple[Any, Frame]]:
-    """An expression, or those of what the object that it gives keeps."""
-    return [*kept_by(evaluator, evaluator.value_of(node, frame))] or [(node, frame)]
 
 
 def _is_handed_away(evaluator: Evaluator, use: Use, store: Store) -> bool:

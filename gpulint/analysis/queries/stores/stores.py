@@ -85,9 +85,8 @@ def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
         return
     for one in function.flow.returns:
         whole = [(None, one.value)] if phase != "training" and one.value is not None else []
-        for key, value in (
-            zip(one.value.keys, one.value.values, strict=True) if isinstance(one.value, ast.Dict) else whole
-        ):
+        named = isinstance(one.value, ast.Dict)
+        for key, value in zip(one.value.keys, one.value.values, strict=True) if named else whole:
             if not (phase == "training" and isinstance(key, ast.Constant) and key.value == "loss"):
                 yield Store(value, value, value, evaluator.root(function), "returned")
 
