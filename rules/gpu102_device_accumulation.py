@@ -41,9 +41,11 @@ class DeviceAccumulation(Rule):
     container, into callers and other files too: it is told where all of it goes to the host, is saved, where nobody reads it, or
     nobody is seen to, and not where it is computed with on the device.
 
-    It is sure only where an output has values for each token or pixel: logits of a language model, hidden states, masks. Of other networks
-    nothing shows how large it is, and features and scores of a few classes rarely come to much: that is told with a doubt. Nothing is told of what is a number
-    for each sample. Told with a doubt as well is what a loop reads and moves to the device in advance, to be used one by one.
+    It is a warning where an output has values for each token or pixel: logits of a language model, hidden states, masks, what a
+    convolution gives last. Of other networks nothing shows how large it is, and features and scores of a few classes rarely come to
+    much: over all batches of a loader, and in a list that nobody reads, that is a note, elsewhere it is told with a doubt. Nothing is
+    told of what is a number for each sample. Told with a doubt as well is what a loop reads and moves to the device in advance, to be
+    used one by one.
 
     ## Why is this bad
     Under `no_grad` an output has no graph, but it is as large as the batch's logits or features, and a list of all of
