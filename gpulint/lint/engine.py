@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpulint.atomic import sweep
 from gpulint.bounds import is_project_root
 from gpulint.config import Config
 from gpulint.findings import Finding, Severity
@@ -125,8 +124,6 @@ class _Runner:
         self._hashes: dict[str, str] = {}
 
     def run(self) -> Run:
-        for path in self._found.leftovers if self._options.mode != "diff" else ():
-            sweep(path)
         with self._stage("load rules"):
             for number in range(len(self._configs)):
                 self._checker.selection(number)
