@@ -13,7 +13,7 @@ from typing import Final
 from gpulint.bounds import is_project_root
 from gpulint.config import Config
 from gpulint.findings import Finding, Severity
-from gpulint.lint.cache import ABSENT, FORMER, Cache, Foreign, run_digest
+from gpulint.lint.cache import ABSENT, Cache, Foreign, run_digest
 from gpulint.lint.checking import Checker, Mode
 from gpulint.lint.results import FileResult, Task, crashed, diagnostic
 from gpulint.lint.selection import rule_files
@@ -160,9 +160,6 @@ class _Runner:
                 settings += repr(self._checker.top)
             digest = run_digest(settings, tuple(rule_files(config.rules)))
             cache = Cache(self._options.cache_dir, config.root, digest)
-            former = os.path.join(config.root, FORMER)
-            if os.path.lexists(former):
-                self._tell(f"{former} is not used, and may be deleted: the cache is in {cache.folder}")
             try:
                 cache.load()
                 caches[number] = cache
