@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpulint.allocator.blocks import Block, Heap, Pool, Segment
@@ -29,18 +28,6 @@ class OutOfMemory(MemoryError):
             f"no room for {requested} bytes: {allocated} allocated, {reserved} reserved, {free} free"
         )
         self.requested, self.allocated, self.reserved, self.free = requested, allocated, reserved, free
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Figures in bytes, as torch reports them."""
-
-    allocated: int
-    reserved: int
-    peak_allocated: int
-    peak_reserved: int
-    largest_free: int
-    retries: int
 
 
 class Piece(NamedTuple):
@@ -135,16 +122,11 @@ class Allocator:
     def free_on_card(self) -> int:
         return self.capacity - self.reserved
 
-    def snapshot(self) -> Snapshot:
-        free = [b for b in self._heap.blocks.values() if b.mapped and not b.allocated]
-        return Snapshot(
-            allocated=self.allocated,
-            reserved=self.reserved,
-            peak_allocated=self.peak_allocated,
-            peak_reserved=self.peak_reserved,
-            largest_free=max((b.size for b in free), default=0),
-            retries=self.retries,
-        )
+    @property
+    def largest_free(self) -> int:
+        """The largest block that a tensor could take without anything new from the driver."""
+        free = (block.size for block in self._heap.blocks.values() if block.mapped and not block.allocated)
+        return max(free, default=0)
 
     # -- sizes -------------------------------------------------------------------------------------------------
 

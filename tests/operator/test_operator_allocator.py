@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from gpulint.allocator import LARGE_SEGMENT, MIB, Allocator, Event, OutOfMemory, parse_settings, replay
+from gpulint.allocator import LARGE_SEGMENT, MIB, Allocator, OutOfMemory, parse_settings
 
 KIB = 1024
 
@@ -97,9 +97,9 @@ class TestDefault:
         assert model.segments == 1
         for part in (parts[0], parts[2], parts[1]):
             model.free(part)
-        assert model.snapshot().largest_free == 15 * MIB
+        assert model.largest_free == 15 * MIB
         model.free(parts[3])
-        assert model.snapshot().largest_free == 20 * MIB
+        assert model.largest_free == 20 * MIB
         model.empty_cache()
         assert model.reserved == 0
 
@@ -115,7 +115,7 @@ class TestDefault:
         kept = model.malloc(2 * MIB)
         model.empty_cache()
         assert model.reserved == LARGE_SEGMENT
-        assert model.snapshot().largest_free == 18 * MIB
+        assert model.largest_free == 18 * MIB
         model.free(kept)
 
     def test_retry_returns_the_cache_and_counts(self) -> None:
@@ -290,18 +290,3 @@ class TestInvariants:
             model.free(address)
         model.empty_cache()
         assert (model.allocated, model.reserved) == (0, 0)
-
-
-class TestReplay:
-    def test_a_trace(self) -> None:
-        events = [
-            Event("alloc", 1, 30 * MIB),
-            Event("alloc", 2, 30 * MIB),
-            Event("free", 1),
-            Event("alloc", 3, 20 * MIB),
-            Event("free", 2),
-            Event("empty"),
-        ]
-        end, _ = replay(events)
-        assert (end.allocated, end.reserved) == (20 * MIB, 30 * MIB)
-        assert (end.peak_allocated, end.peak_reserved) == (60 * MIB, 60 * MIB)
