@@ -277,7 +277,7 @@ class Checker:
 
     def _tidied(self, text: str, done: FixResult, task: Task) -> FixResult:
         """The same without the imports that the fixes have left unused, unless another file takes them from here."""
-        from gpulint.fix.unused import names_left_unused, without_imports
+        from gpulint.fix.imports import names_left_unused, without_imports
 
         unused = names_left_unused(text, done.text)
         stem = Path(task.path).stem
