@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpulint.allocator.blocks import Block, Heap, Pool, Segment
-from gpulint.allocator.driver import Addresses, Driver
+from gpulint.allocator.driver import Driver
 from gpulint.allocator.settings import (
     MIN_BLOCK,
     MIN_LARGE,
@@ -52,7 +52,7 @@ class Allocator:
         settings: Settings | str = "",
         capacity: int | None = None,
         limit: int | None = None,
-        addresses: Addresses | None = None,
+        addresses: Driver | None = None,
     ) -> None:
         self.settings = parse_settings(settings) if isinstance(settings, str) else settings
         self.capacity = UNLIMITED if capacity is None else capacity
