@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -50,22 +50,11 @@ class Gate:
     """Whether any of some rules can fire on a file's bytes. A word that several rules ask for is searched once."""
 
     def __init__(self, rules: Sequence[type[Rule]]) -> None:
-        plain = Rule.can_fire.__func__  # type: ignore[attr-defined]
-        self._special = [rule for rule in rules if getattr(rule.can_fire, "__func__", None) is not plain]
-        ordinary = (rule for rule in rules if rule not in self._special)
-        self._needs = list(dict.fromkeys(rule.triggers for rule in ordinary))
+        self._needs = list(dict.fromkeys(rule.triggers for rule in rules))
 
     def passes(self, raw: bytes) -> bool:
-        seen: dict[bytes, bool] = {}
-
-        def has(word: bytes) -> bool:
-            if word not in seen:
-                seen[word] = word in raw
-            return seen[word]
-
-        return any(all(any(map(has, group)) for group in groups) for groups in self._needs) or any(
-            rule.can_fire(raw) for rule in self._special
-        )
+        has = cache(raw.__contains__)
+        return any(all(any(map(has, group)) for group in groups) for groups in self._needs)
 
 
 def _importing(stem: str, name: str) -> re.Pattern[bytes]:
