@@ -58,7 +58,7 @@ class Allocator:
         self.capacity = UNLIMITED if capacity is None else capacity
         self.limit = limit
         self.allocated = self.reserved = self.peak_allocated = self.peak_reserved = 0
-        self.retries = self.segments = 0
+        self.retries = 0
         self._pools = {True: Pool(True), False: Pool(False)}
         self._heap = Heap()
         self._next_address = 1 << 32  # of expandable ranges
@@ -107,7 +107,6 @@ class Allocator:
             self.reserved += block.size if block.mapped else 0
             if not block.allocated:
                 self._heap.insert(pool, block)
-        self.segments += 1
         self.reset_peak()
 
     def empty_cache(self) -> None:
@@ -216,7 +215,6 @@ class Allocator:
             return self._expand(pool, size, stream)
         if not self._reserve(wanted):
             return None
-        self.segments += 1
         address = self._driver.malloc(wanted)
         block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
         self._heap.blocks[address] = block
@@ -268,7 +266,6 @@ class Allocator:
         block = Block(address, length, stream, pool.small, Segment(address, length, True), mapped=False)
         self._heap.blocks[address] = block
         self._heap.insert(pool, block)
-        self.segments += 1
         return block
 
     @staticmethod
@@ -319,7 +316,6 @@ class Allocator:
         del self._heap.blocks[block.address]
         self._driver.free(block.address)
         self.reserved -= block.size
-        self.segments -= 1
 
     def _release_cached(self, pool: Pool) -> None:
         free = [self._heap.blocks[address] for blocks in pool.free.values() for _, address in blocks]
