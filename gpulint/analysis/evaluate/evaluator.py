@@ -127,6 +127,11 @@ class Evaluator:
             return TOO_MUCH
         if frame.caller is not None and (what is ast.Name or what is ast.Attribute) and frame.is_outer(node):
             return self.value_of(node, self.root(frame.function))
+        if what is ast.Name and (first := self.names.first_use(node, frame.flow)) is not node:
+            found = self.value_of(first, frame)
+            if first in frame.memo:
+                frame.memo[node] = found
+            return found
         method = _EXPRESSIONS.get(what)
         return self._first(frame.memo, node, frame, method) if method is not None else UNKNOWN
 

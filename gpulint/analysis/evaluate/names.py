@@ -27,6 +27,7 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
+_AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
@@ -43,6 +44,19 @@ class Names:
         self._set_by_others: dict[tuple[Class, str], bool] = {}
 
     # -- names
+
+    def first_use(self, node: ast.Name, flow: Flow) -> ast.Name:
+        """The first use of a name that stands for the same as this one, whatever the frame: for one definition, given as it is."""
+        firsts = flow.firsts
+        if node not in firsts:
+            reaching = flow.reaching(node)
+            one = reaching[0] if len(reaching) == 1 else None
+            is_same = one is not None and one.kind in _AS_GIVEN and not one.path
+            if is_same and not is_no_tensor(node, one, flow):
+                firsts[node] = firsts.setdefault((node.id, one), node)
+            else:
+                firsts[node] = node
+        return firsts[node]
 
     def name(self, node: ast.Name, frame: Frame) -> Value:
         """The value of a name where it is read."""
