@@ -63,7 +63,7 @@ class Function:
         nodes = getattr(self.node, "decorator_list", ())
         return frozenset(last_name(one.func if isinstance(one, ast.Call) else one) for one in nodes) - {""}
 
-    @property
+    @cached_property
     def takes_self(self) -> bool:
         """Whether its first parameter is the object it is called on."""
         if self.cls is None or self.parent is not None or not self.parameters:
@@ -73,17 +73,17 @@ class Function:
         # a class as a folder of functions: they are called through it, and their first parameters have nothing in common
         return self.parameters[0].arg in ("self", "cls") or not self.cls.is_folder
 
-    @property
+    @cached_property
     def takes_class(self) -> bool:
         """Whether its first parameter is the class it is called on."""
         return self.cls is not None and "classmethod" in self.decorators
 
-    @property
+    @cached_property
     def self_name(self) -> str:
         """The name of that parameter; empty where there is none."""
         return self.parameters[0].arg if self.takes_self else ""
 
-    @property
+    @cached_property
     def is_module(self) -> bool:
         """Whether it is the statements of a module."""
         return isinstance(self.node, ast.Module)

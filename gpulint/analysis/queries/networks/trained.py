@@ -130,8 +130,9 @@ def _attributes(evaluator: Evaluator, value: Value, cls: Class) -> Iterator[Valu
         for method in one.methods.values() if isinstance(one, Class) else ():
             if method.takes_self:
                 frame = made if made is not None and method is made.function else evaluator.root(method)
+                begin = f"{method.self_name}."
                 for key, several in list(method.flow.definitions.items()):
-                    if key.startswith(f"{method.self_name}."):
+                    if key.startswith(begin):
                         yield from (evaluator.definition(each, frame) for each in several)
 
 
