@@ -114,7 +114,9 @@ NUMBER: Final = Value("number", device="host", size="scalar")
 TEXT: Final = Value("text")
 
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
-_SAYS_LEAST: Final = ("bottom", "none", "unknown", "number", "text", "context", "library")
+_SAYS_LEAST: Final = {
+    kind: at for at, kind in enumerate("bottom none unknown number text context library".split())
+}
 
 
 def join(values: Iterable[Value]) -> Value:
@@ -155,6 +157,8 @@ def _joined(a: Value, b: Value) -> Value:
 
 def _others(first: Value, second: Value) -> tuple[Any, ...]:
     """What either of them may be of beside the first one's own, classes or functions: of what a library has, nothing tells more."""
+    if first.refs == second.refs == (first.ref,):
+        return ()
     several = [one for one in (*first.refs, *second.refs) if not isinstance(one, str | None)]
     return tuple(dict.fromkeys(one for one in several if type(one) is type(several[0])))[1:]
 
@@ -173,4 +177,5 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
 
 
 def _says(value: Value) -> int:
-    return _SAYS_LEAST.index(value.kind) if value.kind in _SAYS_LEAST else len(_SAYS_LEAST) + int(value.graph)
+    least = _SAYS_LEAST.get(value.kind)
+    return len(_SAYS_LEAST) + value.graph if least is None else least

@@ -655,8 +655,8 @@ class Calling:
 
     def _put_in(self, key: str, frame: Frame, wanted: str | None) -> Iterator[Value]:
         flow = frame.flow
-        for store in flow.stores:
-            if key_of(store.target.value) == key and self._may_be(store.target.slice, frame, wanted):
+        for store in flow.stored.get(key, ()):
+            if self._may_be(store.target.slice, frame, wanted):
                 yield self._evaluator.value_of(store.value, frame)
         for one in flow.definitions.get(key, ()):
             if one.kind == "augmented":

@@ -50,12 +50,9 @@ class Names:
         firsts = flow.firsts
         if node not in firsts:
             reaching = flow.reaching(node)
-            one = reaching[0] if len(reaching) == 1 else None
-            is_same = one is not None and one.kind in _AS_GIVEN and not one.path
-            if is_same and not is_no_tensor(node, one, flow):
-                firsts[node] = firsts.setdefault((node.id, one), node)
-            else:
-                firsts[node] = node
+            given = len(reaching) == 1 and reaching[0].kind in _AS_GIVEN and not reaching[0].path
+            is_same = given and not is_no_tensor(node, reaching[0], flow)
+            firsts[node] = firsts.setdefault((node.id, reaching), node) if is_same else node
         return firsts[node]
 
     def name(self, node: ast.Name, frame: Frame) -> Value:
@@ -89,8 +86,8 @@ class Names:
 
     def _filled(self, found: Value, name: str, frame: Frame) -> Value:
         """A tensor that is filled item by item: it has the graph of what is put into it."""
-        for one in frame.flow.stores:
-            if isinstance(one.target.value, ast.Name) and one.target.value.id == name and not one.path:
+        for one in frame.flow.stored.get(name, ()):
+            if not one.path:
                 given = self._evaluator.value_of(one.value, frame)
                 if given.graph:
                     graph, origins = max(found.graph, given.graph), found.origins | given.origins

@@ -128,6 +128,7 @@ class File:
         self.functions: list[Function] = []
         self.classes: list[Class] = []
         self._within: dict[Function | None, list[Function]] = {}
+        self._calls: dict[str, tuple[tuple[Function, ast.Call], ...]] = {}
         self.by_node: dict[Any, Function | Class] = {}
         self.body = Function(tree, self)
         self._index(tree.body, None, None)
@@ -209,18 +210,14 @@ class File:
                 yield bisect_right(self._starts, at)
             at = text.find(name, after)
 
-    def calls_named(self, name: str) -> Iterator[tuple[Function, ast.Call]]:
+    def calls_named(self, name: str) -> tuple[tuple[Function, ast.Call], ...]:
         """The calls of what has this last name, with the function they stand in; only what may have one is bound."""
-        if name not in self.words:
-            return
-        seen: set[int] = set()
-        for row in self._rows_calling(name):
-            for function in self._around(row):
-                if id(function) in seen:
-                    continue
-                seen.add(id(function))
-                for call in function.flow.calls.get(name, ()):
-                    yield function, call
+        if name not in self._calls:
+            rows = self._rows_calling(name) if name in self.words else ()
+            functions = dict.fromkeys(one for row in rows for one in self._around(row))
+            several = ((one, call) for one in functions for call in one.flow.calls.get(name, ()))
+            self._calls[name] = tuple(several)
+        return self._calls[name]
 
     def _around(self, row: int) -> list[Function]:
         """The function of a row, and where it stands in the head of one, what that is in."""

@@ -260,7 +260,7 @@ class Program:
     def _others_with(self, word: str, home: File) -> Iterator[File]:
         count, own = 0, os.path.abspath(home.path)
         found = self.sources.files_with(home.path, word) if self.sources is not None else ()
-        stem = os.fsencode(Path(own).stem)
+        stem = os.fsencode(os.path.splitext(os.path.basename(own))[0])
         for path, raw in sorted(found, key=lambda one: stem not in one[1]):
             if count >= MOST_FOUND:
                 return

@@ -153,6 +153,7 @@ class Flow:
         self.blocks: dict[Any, Block] = {}
         self.calls: dict[str, list[ast.Call]] = {}
         self.stores: list[Store] = []
+        self.stored: dict[str | None, list[Store]] = {}  # the same by the key of the container
         self.returns: list[ast.Return] = []
         self.yields: list[Any] = []
         self.nested: dict[str, Any] = {}
@@ -449,7 +450,9 @@ class _Binder:
             if what is ast.Subscript:
                 parents[node.slice] = node
                 self.expression(node.slice)
-                self.flow.stores.append(Store(node, value, self.statement, path))
+                store = Store(node, value, self.statement, path)
+                self.flow.stores.append(store)
+                self.flow.stored.setdefault(key_of(node.value), []).append(store)
         key = key_of(node)
         if key is not None:
             if kind == "augmented":
