@@ -50,12 +50,14 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
     """What last switches, in the function of a place and in any case before it, whether a network's weights want gradients: the node, and
     whether off."""
     flow = place.frame.flow
-    around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
     found: list[tuple[int, Any, bool]] = []
     several = [one for origin in origins_of(evaluator, value) for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
         several += _switching(evaluator, (Use("method", one.call, place.frame, row=one.row) for one in before))
+    if not several:
+        return None
+    around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
     for use, off in several:
         node = node_in(use, place.frame.function)
         if node is not None:
@@ -105,9 +107,14 @@ def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) ->
 
 
 def _by_parts(evaluator: Evaluator, made: Value, before: Place | None) -> Any:
-    several = [one for one in parts(evaluator, made) if not weight(evaluator, one).is_none]
-    by = [frozen(evaluator, one, before) for one in several]
-    return by[0] if by and None not in by and all(one.kind == "module" for one in several) else None
+    by = None
+    for one in parts(evaluator, made):
+        if not weight(evaluator, one).is_none:
+            found = frozen(evaluator, one, before) if one.kind == "module" else None
+            if found is None:
+                return None
+            by = by or found
+    return by
 
 
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
