@@ -505,12 +505,11 @@ class Names:
 
 
 def _asks_for_parameters(flow: Flow, test: Any) -> bool:
-    return any(
-        definition.kind == "parameter"
-        for one in ast.walk(test)
-        if isinstance(one, ast.Name) and one in flow.parents
-        for definition in flow.reaching(one)
-    )
+    key = (_asks_for_parameters, test)
+    if key not in flow.known:
+        names = (one for one in ast.walk(test) if isinstance(one, ast.Name) and one in flow.parents)
+        flow.known[key] = any(each.kind == "parameter" for one in names for each in flow.reaching(one))
+    return bool(flow.known[key])
 
 
 def _asked(flow: Flow, node: Any) -> Iterator[str]:
