@@ -157,8 +157,6 @@ def _joined(a: Value, b: Value) -> Value:
 
 def _others(first: Value, second: Value) -> tuple[Any, ...]:
     """What either of them may be of beside the first one's own, classes or functions: of what a library has, nothing tells more."""
-    if first.refs == second.refs == (first.ref,):
-        return ()
     several = [one for one in (*first.refs, *second.refs) if not isinstance(one, str | None)]
     return tuple(dict.fromkeys(one for one in several if type(one) is type(several[0])))[1:]
 
@@ -177,5 +175,4 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
 
 
 def _says(value: Value) -> int:
-    least = _SAYS_LEAST.get(value.kind)
-    return len(_SAYS_LEAST) + value.graph if least is None else least
+    return _SAYS_LEAST.get(value.kind, len(_SAYS_LEAST) + value.graph)

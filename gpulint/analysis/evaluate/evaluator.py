@@ -848,13 +848,9 @@ class Evaluator:
         return self.names.role(key, frame.function)
 
     def _comprehension(self, node: Any, frame: Frame) -> Value:
-        element = self.value_of(node.elt, frame)
-        kind: Any = "set" if isinstance(node, ast.SetComp) else "list"
+        kind: Any = {ast.SetComp: "set", ast.DictComp: "dict"}.get(node.__class__, "list")
+        element = self.value_of(node.value if kind == "dict" else node.elt, frame)
         return Value(kind, origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
-
-    def _dict_comprehension(self, node: ast.DictComp, frame: Frame) -> Value:
-        element = self.value_of(node.value, frame)
-        return Value("dict", origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return Value("function", ref=None, origins=frozenset({(node, frame)}))
@@ -927,6 +923,6 @@ _EXPRESSIONS: dict[type, Any] = {
     ast.ListComp: Evaluator._comprehension,
     ast.SetComp: Evaluator._comprehension,
     ast.GeneratorExp: Evaluator._comprehension,
-    ast.DictComp: Evaluator._dict_comprehension,
+    ast.DictComp: Evaluator._comprehension,
     ast.Lambda: Evaluator._lambda,
 }

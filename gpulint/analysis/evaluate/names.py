@@ -101,8 +101,7 @@ class Names:
             return False
         for test, wanted in flow.conditions(statement):
             if frame.given is not None or not _asks_for_parameters(flow, test):
-                holds = self._evaluator.truth(test, frame)
-                if holds is not None and holds is not wanted:
+                if self._evaluator.truth(test, frame) is (not wanted):
                     return True
         return statement in flow.unreachable
 

@@ -172,9 +172,8 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
         found += [_of_layer(evaluator, one, call, inner) for one in layers]
     for method in (init, *_helpers(evaluator, init)):
         frame = inner if method is init else evaluator.root(method)
-        begin = f"{method.self_name}."
         for key, definitions in method.flow.definitions.items():
-            if key.startswith(begin) and key.count(".") == 1:
+            if key.startswith(f"{method.self_name}.") and key.count(".") == 1:
                 found += [_of_attribute(evaluator, one, frame, depth) for one in definitions]
     summed = _sum(found)
     if summed.is_none and not (plain and _adds_none(cls)):

@@ -214,9 +214,8 @@ class File:
         """The calls of what has this last name, with the function they stand in; only what may have one is bound."""
         if name not in self._calls:
             rows = self._rows_calling(name) if name in self.words else ()
-            functions = dict.fromkeys(one for row in rows for one in self._around(row))
-            several = ((one, call) for one in functions for call in one.flow.calls.get(name, ()))
-            self._calls[name] = tuple(several)
+            those = dict.fromkeys(one for row in rows for one in self._around(row))
+            self._calls[name] = tuple((one, call) for one in those for call in one.flow.calls.get(name, ()))
         return self._calls[name]
 
     def _around(self, row: int) -> list[Function]:

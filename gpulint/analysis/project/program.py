@@ -230,8 +230,7 @@ class Program:
         """The method that an object of a class has by a name; None also of what is no class of the project."""
         if not isinstance(cls, Class):
             return None
-        key = (cls, name)
-        if key not in self._methods:
+        if (key := (cls, name)) not in self._methods:
             classes = (one for one in self.lineage(cls) if isinstance(one, Class))
             self._methods[key] = next((one.methods[name] for one in classes if name in one.methods), None)
         return self._methods[key]

@@ -112,8 +112,7 @@ def is_of_module(evaluator: Evaluator, function: Function) -> bool:
 
 def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
     """The grad modes, `on` and `off`, of what the forward of a network of the project runs of it, or its method by a name of its own: of
-    a network of which nothing is known of any class of the project that has such a method, of others as far as to the first that is on;
-    empty where nothing is seen."""
+    a network of which nothing is known of any class of the project that has such a method; empty where nothing is seen."""
     cls, func = run.network.ref, run.inner.func
     if cls is None and run.named is not func and isinstance(func, ast.Attribute):
         return {
@@ -122,12 +121,7 @@ def modes_within(evaluator: Evaluator, run: Run) -> set[str]:
             for mode in _modes(evaluator, evaluator.root(method), _DEEPEST)
         }
     inner = entered(evaluator, run)
-    found: set[str] = set()
-    for mode in _modes(evaluator, inner, _DEEPEST) if inner is not None else ():
-        found.add(mode)
-        if mode == "on":
-            break
-    return found
+    return set(_modes(evaluator, inner, _DEEPEST)) if inner is not None else set()
 
 
 def entered(evaluator: Evaluator, run: Run) -> Frame | None:

@@ -54,7 +54,9 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
     several = [one for origin in origins_of(evaluator, value) for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
-        several += _switching(evaluator, (Use("method", one.call, place.frame, row=one.row) for one in before))
+        several += _switching(
+            evaluator, (Use("method", one.call, place.frame, row=one.row) for one in before)
+        )
     if not several:
         return None
     around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
@@ -137,9 +139,8 @@ def _attributes(evaluator: Evaluator, value: Value, cls: Class) -> Iterator[Valu
         for method in one.methods.values() if isinstance(one, Class) else ():
             if method.takes_self:
                 frame = made if made is not None and method is made.function else evaluator.root(method)
-                begin = f"{method.self_name}."
                 for key, several in list(method.flow.definitions.items()):
-                    if key.startswith(begin):
+                    if key.startswith(f"{method.self_name}."):
                         yield from (evaluator.definition(each, frame) for each in several)
 
 
