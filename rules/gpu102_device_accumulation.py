@@ -310,9 +310,10 @@ def _over_loader(asked: Asked, owner: Owner) -> bool:
     """Whether a place is filled in each round over all that a loader gives, here or where the method is called."""
     if owner.frame.function.name in BATCH_HOOKS and owner.kind == "object":
         return True
-    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step"]
-    loops = ((one.loop, one.frame) for one in (*_many(asked, owner), *steps) if one.frame is not None)
-    through = [asked.evaluator.value_of(on, frame) for loop, frame in loops if (on := iterated(loop))]
+    steps = [one for one in asked.multiplicity.of(owner.at, owner.frame) if one.rate == "step" and one.frame]
+    filling: list[Any] = [*_many(asked, owner), *steps]
+    loops = ((iterated(one.loop), one.frame) for one in filling)
+    through = [asked.evaluator.value_of(node, frame) for node, frame in loops if node is not None]
     items = [asked.evaluator.element(one) for one in through]
     beside = [part for one in items if one.kind == "tuple" for part in one.parts or ()]  # `enumerate(loader)`
     return any(one.kind == "loader" or one.size == "batch" for one in (*through, *items, *beside))

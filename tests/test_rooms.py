@@ -101,7 +101,7 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_194,
     f"{ANALYSIS}.models": 248,
     f"{ANALYSIS}.queries": 4_640,
-    RULES: 6_289,
+    RULES: 6_290,
 }
 MOST_OF_READING = 16_000  # all of them together
 MOST_MODULES = 120  # of theirs

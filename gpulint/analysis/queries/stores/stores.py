@@ -84,9 +84,9 @@ def collected(evaluator: Evaluator, function: Function) -> Iterator[Store]:
     if all(isinstance(one, Class) for one in evaluator.program.lineage(function.cls)):
         return
     for one in function.flow.returns:
-        whole = [(None, one.value)] if phase != "training" and one.value is not None else []
-        named = isinstance(one.value, ast.Dict)
-        for key, value in zip(one.value.keys, one.value.values, strict=True) if named else whole:
+        made: Any = one.value
+        whole = [(None, made)] if phase != "training" and made is not None else []
+        for key, value in zip(made.keys, made.values, strict=True) if isinstance(made, ast.Dict) else whole:
             if not (phase == "training" and isinstance(key, ast.Constant) and key.value == "loss"):
                 yield Store(value, value, value, evaluator.root(function), "returned")
 
@@ -255,10 +255,10 @@ def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
     """What an object keeps of what it is made of: the fields of a record, and what its constructor gives to an attribute as it is."""
     for call, frame in value.calls if value.kind == "object" and isinstance(value.ref, Class) else ():
         yield from ((one, frame) for one in arguments(call) if evaluator.declared_fields(value.ref))
-        made = evaluator.constructed(value, value.ref)
+        made: Any = evaluator.constructed(value, value.ref)
         for key, several in made.flow.definitions.items() if made is not None else ():
-            if key.startswith(f"{made.function.self_name}."):
-                yield from ((one.value, made) for one in several if isinstance(one.value, ast.Name))
+            named = [one for one in several if isinstance(one.value, ast.Name)]
+            yield from ((one.value, made) for one in named if key.startswith(f"{made.function.self_name}."))
 
 
 def own_stores(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
