@@ -293,7 +293,7 @@ class Calling:
             return "host" if value.const == "cpu" else "cuda" if on_gpu else "?"
         if isinstance(value.const, int) and value.kind == "number":
             return "cuda"
-        return value.device if value.kind in ("device", "text") else "?"
+        return value.device if value.kind in ("device", "text", "tensor", "parameter") else "?"
 
     def option(self, base: Value, name: str) -> Value | None:
         """What an option of the command line is unless somebody asks for another, where that names a device; it decides nothing else."""

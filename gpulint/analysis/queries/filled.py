@@ -1,0 +1,163 @@
+"""What a program fills by itself, zeros, counts, random numbers and what is worked out of them, without any data; and how large it is, as
+far as the text says."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpulint.analysis.evaluate.evaluator import Evaluator
+from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.models.table import Row
+from gpulint.analysis.queries.networks.behind import made_of, sources
+from gpulint.analysis.syntax.flow import Definition
+from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
+
+_DEEPEST: Final = 8
+_LEAST_ALIKE: Final = ("draws", "draws evenly", "counts up", "alike")
+_PLAIN: Final = frozenset({"number", "text", "none", "library", "device", "tuple"})
+
+Place = tuple[Any, Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """With what numbers, as the table's column `fills` says; the calls that begin it; the expressions that its shape is made of."""
+
+    how: str
+    begun: tuple[Place, ...]
+    sizes: tuple[Place, ...]
+
+
+def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST) -> Filled | None:
+    """How a program fills what an expression gives; None where data goes into it, or what is not seen."""
+    is_call = isinstance(node, ast.Call)
+    row = evaluator.row_of(node, frame) if is_call else None
+    base = called_on(node) if row is None else None
+    method = evaluator.table.method("tensor", node.func.attr) if base is not None else None
+    if row is not None and row.fills and (row.fills != "of sizes" or _is_of_sizes(evaluator, node, frame)):
+        how = "alike" if row.fills == "of sizes" else row.fills
+        return Filled(how, ((node, frame),), tuple((one, frame) for one in _shape(node)))
+    parts = _parts(evaluator, node, frame, row or method) if depth > 0 else ()
+    several = [filled(evaluator, *one, depth - 1) for one in parts if not _is_plain(evaluator, *one)]
+    found = [one for one in several if one is not None]
+    if not found or len(found) < len(several):
+        return None
+    more = node.args if method is not None and method.size == "more" else ()
+    return Filled(
+        (method.fills if method else "") or min((one.how for one in found), key=_LEAST_ALIKE.index),
+        tuple(place for one in found for place in one.begun),
+        (*(place for one in found for place in one.sizes), *((one, frame) for one in more)),
+    )
+
+
+def _parts(evaluator: Evaluator, node: Any, frame: Frame, row: Row | None) -> Iterable[Place]:
+    """What decides what numbers are in what an expression gives."""
+    if isinstance(node, ast.Name):
+        made = frame.flow.reaching(node)
+        plain = all(one.kind in ("assign", "inplace") and not one.path for one in made)
+        return (
+            [(one.value, frame) for one in made]
+            if plain and not _takes_data(evaluator, made, node, frame)
+            else ()
+        )
+    if not isinstance(node, ast.Call):
+        operands = (getattr(node, name, None) for name in ("left", "right", "operand", "value"))
+        is_worked_out = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript))
+        return [(one, frame) for one in operands if one is not None] if is_worked_out else ()
+    given = list(sources(evaluator, node, frame))
+    if given or row is None:
+        return given if len(given) == 1 else ()
+    base = called_on(node) if evaluator.row_of(node, frame) is None else None
+    says_where = row.view or row.fills or row.size == "more" or row.device == "argument"
+    several = (
+        ()
+        if base is not None and says_where
+        else node.args[-1:]
+        if row.does == "fills places"
+        else arguments(node)
+    )
+    known = row.gives in ("fresh", "tensor", "array", "argument")
+    return [(one, frame) for one in ([base] if base is not None else []) + list(several)] if known else ()
+
+
+def _is_plain(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether an expression is a number, or says of which type or size something is to be."""
+    value = evaluator.value_of(node, frame)
+    return value.kind in _PLAIN or (value.size == "scalar" and value.kind == "unknown")
+
+
+def _is_of_sizes(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
+    """Whether `torch.FloatTensor` and its like are given sizes, and no numbers."""
+    return len(call.args) > 1 or any(evaluator.value_of(one, frame).kind == "number" for one in call.args)
+
+
+def _shape(call: ast.Call) -> list[Any]:
+    """The expressions that say how large what a call makes is: `eye(n)` has n rows of n."""
+    name = last_name(call.func)
+    given = call.args[:1] if name == "full" else call.args[:2][-1:] if name == "arange" else list(call.args)
+    given *= 2 if name == "eye" and len(given) == 1 else 1
+    given += [one.value for one in call.keywords if one.arg in ("size", "shape")]
+    return [
+        part for one in given for part in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else (one,))
+    ]
+
+
+def _takes_data(evaluator: Evaluator, made: Iterable[Definition], until: Any, frame: Frame) -> bool:
+    """Whether more than numbers is put into what a name is given, before a use of it."""
+    flow = frame.flow
+    for use in (use for one in made for use in flow.uses_of(one) if use is not until):
+        place, above = use, flow.parents.get(use)
+        while isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is place:
+            place, above = above, flow.parents.get(above)
+        is_method = isinstance(above, ast.Call) and above.func is place
+        call = flow.parents.get(above) if isinstance(above, ast.keyword) else above
+        given: list[Any] = []
+        if (
+            isinstance(call, ast.Call) and call.func is not place
+        ):  # who is not seen to read it only may fill it
+            given = [] if evaluator.value_of(call.func, frame).kind in ("library", "module") else [place]
+        elif (
+            isinstance(call, ast.Call)
+            and last_name(place)[-1:] == "_"
+            and getattr(place, "value", use) is not use
+        ):
+            given = arguments(call)  # `x.fill_(1)` gives the name anew: that is looked at by itself
+        given += [one.value for one in flow.stores if one.target is place]
+        if use.lineno < until.lineno and not all(_is_plain(evaluator, one, frame) for one in given):
+            return True
+    return False
+
+
+def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, bool]:
+    """How large something is by the expressions of its shape: the product of those that are known, from how many sizes of other tensors it is
+    made, of which a whole shape counts as two, and whether that is all."""
+    known, sizes, like, is_all = 1, set(), 0, True
+    for node, frame in places:
+        value = evaluator.value_of(node, frame)
+        is_all = is_all and isinstance(value.const, int)
+        if isinstance(value.const, int):
+            known *= value.const
+        elif any(map(_is_size, (one for one, _ in made_of(evaluator, node, frame)))):
+            sizes.add(ast.unparse(node))
+            like += _is_whole(node, frame)
+    return known, len(sizes) + like, is_all
+
+
+def _is_size(node: Any) -> bool:
+    """`x.shape`, `x.size(0)`, `len(x)`."""
+    return getattr(node, "attr", "") in ("shape", "size") or (
+        isinstance(node, ast.Call) and key_of(node.func) == "len"
+    )
+
+
+def _is_whole(node: Any, frame: Frame) -> bool:
+    """Whether it is the whole shape of a tensor: `x.shape`, `x.size()`, by itself or under a name."""
+    node = node.value if isinstance(node, ast.Starred) else node
+    made = frame.flow.reaching(node) if isinstance(node, ast.Name) else ()
+    if made:
+        return all(one.kind == "assign" and not one.path and _is_whole(one.value, frame) for one in made)
+    node = node.func if isinstance(node, ast.Call) and not node.args else node
+    return getattr(node, "attr", "") in ("shape", "size")
