@@ -118,8 +118,8 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     made = filled(asked.evaluator, moved, frame)
     loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
     if loop is not None:
-        is_direct = isinstance(moved, ast.Call) and asked.evaluator.row_of(moved, frame) is not None
-        known = made is not None or is_direct or key_of(moved) is not None
+        row = asked.evaluator.row_of(moved, frame) if isinstance(moved, ast.Call) else None
+        known = made is not None or (row is not None and row.gives == "fresh") or key_of(moved) is not None
         return _Move(asked, call, moved, frame, loop, device, made) if known else None
     ways = asked.multiplicity.of(call, frame) if made is not None else ()
     rounds = next((one for one in ways if one.rate in ("step", "every nth")), None)
