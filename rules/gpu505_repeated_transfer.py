@@ -262,7 +262,10 @@ class _Move:
         if numbers >= _MANY:
             return proven(Question.SIZE, f"it has {numbers:,} numbers" + ("" if is_all else " and more"))
         if sizes > 2:
-            return proven(Question.SIZE, "its shape is made of three sizes of tensors, or more")
+            return proven(
+                Question.SIZE,
+                "its shape is that of pictures or sequences within a network, or made of three sizes of tensors",
+            )
         if sizes == 2:
             return minor(Question.SIZE, "how large the tensors are that its shape is of is not shown")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"

@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.queries.networks.behind import made_of, sources
+from gpulint.analysis.queries.networks.forwards import forward_of
+from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
 
@@ -112,7 +115,6 @@ def _takes_data(evaluator: Evaluator, made: Iterable[Definition], until: Any, fr
         place, above = use, flow.parents.get(use)
         while isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is place:
             place, above = above, flow.parents.get(above)
-        is_method = isinstance(above, ast.Call) and above.func is place
         call = flow.parents.get(above) if isinstance(above, ast.keyword) else above
         given: list[Any] = []
         if (
@@ -133,31 +135,36 @@ def _takes_data(evaluator: Evaluator, made: Iterable[Definition], until: Any, fr
 
 def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, bool]:
     """How large something is by the expressions of its shape: the product of those that are known, from how many sizes of other tensors it is
-    made, of which a whole shape counts as two, and whether that is all."""
-    known, sizes, like, is_all = 1, set(), 0, True
+    made, and whether that is all. A whole shape counts as two, or three where it is that of pictures or sequences on their way through a network."""
+    known, sizes, is_all = 1, {}, True
     for node, frame in places:
-        value = evaluator.value_of(node, frame)
-        is_all = is_all and isinstance(value.const, int)
-        if isinstance(value.const, int):
-            known *= value.const
-        elif any(map(_is_size, (one for one, _ in made_of(evaluator, node, frame)))):
-            sizes.add(ast.unparse(node))
-            like += _is_whole(node, frame)
-    return known, len(sizes) + like, is_all
+        const = evaluator.value_of(node, frame).const
+        is_all = is_all and isinstance(const, int)
+        known *= const if isinstance(const, int) else 1
+        if not isinstance(const, int) and any(_is_size(one) for one, _ in made_of(evaluator, node, frame)):
+            whole = _whole(node, frame)
+            sizes[ast.unparse(node)] = 1 if whole is None else 2 + _is_within_network(evaluator, whole, frame)
+    return known, sum(sizes.values()), is_all
 
 
 def _is_size(node: Any) -> bool:
     """`x.shape`, `x.size(0)`, `len(x)`."""
-    return getattr(node, "attr", "") in ("shape", "size") or (
-        isinstance(node, ast.Call) and key_of(node.func) == "len"
-    )
+    is_length = isinstance(node, ast.Call) and key_of(node.func) == "len"
+    return is_length or getattr(node, "attr", "") in ("shape", "size")
 
 
-def _is_whole(node: Any, frame: Frame) -> bool:
-    """Whether it is the whole shape of a tensor: `x.shape`, `x.size()`, by itself or under a name."""
+def _whole(node: Any, frame: Frame) -> Any:
+    """The tensor whose whole shape it is: `x.shape`, `x.size()`, by itself or under a name."""
     node = node.value if isinstance(node, ast.Starred) else node
-    made = frame.flow.reaching(node) if isinstance(node, ast.Name) else ()
-    if made:
-        return all(one.kind == "assign" and not one.path and _is_whole(one.value, frame) for one in made)
+    for one in frame.flow.reaching(node)[:1] if isinstance(node, ast.Name) else ():
+        return _whole(one.value, frame) if one.kind == "assign" and not one.path else None
     node = node.func if isinstance(node, ast.Call) and not node.args else node
-    return getattr(node, "attr", "") in ("shape", "size")
+    return node.value if getattr(node, "attr", "") in ("shape", "size") else None
+
+
+def _is_within_network(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
+    """Whether it is what a layer gives, within a network's forward, that sees pictures or sequences."""
+    last, where = operations(evaluator, node, frame)[-1]
+    run = forward_of(evaluator, last, where) if isinstance(last, ast.Call) else None
+    is_forward = frame.function.cls is not None and frame.function.name == "forward"
+    return run is not None and is_forward and bool(weight(evaluator, run.network).mixes)
