@@ -49,12 +49,6 @@ _UNDYING: Final = (
     Cost("what the object keeps, activations above all, for each object that was ever made"),
 )  # fmt: skip
 
-_LEFT: Final = (
-    "the hooks are removed, what they have stored stays",
-    "the object is emptied where it runs the network, and keeps what the last run gave until it goes itself",
-    Cost("the activations or gradients of the last run"),
-)  # fmt: skip
-
 
 class HookHolds(Rule):
     """
@@ -153,7 +147,6 @@ class HookHolds(Rule):
             claims.append(_claim(hook, _CYCLE, _of_cycle(asked, hook)))
             if hook.frame.function not in told and all(confidence_of(one.answers) is None for one in claims):
                 claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook, stored)))
-                claims += [_claim(hook, _LEFT, _of_left(asked, hook, one)) for one in stored]
             if any(confidence_of(one.answers) is not None for one in claims):
                 told.add(hook.frame.function)
             told.update(one.node for one in stored)
@@ -162,9 +155,10 @@ class HookHolds(Rule):
 
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
-    at = hook.removed[0].node if texts is _LEFT and hook.removed else hook.call
-    report = partial(Report, at, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name)
-    return Claimed(at, hook.name, until_refuted(answers), report)
+    report = partial(
+        Report, hook.call, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name
+    )
+    return Claimed(hook.call, hook.name, until_refuted(answers), report)
 
 
 def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
@@ -274,21 +268,6 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")
     yield left_open(Question.REPEATS, "whether a second such object is made for the same module is not shown")
     yield from reached(asked.evaluator, function, hook.call)
-
-
-def _of_left(asked: Asked, hook: Hook, one: Stored) -> Iterator[Answer]:
-    """On what it stands that an object which removes its hooks keeps what they stored."""
-    to, cls = one.containers[-1], hook.frame.function.cls
-    by = next((use.frame.function for use in hook.removed if use.frame.function.cls is cls is not None), None)
-    if by is None or by is hook.frame.function or not isinstance(to, ast.Attribute):
-        yield refuted(Question.OUTLIVES, "no other method of the object removes the hook")
-    elif any(isinstance(node, ast.Attribute) and node.attr == to.attr for node in by.flow.parents):
-        yield refuted(Question.OUTLIVES, "the method that removes the hook sees to it", by.node)
-    if not _is_emptied_by_run(asked, one):
-        yield refuted(Question.MEANT, "nothing shows that it is for one run only")
-    yield proven(Question.OUTLIVES, "nothing lets go of it where the hooks are removed")
-    yield left_open(Question.READS, "whether somebody reads it afterwards is not shown")
-    yield from reached(asked.evaluator, hook.frame.function, hook.call)
 
 
 def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:

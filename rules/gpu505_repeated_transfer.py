@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.queries.multiplicity import Repeats
+    from gpulint.analysis.syntax.flow import Block
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
 _MANY: Final = 1 << 18  # numbers: 1 MiB of float32
@@ -183,7 +184,7 @@ class _Move:
 
     @property
     def name(self) -> str:
-        begun = self.moved if self.made is None else self.made.begun[0][0]
+        begun = self.moved if self.made is None else self.made.begun
         return key_of(self.moved) or self.asked.called(begun)
 
     @property
@@ -224,34 +225,30 @@ class _Move:
         yield from self.of_place() if self.made is None else self.of_made(self.made)
         if self.device == "?" and not self.names_device:
             yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
-        if any(not self.is_about_device(one) for one in self.conditions()):
+        if not all(map(self.is_about_device, self.frame.flow.around(self.call))):
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
-        if not (self.rounds and self.rounds.work == "train") and not any(
-            one.work == "train" and self.loop in one.loops for one in steps
-        ):
+        trains = any(one.work == "train" and self.loop in one.loops for one in steps)
+        if not trains and not (self.rounds and self.rounds.work == "train"):
             clause = "how much the rest of a round takes, which does not train, is not shown"
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
         yield from reached(asked.evaluator, self.frame.function, self.call)
 
-    def conditions(self) -> list[Any]:
-        """The statements that decide within a round whether it is moved."""
-        around = (one.owner for one in self.frame.flow.around(self.call))
-        decide = [one for one in around if isinstance(one, (ast.If, ast.Try))]
-        return [one for one in decide if self.loop is None or self.is_of_round(one)]
-
-    def is_about_device(self, owner: Any) -> bool:
-        """Whether a condition asks no more than whether there is a GPU: all that stands under it moves something."""
-        values = [getattr(one, "value", None) for one in owner.body]
-        return all(_device(self.asked, one, self.frame) is not None for one in values)
+    def is_about_device(self, block: Block) -> bool:
+        """Whether a block runs in each round, or under a condition that asks no more than whether there is a GPU: all in it moves something."""
+        decides = isinstance(block.owner, (ast.If, ast.Try)) and (
+            not self.loop or self.is_of_round(block.owner)
+        )
+        moved = (_device(self.asked, getattr(one, "value", None), self.frame) for one in block.statements)
+        return not decides or None not in moved
 
     def of_made(self, made: Filled) -> Iterator[Answer]:
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":
             yield refuted(Question.DEVICE, "it is not shown to be made on the host")
         if made.how.startswith("draws") and extent(self.asked.evaluator, made.sizes)[1] < 2:
             yield refuted(Question.MEANT, "its random numbers are new in every step, and are the host's")
-        call = made.begun[0][0]
+        call = made.begun
         clause = f"`{self.asked.called(call)}` makes a tensor on the host"
         yield proven(Question.TENSOR, clause, call, self.asked.path_of(call))
 
@@ -315,7 +312,7 @@ def _repair(move: _Move) -> Repair | None:
     call, asked, made = move.call, move.asked, move.made
     if (
         made is None
-        or made.begun[0][0] is not move.moved
+        or made.begun is not move.moved
         or {one.arg for one in move.moved.keywords} & _OF_THE_FIRST
     ):
         return None

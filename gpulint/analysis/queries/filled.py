@@ -27,63 +27,63 @@ Place = tuple[Any, Frame]
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """With what numbers, as the table's column `fills` says; the calls that begin it; the expressions that its shape is made of."""
+    """With what numbers, as the table's column `fills` says; the call that begins it; the expressions that its shape is made of."""
 
     how: str
-    begun: tuple[Place, ...]
+    begun: ast.Call
     sizes: tuple[Place, ...]
 
 
 def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST) -> Filled | None:
     """How a program fills what an expression gives; None where data goes into it, or what is not seen."""
-    is_call = isinstance(node, ast.Call)
-    row = evaluator.row_of(node, frame) if is_call else None
-    base = called_on(node) if row is None else None
-    method = evaluator.table.method("tensor", node.func.attr) if base is not None else None
-    if row is not None and row.fills and (row.fills != "of sizes" or _is_of_sizes(evaluator, node, frame)):
-        how = "alike" if row.fills == "of sizes" else row.fills
-        return Filled(how, ((node, frame),), tuple((one, frame) for one in _shape(node)))
-    parts = _parts(evaluator, node, frame, row or method) if depth > 0 else ()
+    row, method = None, None
+    if isinstance(node, ast.Call):
+        row = evaluator.row_of(node, frame)
+        method = (
+            evaluator.table.method("tensor", last_name(node.func))
+            if row is None and called_on(node)
+            else None
+        )
+        of_numbers = row is not None and row.fills == "of sizes" and not _is_of_sizes(evaluator, node, frame)
+        if row is not None and row.fills and not of_numbers:
+            how = "alike" if row.fills == "of sizes" else row.fills
+            return Filled(how, node, tuple((one, frame) for one in _shape(node)))
+    parts = _parts(evaluator, node, frame, row, method) if depth > 0 else []
     several = [filled(evaluator, *one, depth - 1) for one in parts if not _is_plain(evaluator, *one)]
     found = [one for one in several if one is not None]
     if not found or len(found) < len(several):
         return None
-    more = node.args if method is not None and method.size == "more" else ()
+    how = method.fills if method is not None else ""
+    sizes = tuple(place for one in found for place in one.sizes)
+    resizes = method is not None and method.size == "more"
+    more = node.args if resizes else [node.slice] if isinstance(node, ast.Subscript) else []
     return Filled(
-        (method.fills if method else "") or min((one.how for one in found), key=_LEAST_ALIKE.index),
-        tuple(place for one in found for place in one.begun),
-        (*(place for one in found for place in one.sizes), *((one, frame) for one in more)),
+        how or min((one.how for one in found), key=_LEAST_ALIKE.index), found[0].begun, sizes + more
     )
 
 
-def _parts(evaluator: Evaluator, node: Any, frame: Frame, row: Row | None) -> Iterable[Place]:
+def _parts(evaluator: Evaluator, node: Any, frame: Frame, row: Row | None, method: Row | None) -> list[Place]:
     """What decides what numbers are in what an expression gives."""
     if isinstance(node, ast.Name):
         made = frame.flow.reaching(node)
-        plain = all(one.kind in ("assign", "inplace") and not one.path for one in made)
-        return (
-            [(one.value, frame) for one in made]
-            if plain and not _takes_data(evaluator, made, node, frame)
-            else ()
-        )
-    if not isinstance(node, ast.Call):
+        is_plain = all(one.kind in ("assign", "inplace") and not one.path for one in made)
+        return [
+            (one.value, frame) for one in made if is_plain and not _takes_data(evaluator, one, node, frame)
+        ]
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript)):
         operands = (getattr(node, name, None) for name in ("left", "right", "operand", "value"))
-        is_worked_out = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript))
-        return [(one, frame) for one in operands if one is not None] if is_worked_out else ()
-    given = list(sources(evaluator, node, frame))
-    if given or row is None:
-        return given if len(given) == 1 else ()
-    base = called_on(node) if evaluator.row_of(node, frame) is None else None
-    says_where = row.view or row.fills or row.size == "more" or row.device == "argument"
-    several = (
-        ()
-        if base is not None and says_where
-        else node.args[-1:]
-        if row.does == "fills places"
-        else arguments(node)
-    )
-    known = row.gives in ("fresh", "tensor", "array", "argument")
-    return [(one, frame) for one in ([base] if base is not None else []) + list(several)] if known else ()
+        return [(one, frame) for one in operands if one is not None]
+    given = list(sources(evaluator, node, frame)) if isinstance(node, ast.Call) else []
+    if given or (row or method) is None:
+        return given if len(given) == 1 else []
+    several = node.args[-1:] if method is not None and method.does == "fills places" else arguments(node)
+    if method is not None and (
+        method.view or method.fills or method.size == "more" or method.device == "argument"
+    ):
+        several = []  # they say where it is, or how large
+    several = [called_on(node), *several] if method is not None else several
+    known = (row or method).gives in ("fresh", "tensor", "array", "argument")  # type: ignore[union-attr]
+    return [(one, frame) for one in several if known]
 
 
 def _is_plain(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
@@ -103,31 +103,22 @@ def _shape(call: ast.Call) -> list[Any]:
     given = call.args[:1] if name == "full" else call.args[:2][-1:] if name == "arange" else list(call.args)
     given *= 2 if name == "eye" and len(given) == 1 else 1
     given += [one.value for one in call.keywords if one.arg in ("size", "shape")]
-    return [
-        part for one in given for part in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else (one,))
-    ]
+    return [part for one in given for part in getattr(one, "elts", (one,))]
 
 
-def _takes_data(evaluator: Evaluator, made: Iterable[Definition], until: Any, frame: Frame) -> bool:
-    """Whether more than numbers is put into what a name is given, before a use of it."""
+def _takes_data(evaluator: Evaluator, made: Definition, until: Any, frame: Frame) -> bool:
+    """Whether more than numbers is put into what a name is given, before a use of it: stored, or by what is not seen only to read it."""
     flow = frame.flow
-    for use in (use for one in made for use in flow.uses_of(one) if use is not until):
+    for use in flow.uses_of(made):
         place, above = use, flow.parents.get(use)
         while isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is place:
             place, above = above, flow.parents.get(above)
         call = flow.parents.get(above) if isinstance(above, ast.keyword) else above
-        given: list[Any] = []
-        if (
-            isinstance(call, ast.Call) and call.func is not place
-        ):  # who is not seen to read it only may fill it
-            given = [] if evaluator.value_of(call.func, frame).kind in ("library", "module") else [place]
-        elif (
-            isinstance(call, ast.Call)
-            and last_name(place)[-1:] == "_"
-            and getattr(place, "value", use) is not use
-        ):
-            given = arguments(call)  # `x.fill_(1)` gives the name anew: that is looked at by itself
-        given += [one.value for one in flow.stores if one.target is place]
+        given = [one.value for one in flow.stores if one.target is place]
+        if isinstance(call, ast.Call) and call.func is not place:
+            given += [place] if evaluator.value_of(call.func, frame).kind not in ("library", "module") else []
+        elif isinstance(call, ast.Call) and last_name(place)[-1:] == "_" and place.value is not use:
+            given += arguments(call)  # `x.fill_(1)` gives the name anew: that is looked at by itself
         if use.lineno < until.lineno and not all(_is_plain(evaluator, one, frame) for one in given):
             return True
     return False
@@ -135,15 +126,22 @@ def _takes_data(evaluator: Evaluator, made: Iterable[Definition], until: Any, fr
 
 def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, bool]:
     """How large something is by the expressions of its shape: the product of those that are known, from how many sizes of other tensors it is
-    made, and whether that is all. A whole shape counts as two, or three where it is that of pictures or sequences on their way through a network."""
+    made, and whether that is all. A whole shape counts as two, or three where it is that of pictures or sequences on their way through a network.
+    So does a tensor that is an index."""
     known, sizes, is_all = 1, {}, True
     for node, frame in places:
-        const = evaluator.value_of(node, frame).const
-        is_all = is_all and isinstance(const, int)
-        known *= const if isinstance(const, int) else 1
-        if not isinstance(const, int) and any(_is_size(one) for one, _ in made_of(evaluator, node, frame)):
-            whole = _whole(node, frame)
-            sizes[ast.unparse(node)] = 1 if whole is None else 2 + _is_within_network(evaluator, whole, frame)
+        value = evaluator.value_of(node, frame)
+        whole = _whole(node, frame)
+        if isinstance(value.const, int):
+            known *= value.const
+            continue
+        is_all = False
+        if whole is not None:
+            sizes[ast.unparse(node)] = 2 + _is_within_network(evaluator, whole, frame)
+        elif any(_is_size(one) for one, _ in made_of(evaluator, node, frame)):
+            sizes[ast.unparse(node)] = 1
+        elif value.kind == "tensor" or (value.device == "host" and value.size != "scalar"):
+            sizes[ast.unparse(node)] = 2  # an index: so many rows
     return known, sum(sizes.values()), is_all
 
 
