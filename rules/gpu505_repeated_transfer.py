@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.filled import Filled, extent, filled
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import LOOPS, dotted, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, arguments, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -237,20 +237,20 @@ class _Move:
 
     def is_about_device(self, block: Block) -> bool:
         """Whether a block runs in each round, or under a condition that asks no more than whether there is a GPU: all in it moves something."""
-        decides = isinstance(block.owner, (ast.If, ast.Try)) and (
-            not self.loop or self.is_of_round(block.owner)
-        )
-        moved = (_device(self.asked, getattr(one, "value", None), self.frame) for one in block.statements)
-        return not decides or None not in moved
+        values = (getattr(one, "value", None) for one in block.statements)
+        if not isinstance(block.owner, (ast.If, ast.Try)) or (
+            self.loop and not self.is_of_round(block.owner)
+        ):
+            return True
+        return all(_device(self.asked, one, self.frame) is not None for one in values)
 
     def of_made(self, made: Filled) -> Iterator[Answer]:
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":
             yield refuted(Question.DEVICE, "it is not shown to be made on the host")
         if made.how.startswith("draws") and extent(self.asked.evaluator, made.sizes)[1] < 2:
             yield refuted(Question.MEANT, "its random numbers are new in every step, and are the host's")
-        call = made.begun
-        clause = f"`{self.asked.called(call)}` makes a tensor on the host"
-        yield proven(Question.TENSOR, clause, call, self.asked.path_of(call))
+        clause = f"`{self.asked.called(made.begun)}` makes a tensor on the host"
+        yield proven(Question.TENSOR, clause, made.begun, self.asked.path_of(made.begun))
 
     def of_place(self) -> Iterator[Answer]:
         value, flow = self.asked.evaluator.value_of(self.moved, self.frame), self.frame.flow
@@ -277,10 +277,7 @@ class _Move:
         if numbers >= _MANY:
             return proven(Question.SIZE, f"it has {numbers:,} numbers" + ("" if is_all else " and more"))
         if sizes > 2:
-            return proven(
-                Question.SIZE,
-                "its shape is that of pictures or sequences within a network, or made of three sizes of tensors",
-            )
+            return proven(Question.SIZE, "its shape is that of activations, or of three sizes of tensors")
         if sizes == 2:
             return minor(Question.SIZE, "how large the tensors are that its shape is of is not shown")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
@@ -289,9 +286,7 @@ class _Move:
 
 def _report(move: _Move) -> Report:
     what = "a tensor made on the host" if move.made is not None else f"`{move.name}`"
-    advice = (
-        "move it once, before the loop" if move.is_same else "make it on the device: `device=` in the call"
-    )
+    advice = "move it once, before the loop" if move.is_same else "make it on the device, with `device=`"
     return Report(
         move.call,
         f"{what} is moved to the GPU in every step" + (", and is the same in each" if move.is_same else ""),
@@ -310,14 +305,10 @@ def _repair(move: _Move) -> Repair | None:
     from gpulint.fix.nodes import with_argument
 
     call, asked, made = move.call, move.asked, move.made
-    if (
-        made is None
-        or made.begun is not move.moved
-        or {one.arg for one in move.moved.keywords} & _OF_THE_FIRST
-    ):
+    given, takes_one = arguments(call), last_name(call.func) != "cuda"
+    if made is None or made.begun is not move.moved or len(given) != takes_one:
         return None
-    given = [*call.args, *(one.value for one in call.keywords)]
-    if len(given) != (last_name(call.func) != "cuda"):
+    if {one.arg for one in move.moved.keywords} & _OF_THE_FIRST:
         return None
     text = asked.source(given[0], 200) if given else asked.quoted("cuda")
     why = "" if made.how == _ALIKE else "the last digit of what the GPU makes may be another"

@@ -357,9 +357,9 @@ class Calling:
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""
-        method = _GIVES.get(row.gives)
+        method = getattr(self, f"_gives_{row.gives.replace(' ', '_')}", None)
         if method is not None:
-            return method(self, row, base, node, frame)  # type: ignore[no-any-return]
+            return method(row, base, node, frame)  # type: ignore[no-any-return]
         if row.gives not in _MADE:
             return _CONSTANT.get(row.gives, UNKNOWN)
         device: Device = "host" if row.gives == "loader" else "?"
@@ -379,6 +379,8 @@ class Calling:
         first = self._evaluator.value_of(node.args[0], frame) if node.args else base
         inner = self._evaluator.element(first) if first.kind in ("list", "tuple") else first
         return self._transferred(row, inner, node, frame, False)
+
+    _gives_pair = _gives_pair_or_one = _gives_tensor
 
     def _gives_fresh(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         wanted = keyword(node, "requires_grad")
@@ -513,7 +515,7 @@ class Calling:
     def _gives_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return Value("dict", origins=frozenset({(node, frame)}), receiver=UNKNOWN)
 
-    def _gives_tool(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+    def _gives_module_and_transform(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         parts = (Value("module", origins=frozenset({(node, frame)})), UNKNOWN, UNKNOWN)
         return Value("tuple", parts=parts[: 3 if "transforms" in (key_of(node.func) or "") else 2])
 
@@ -742,43 +744,10 @@ def _spelled(node: Any) -> str:
 
 
 _CONSTANT: dict[str, Value] = {
-    "number": NUMBER,
-    "numbers": Value("list", receiver=NUMBER),
-    "none": NONE,
-    "array": Value("array", device="host"),
-}
+    "number": NUMBER, "numbers": Value("list", receiver=NUMBER), "none": NONE, "array": Value("array", device="host"),
+}  # fmt: skip
 # What is known by where it is made.
 _MADE: dict[str, Any] = {"trainer": "unknown", "settings": "unknown", "empty list": "list"} | {
     kind: kind
     for kind in "module optimizer scheduler scaler loader accelerator handle logger clock loaded unknown".split()
-}
-_GIVES: dict[str, Any] = {
-    "tensor": Calling._gives_tensor,
-    "pair": Calling._gives_tensor,
-    "pair or one": Calling._gives_tensor,
-    "fresh": Calling._gives_fresh,
-    "parameter": Calling._gives_parameter,
-    "gradients": Calling._gives_gradients,
-    "text": Calling._gives_text,
-    "device": Calling._gives_device,
-    "context": Calling._gives_context,
-    "receiver": Calling._gives_receiver,
-    "argument": Calling._gives_argument,
-    "arguments": Calling._gives_arguments,
-    "copy": Calling._gives_copy,
-    "container": Calling._gives_container,
-    "chained": Calling._gives_chained,
-    "filtered": Calling._gives_filtered,
-    "empty dict": Calling._gives_empty_dict,
-    "sum": Calling._gives_sum,
-    "element": Calling._gives_element,
-    "elements": Calling._gives_elements,
-    "pairs": Calling._gives_pairs,
-    "zip": Calling._gives_zip,
-    "enumerate": Calling._gives_enumerate,
-    "dict": Calling._gives_dict,
-    "module and transform": Calling._gives_tool,
-    "called": Calling._gives_called,
-    "mapped": Calling._gives_mapped,
-    "part": Calling._gives_part,
 }

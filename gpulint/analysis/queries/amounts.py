@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
@@ -152,8 +152,10 @@ def _is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4
     if isinstance(node, ast.Subscript):
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return isinstance(first, ast.Constant) and first.value is None
-    return depth > 0 and _is_bound_to(
-        node, frame, lambda made: _is_one_sample(evaluator, made, frame, depth - 1)
+    made = frame.flow.reaching(node) if isinstance(node, ast.Name) and depth else ()
+    return bool(made) and all(
+        one.kind == "assign" and not one.path and _is_one_sample(evaluator, one.value, frame, depth - 1)
+        for one in made
     )
 
 
@@ -162,14 +164,6 @@ def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     given = arguments(run.inner)
     made = [filled(evaluator, one, run.where) for one in given]
     return bool(made) and all(one is not None and one.how in ("alike", "draws evenly") for one in made)
-
-
-def _is_bound_to(node: Any, frame: Frame, passes: Callable[[Any], bool]) -> bool:
-    """Whether a node is a name, and all that it is bound to passes."""
-    if not isinstance(node, ast.Name) or node not in frame.flow.parents:
-        return False
-    made = frame.flow.reaching(node)
-    return bool(made) and all(one.kind == "assign" and not one.path and passes(one.value) for one in made)
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:

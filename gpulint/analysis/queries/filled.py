@@ -54,12 +54,11 @@ def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST)
     if not found or len(found) < len(several):
         return None
     how = method.fills if method is not None else ""
-    sizes = tuple(place for one in found for place in one.sizes)
+    how = how or min((one.how for one in found), key=_LEAST_ALIKE.index)
     resizes = method is not None and method.size == "more"
     more = node.args if resizes else [node.slice] if isinstance(node, ast.Subscript) else []
-    return Filled(
-        how or min((one.how for one in found), key=_LEAST_ALIKE.index), found[0].begun, sizes + more
-    )
+    sizes = [*(place for one in found for place in one.sizes), *((one, frame) for one in more)]
+    return Filled(how, found[0].begun, tuple(sizes))
 
 
 def _parts(evaluator: Evaluator, node: Any, frame: Frame, row: Row | None, method: Row | None) -> list[Place]:
