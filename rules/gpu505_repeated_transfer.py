@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.filled import Filled, extent, filled
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.syntax.nodes import LOOPS, arguments, dotted, key_of, keyword, last_name
+from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -25,7 +25,11 @@ _NEVER: Final = 1000  # no argument stands there: it is given by name
 _MANY: Final = 1 << 18  # numbers: 1 MiB of float32
 # What is said of the tensor that is moved, and not of its copy.
 _OF_THE_FIRST: Final = frozenset({"requires_grad", "pin_memory", "out", None})
-_ALIKE: Final = "alike"  # the same numbers on every device
+# Why it is unsafe to fill it there, by how it is filled.
+_WHY: Final = {
+    "alike": "", "counts up": "the last digit of what the GPU makes may be another",
+    "draws": "the GPU draws other random numbers", "draws evenly": "the GPU draws other random numbers",
+}  # fmt: skip
 
 
 class RepeatedTransfer(Rule):
@@ -107,8 +111,9 @@ class RepeatedTransfer(Rule):
 
     ## Fix safety
     Making zeros, ones and the like on the device is safe: they are the same numbers. Unsafe for ranges of numbers, whose last
-    digit may be another there, and where what is given to `to` may be no device. For what is the same in every step
-    nothing is offered: move it before the loop.
+    digit may be another there, for random numbers, which another generator draws, and where what is given to `to` may be no device.
+    Nothing is offered where the tensor has a name before it is moved or is computed with, for constructors such as `torch.FloatTensor`,
+    which make none on a GPU, and for what is the same in every step: move it before the loop.
     """
 
     code = "GPU505"
@@ -301,18 +306,26 @@ def _report(move: _Move) -> Report:
 
 
 def _repair(move: _Move) -> Repair | None:
-    """`torch.zeros(n, device=device)` for `torch.zeros(n).to(device)`."""
+    """`torch.zeros(n, device=device)` for `torch.zeros(n).to(device)`, also where it is given another shape in between."""
     from gpulint.fix.nodes import with_argument
 
-    call, asked, made = move.call, move.asked, move.made
+    call, asked, made, inner = move.call, move.asked, move.made, move.moved
+    rows = asked.evaluator.table.knows("tensor")
+    while (
+        called_on(inner) is not None
+        and (row := rows.get(inner.func.attr))
+        and (row.view or row.size == "more")
+    ):
+        inner = called_on(inner)
     given, takes_one = arguments(call), last_name(call.func) != "cuda"
-    if made is None or made.begun is not move.moved or len(given) != takes_one:
+    if made is None or made.begun is not inner or made.how not in _WHY or len(given) != takes_one:
         return None
-    if {one.arg for one in move.moved.keywords} & _OF_THE_FIRST:
+    if {one.arg for one in inner.keywords} & _OF_THE_FIRST:
         return None
     text = asked.source(given[0], 200) if given else asked.quoted("cuda")
-    why = "" if made.how == _ALIKE else "the last digit of what the GPU makes may be another"
+    why = _WHY[made.how]
     if not why and move.device != "cuda" and not move.names_device:
         why = f"`{text}` may be a type or a tensor, and no device"
-    new = with_argument(asked.node(move.moved), "device", text, position=_NEVER)
-    return Repair.unless(why, "make it on the device", (Replace(asked.node(call), new),))
+    new = with_argument(asked.node(inner), "device", text, position=_NEVER)
+    whole = asked.node(move.moved).deep_replace(asked.node(inner), new)
+    return Repair.unless(why, "make it on the device", (Replace(asked.node(call), whole),))

@@ -101,7 +101,7 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_109,
     f"{ANALYSIS}.models": 231,
     f"{ANALYSIS}.queries": 4_749,
-    RULES: 6_298,
+    RULES: 6_299,
 }
 MOST_OF_READING = 16_000  # all of them together
 MOST_MODULES = 120  # of theirs

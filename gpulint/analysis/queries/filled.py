@@ -19,7 +19,7 @@ from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import arguments, called_on, key_of, last_name
 
 _DEEPEST: Final = 8
-_LEAST_ALIKE: Final = ("draws", "draws evenly", "counts up", "alike")
+_LEAST_ALIKE: Final = ("draws", "draws evenly", "of sizes", "counts up", "alike")
 _PLAIN: Final = frozenset({"number", "text", "none", "library", "device", "tuple"})
 
 Place = tuple[Any, Frame]
@@ -46,8 +46,7 @@ def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST)
         )
         of_numbers = row is not None and row.fills == "of sizes" and not _is_of_sizes(evaluator, node, frame)
         if row is not None and row.fills and not of_numbers:
-            how = "alike" if row.fills == "of sizes" else row.fills
-            return Filled(how, node, tuple((one, frame) for one in _shape(node)))
+            return Filled(row.fills, node, tuple((one, frame) for one in _shape(node)))
     parts = _parts(evaluator, node, frame, row, method) if depth > 0 else []
     several = [filled(evaluator, *one, depth - 1) for one in parts if not _is_plain(evaluator, *one)]
     found = [one for one in several if one is not None]
