@@ -43,9 +43,9 @@ class RepeatedTransfer(Rule):
     pictures or sequences on their way through a network. It is a note where the shape is made of two sizes, or is that of a tensor of which
     no more is seen. What has few numbers, or is not seen to have more, is told with low confidence: that costs a wait and no memory,
     which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
-    do not train, and places of which it is not shown that they are tensors on the host. It is silent about what data is put into
-    before it is moved, which has to be brought there; in loops that have as few rounds as the text says; about small tensors of random
-    numbers; and about what gradients go back through.
+    do not train, and places of which it is not shown that they are tensors on the host. It is silent about few numbers in what a step
+    calls; about what data is put into before it is moved, which has to be brought there; in loops that have as few rounds as the text
+    says; about small tensors of random numbers; and about what gradients go back through.
 
     ## Why is this bad
     The host fills memory at a small part of the GPU's speed, and the bus is slower still. A copy from ordinary memory of the host also waits
@@ -285,6 +285,8 @@ class _Move:
             return proven(Question.SIZE, "its shape is that of activations, or of three sizes of tensors")
         if sizes == 2:
             return minor(Question.SIZE, "how large the tensors are that its shape is of is not shown")
+        if is_all and self.rounds is not None:
+            return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
         return left_open(Question.SIZE, f"{little} a wait, and no memory")
 

@@ -100,8 +100,8 @@ BUDGETS = {
     f"{ANALYSIS}.domain": 122,
     f"{ANALYSIS}.evaluate": 3_109,
     f"{ANALYSIS}.models": 231,
-    f"{ANALYSIS}.queries": 4_749,
-    RULES: 6_299,
+    f"{ANALYSIS}.queries": 4_748,
+    RULES: 6_301,
 }
 MOST_OF_READING = 16_000  # all of them together
 MOST_MODULES = 120  # of theirs
