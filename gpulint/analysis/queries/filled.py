@@ -136,10 +136,10 @@ def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, boo
         is_all = False
         if whole is not None:
             sizes[ast.unparse(node)] = 2 + _is_within_network(evaluator, whole, frame)
+        elif value.kind == "tensor" or (value.device == "host" and value.size != "scalar"):
+            sizes[ast.unparse(node)] = 1 + isinstance(frame.flow.parents.get(node), ast.Subscript)
         elif any(_is_size(one) for one, _ in made_of(evaluator, node, frame)):
             sizes[ast.unparse(node)] = 1
-        elif value.kind == "tensor" or (value.device == "host" and value.size != "scalar"):
-            sizes[ast.unparse(node)] = 2  # an index: so many rows
     return known, sum(sizes.values()), is_all
 
 
