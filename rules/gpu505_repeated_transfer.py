@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import Graph
-from gpulint.analysis.queries.filled import Filled, extent, filled
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.filled import Filled, extent, filled
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim

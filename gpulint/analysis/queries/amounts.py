@@ -12,10 +12,10 @@ from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import CallSite, Frame
 from gpulint.analysis.evaluate.weights import trips, weight
 from gpulint.analysis.project.file import Function
-from gpulint.analysis.queries.filled import filled
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
+from gpulint.analysis.queries.stores.filled import filled
 from gpulint.analysis.syntax.nodes import argument, arguments, iterated, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
 from gpulint.units import format_bytes
