@@ -108,13 +108,9 @@ class HeldGraph(Rule):
     runtime_claim = Claim("drift")
     triggers = (
         tuple(b"torch lightning accelerate deepspeed backward criterion .learn( .train( train_step(".split()),
-        (
-            *b"backward .eval() training_step nn. _step( criterion compute_loss detach Tensor .learn( .train(".split(),
-            b"def update",
-        ),
-        (*b"+= append extend insert .update( .add .log cat(".split(), b"] =", b"= [", b"+ "),
-        (b"for ", b"while ", b"self."),
-    )
+        (*b"backward .eval() training_step nn. _step( criterion compute_loss detach Tensor .learn( .train(".split(), b"def update"),
+        (*b"+= append extend insert .update( .add .log cat(".split(), b"] =", b"= [", b"+ "), (b"for ", b"while ", b"self."),
+    )  # fmt: skip
     doubts = True
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
 

@@ -101,11 +101,9 @@ class DeviceAccumulation(Rule):
     runtime_claim = Claim("drift")
     doubts = True
     triggers = (
-        (b"torch", b"lightning"),
-        (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
-        (b"for ", b"while ", b"self."),
-        (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
-    )
+        (b"torch", b"lightning"), (b"append", b"extend", b"insert", b"+=", b"] =", b"cat(", b"stack("),
+        (b"for ", b"while ", b"self."), (b"cuda", b".to(", b"device", b"gpu", b"lightning", b"accelerat"),
+    )  # fmt: skip
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         told: set[Any] = set()

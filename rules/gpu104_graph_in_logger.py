@@ -101,11 +101,9 @@ class GraphInLogger(Rule):
     runtime_claim = Claim("drift")
     doubts = True
     triggers = (
-        (b"torch", b"lightning", b"accelerate", b"deepspeed"),
+        (b"torch", b"lightning", b"accelerate", b"deepspeed"), (b"import ",), (b"for ", b"while ", b"self."),
         (b"backward", b".eval()", b"training_step", b"_step(", b"compute_loss"),
-        (b"import ",),
-        (b"for ", b"while ", b"self."),
-    )
+    )  # fmt: skip
     options = (Option("style", "auto", ("auto", "detach"), "how a held scalar is fixed"),)
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:

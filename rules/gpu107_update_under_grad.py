@@ -75,11 +75,9 @@ class UpdateUnderGrad(Rule):
     runtime_claim = Claim("drift")
     doubts = True
     triggers = (
-        (b"torch", b"lightning"),
-        (b"parameters()", b"backward", b"def forward"),
-        (b"*", b"lerp", b"mul_", b"add_"),
+        (b"torch", b"lightning"), (b"parameters()", b"backward", b"def forward"), (b"*", b"lerp", b"mul_", b"add_"),
         (b"self.", b"decay", b"momentum", b"0.9", b"beta", b"alpha", b"tau"),
-    )
+    )  # fmt: skip
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         yield from claims_of(asked, self.code, options)

@@ -87,11 +87,8 @@ class PhaseCleanup(Rule):
     runtime_claim = Claim("code")
     default = False
     triggers = (
-        (b"torch",),
-        (b"for ",),
-        (b"backward", b".step("),
-        (b"torch.save", b"eval", b"no_grad", b"inference_mode"),
-    )
+        (b"torch",), (b"for ",), (b"backward", b".step("), (b"torch.save", b"eval", b"no_grad", b"inference_mode"),
+    )  # fmt: skip
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):

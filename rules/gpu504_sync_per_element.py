@@ -88,11 +88,10 @@ class SyncPerElement(Rule):
     runtime_claim = Claim("time", ("Tensor.item", "Tensor.tolist", "Tensor.cpu"))
     doubts = True
     triggers = (
-        (b"torch", b"lightning"),
-        (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for ", b"lambda"),
+        (b"torch", b"lightning"), (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for ", b"lambda"),
         (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step"),
         (b"cuda", b"device", b"accelerator", b"fabric", b"gpu"),
-    )
+    )  # fmt: skip
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         for function in (asked.file.body, *asked.file.functions):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evidence_cases import contexts, gradients, held, modes, newcomers, processes, release, slow
+from evidence_cases import built, contexts, gradients, held, modes, newcomers, processes, release, slow
 from evidence_cases.setup import Case
 
 PROCESS_CASES = [*processes.CASES, *contexts.CASES]
@@ -10,7 +10,15 @@ PROCESS_CASES = [*processes.CASES, *contexts.CASES]
 
 def all_cases() -> list[Case]:
     """Every case that runs in the measuring process, by code."""
-    found = [*held.CASES, *modes.CASES, *gradients.CASES, *release.CASES, *slow.CASES, *newcomers.CASES]
+    found = [
+        *held.CASES,
+        *modes.CASES,
+        *gradients.CASES,
+        *release.CASES,
+        *slow.CASES,
+        *newcomers.CASES,
+        *built.CASES,
+    ]
     return sorted(found, key=lambda case: case.code)
 
 

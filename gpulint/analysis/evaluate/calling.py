@@ -293,7 +293,7 @@ class Calling:
             return "host" if value.const == "cpu" else "cuda" if on_gpu else "?"
         if isinstance(value.const, int) and value.kind == "number":
             return "cuda"
-        return value.device if value.kind in ("device", "text") else "?"
+        return value.device if value.kind in ("device", "text", "tensor", "parameter") else "?"
 
     def option(self, base: Value, name: str) -> Value | None:
         """What an option of the command line is unless somebody asks for another, where that names a device; it decides nothing else."""
@@ -357,9 +357,9 @@ class Calling:
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""
-        method = _GIVES.get(row.gives)
+        method = getattr(self, f"_gives_{row.gives.replace(' ', '_')}", None)
         if method is not None:
-            return method(self, row, base, node, frame)  # type: ignore[no-any-return]
+            return method(row, base, node, frame)  # type: ignore[no-any-return]
         if row.gives not in _MADE:
             return _CONSTANT.get(row.gives, UNKNOWN)
         device: Device = "host" if row.gives == "loader" else "?"
@@ -379,6 +379,8 @@ class Calling:
         first = self._evaluator.value_of(node.args[0], frame) if node.args else base
         inner = self._evaluator.element(first) if first.kind in ("list", "tuple") else first
         return self._transferred(row, inner, node, frame, False)
+
+    _gives_pair = _gives_pair_or_one = _gives_tensor
 
     def _gives_fresh(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         wanted = keyword(node, "requires_grad")
@@ -418,6 +420,9 @@ class Calling:
             if node.args and self._evaluator.value_of(node.args[0], frame).kind == "function":
                 return self._evaluator.value_of(node.args[0], frame)  # `no_grad()(function)`
         return Value("context", ref=row.mode)
+
+    def _gives_receiver(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+        return base
 
     def _gives_argument(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return self._evaluator.value_of(node.args[0], frame).but(const=UNSET) if node.args else UNKNOWN
@@ -514,7 +519,7 @@ class Calling:
     def _gives_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return Value("dict", origins=frozenset({(node, frame)}), receiver=UNKNOWN)
 
-    def _gives_tool(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
+    def _gives_module_and_transform(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         parts = (Value("module", origins=frozenset({(node, frame)})), UNKNOWN, UNKNOWN)
         return Value("tuple", parts=parts[: 3 if "transforms" in (key_of(node.func) or "") else 2])
 
@@ -749,44 +754,10 @@ def _spelled(node: Any) -> str:
 
 
 _CONSTANT: dict[str, Value] = {
-    "number": NUMBER,
-    "numbers": Value("list", receiver=NUMBER),
-    "none": NONE,
-    "array": Value("array", device="host"),
-}
+    "number": NUMBER, "numbers": Value("list", receiver=NUMBER), "none": NONE, "array": Value("array", device="host"),
+}  # fmt: skip
 # What is known by where it is made.
 _MADE: dict[str, Any] = {"trainer": "unknown", "settings": "unknown", "empty list": "list"} | {
     kind: kind
     for kind in "module optimizer scheduler scaler loader accelerator handle logger clock loaded unknown".split()
-}
-_GIVES: dict[str, Any] = {
-    "tensor": Calling._gives_tensor,
-    "pair": Calling._gives_tensor,
-    "pair or one": Calling._gives_tensor,
-    "fresh": Calling._gives_fresh,
-    "parameter": Calling._gives_parameter,
-    "gradients": Calling._gives_gradients,
-    "text": Calling._gives_text,
-    "device": Calling._gives_device,
-    "context": Calling._gives_context,
-    "receiver": lambda self, row, base, node, frame: base,
-    "argument": Calling._gives_argument,
-    "arguments": Calling._gives_arguments,
-    "copy": Calling._gives_copy,
-    "container": Calling._gives_container,
-    "chained": Calling._gives_chained,
-    "filtered": Calling._gives_filtered,
-    "empty dict": Calling._gives_empty_dict,
-    "record": Calling._gives_record,
-    "sum": Calling._gives_sum,
-    "element": Calling._gives_element,
-    "elements": Calling._gives_elements,
-    "pairs": Calling._gives_pairs,
-    "zip": Calling._gives_zip,
-    "enumerate": Calling._gives_enumerate,
-    "dict": Calling._gives_dict,
-    "module and transform": Calling._gives_tool,
-    "called": Calling._gives_called,
-    "mapped": Calling._gives_mapped,
-    "part": Calling._gives_part,
 }

@@ -227,12 +227,8 @@ def _of_transformer(evaluator: Evaluator, node: ast.Call, frame: Frame) -> Weigh
     """`nn.Transformer`: of its width, its layers, and twice its width times that of the layers between."""
     given: list[int] = []
     names = (
-        ("d_model", 512),
-        ("nhead", 8),
-        ("num_encoder_layers", 6),
-        ("num_decoder_layers", 6),
-        ("dim_feedforward", 2048),
-    )
+        ("d_model", 512), ("nhead", 8), ("num_encoder_layers", 6), ("num_decoder_layers", 6), ("dim_feedforward", 2048),
+    )  # fmt: skip
     for position, (name, default) in enumerate(names):
         one = argument(node, position, name)
         value = evaluator.value_of(one, frame).const if one is not None else default

@@ -12,8 +12,8 @@ Columns: `graph`: `keeps` it (a result that gradients flow through), `cuts` it, 
 result, `receiver` where it is the same object, `argument` where it is the first argument; `view`: the result shares its storage;
 `reads`: the value becomes numbers on the host; `device`: of the result; `size`: of the result, `more` where one number becomes several; `does`: the event that it is, `takes form` where the argument
 gives no more than its shape or type, `encodes` of a constructor where the methods of what it makes give arrays without a graph;
-`saves` of a loss: what it keeps for its backward; `fills` of what makes a tensor: with numbers that are `alike` on every device, or
-that it `draws`; `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `sizes`: of how many of its first
+`saves` of a loss: what it keeps for its backward; `fills` of what makes a tensor, or fills it: with numbers that are `alike` on every
+device, or that it `draws`, and `of sizes` where it does with none if it is given no more than sizes; `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `sizes`: of how many of its first
 arguments the number of its weights is the product, the third to its `power`, or so many `power` of them where it has no third; `mode` of
 a context: what it does to grad, and of a method of `hooks.CLASS`, which a framework calls: what grad is by then; `starts`: what runs
 from then on, `cuda`, its `driver` alone, or other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `why`: a word

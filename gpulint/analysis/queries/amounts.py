@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
@@ -15,7 +15,8 @@ from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.multiplicity import BATCH_HOOKS
 from gpulint.analysis.queries.networks.placed import moved_anywhere
 from gpulint.analysis.queries.networks.runs import Run, runs_of
-from gpulint.analysis.syntax.nodes import argument, arguments, called_on, iterated, keyword, last_name
+from gpulint.analysis.queries.stores.filled import filled
+from gpulint.analysis.syntax.nodes import argument, arguments, iterated, keyword, last_name
 from gpulint.answers import Answer, Question, least_open, left_open, minor, proven
 from gpulint.units import format_bytes
 
@@ -151,36 +152,18 @@ def _is_one_sample(evaluator: Evaluator, node: Any, frame: Frame, depth: int = 4
     if isinstance(node, ast.Subscript):
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return isinstance(first, ast.Constant) and first.value is None
-    return depth > 0 and _is_bound_to(
-        node, frame, lambda made: _is_one_sample(evaluator, made, frame, depth - 1)
+    made = frame.flow.reaching(node) if isinstance(node, ast.Name) and depth else ()
+    return bool(made) and all(
+        one.kind == "assign" and not one.path and _is_one_sample(evaluator, one.value, frame, depth - 1)
+        for one in made
     )
 
 
 def is_tried_out(evaluator: Evaluator, run: Run) -> bool:
     """Whether all that a run is given is made up for its shape: zeros, ones, and what is as good."""
     given = arguments(run.inner)
-    return bool(given) and all(_is_made_up(evaluator, one, run.where, 3) for one in given)
-
-
-def _is_made_up(evaluator: Evaluator, node: Any, frame: Frame, depth: int) -> bool:
-    if isinstance(node, ast.Call):
-        made = evaluator.value_of(node.func, frame)
-        if made.kind == "library":
-            row = evaluator.table.function(made.full_name)
-            return row is not None and row.fills in ("alike", "draws evenly")
-        base = called_on(node, *_KEEPS)
-        return base is not None and _is_made_up(evaluator, base, frame, depth)
-    return depth > 0 and _is_bound_to(
-        node, frame, lambda made: _is_made_up(evaluator, made, frame, depth - 1)
-    )
-
-
-def _is_bound_to(node: Any, frame: Frame, passes: Callable[[Any], bool]) -> bool:
-    """Whether a node is a name, and all that it is bound to passes."""
-    if not isinstance(node, ast.Name) or node not in frame.flow.parents:
-        return False
-    made = frame.flow.reaching(node)
-    return bool(made) and all(one.kind == "assign" and not one.path and passes(one.value) for one in made)
+    made = [filled(evaluator, one, run.where) for one in given]
+    return bool(made) and all(one is not None and one.how in ("alike", "draws evenly") for one in made)
 
 
 def is_over_batches(evaluator: Evaluator, loop: Any, frame: Frame) -> bool:

@@ -168,6 +168,8 @@ class Multiplicity:
                 return "phase"  # several steps each round, or as many rounds as it takes until one works
             beside = any(one.work == "train" and [*one.loops[:1]] == around for one in events)
             return "few" if beside and around and self.trips(loop, frame) is not None else "train"
+        if direct and self._is_chain(loop, frame, direct):
+            return "few"
         if direct:
             return "phase" if self._runs_over_networks(loop, frame, direct) else "forward"
         return "few" if around and not inside else "none"
@@ -195,6 +197,17 @@ class Multiplicity:
         count = trips(self.evaluator, loop, frame)
         shown = isinstance(iterated(loop), (ast.Tuple, ast.List))  # what is written out is few
         return count if count is not None and (shown or count <= FEW) else None
+
+    def _is_chain(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
+        """Whether each part of a network is given what the one before has made of it, `for block in blocks: x = block(x)`: one forward."""
+        flow = frame.flow
+        given = ((one, flow.statement_of(event.node)) for event in direct for one in event.node.args)
+        return self._steps.is_over_parts(loop, frame) and any(
+            loop in flow.loops(one.statement) and flow.order[one.statement] >= flow.order[at]
+            for node, at in given
+            for one in (flow.reaching(node) if isinstance(node, ast.Name) else ())
+            if one.statement in flow.order
+        )
 
     def _runs_over_networks(self, loop: Any, frame: Frame, direct: list[Event]) -> bool:
         """Whether each round is about another network: what it runs is what it runs through, or made in the round."""

@@ -746,29 +746,12 @@ class _Binder:
 
 
 _STATEMENTS: dict[type, Any] = {
-    ast.Assign: _Binder.assign,
-    ast.AnnAssign: _Binder.annotated,
-    ast.AugAssign: _Binder.augmented,
-    ast.If: _Binder.conditional,
-    ast.For: _Binder.loop,
-    ast.AsyncFor: _Binder.loop,
-    ast.While: _Binder.while_loop,
-    ast.With: _Binder.with_block,
-    ast.AsyncWith: _Binder.with_block,
-    ast.Try: _Binder.try_block,
-    ast.Match: _Binder.match,
-    ast.Return: _Binder.give,
-    ast.Raise: _Binder.fail,
-    ast.Break: _Binder.leave,
-    ast.Continue: _Binder.leave,
-    ast.FunctionDef: _Binder.function,
-    ast.AsyncFunctionDef: _Binder.function,
-    ast.ClassDef: _Binder.class_block,
-    ast.Import: _Binder.imports,
-    ast.ImportFrom: _Binder.imports,
-    ast.Delete: _Binder.delete,
-    ast.Global: _Binder.declare,
+    ast.Assign: _Binder.assign, ast.AnnAssign: _Binder.annotated, ast.AugAssign: _Binder.augmented, ast.If: _Binder.conditional,
+    ast.For: _Binder.loop, ast.AsyncFor: _Binder.loop, ast.While: _Binder.while_loop, ast.With: _Binder.with_block, ast.AsyncWith: _Binder.with_block,
+    ast.Try: _Binder.try_block, ast.Match: _Binder.match, ast.Return: _Binder.give, ast.Raise: _Binder.fail, ast.Break: _Binder.leave,
+    ast.Continue: _Binder.leave, ast.FunctionDef: _Binder.function, ast.AsyncFunctionDef: _Binder.function, ast.ClassDef: _Binder.class_block,
+    ast.Import: _Binder.imports, ast.ImportFrom: _Binder.imports, ast.Delete: _Binder.delete, ast.Global: _Binder.declare,
     ast.Nonlocal: _Binder.declare,
-}
+}  # fmt: skip
 if hasattr(ast, "TryStar"):  # Python 3.11
     _STATEMENTS[ast.TryStar] = _Binder.try_block

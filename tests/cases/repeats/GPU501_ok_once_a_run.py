@@ -16,7 +16,7 @@ class Decoder(nn.Module):
     def forward(self, x):
         for block in self.blocks:
             x = block(x)
-            free(self.save_memory)
+            free(self.save_memory)  # maybe: GPU501
         return x
 
 

@@ -17,7 +17,7 @@ from gpulint.analysis.syntax.flow import Definition
 from gpulint.analysis.syntax.nodes import called_on, key_of, last_name
 
 _MOST: Final = 200  # expressions that are looked at
-_PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
+_PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.Starred, ast.keyword)  # fmt: skip
 _FILLS: Final = ("append", "extend", "appendleft", "update", "setdefault")
 _NO_GRAPH: Final = frozenset({"number", "text", "none", "device", "parameter", "array", "bottom"})
 
@@ -77,8 +77,6 @@ class _Walk:
             self.queue += [
                 one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.expr, ast.keyword))
             ]
-        elif isinstance(node, ast.IfExp):
-            self.queue += [node.body, node.orelse]
         elif isinstance(node, ast.NamedExpr):
             self.queue.append(node.value)
         elif key_of(node) is not None and node in self.frame.flow.parents:
