@@ -4,26 +4,30 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.intended import beside_a_phase
-from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
+from gpulint.analysis.queries.networks.behind import gone_through, made_of, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.waits import read_by, read_implicitly
 from gpulint.analysis.syntax.nodes import LOOPS
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.domain.values import Device, Value
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
+    from gpulint.analysis.queries.multiplicity import Repeats
     from gpulint.analysis.syntax.flow import Definition
 
 
@@ -148,7 +152,9 @@ def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> 
     parts: list[Any] = []
     if not depth:
         return None
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Attribute):
+        parts.append(node.value)
+    elif isinstance(node, ast.Name):
         for one in flow.reaching(node):
             if _is_picked(asked, one, loop, frame):
                 source, path = source_of(one)
@@ -187,10 +193,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     value = _each(asked, value) if isinstance(loop, ast.Call) else value
     if value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    runs = [forward_of(evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
-    devices = {placed(evaluator, one.expression, one.frame).device for one in runs if one}
-    devices = devices if value.device == "?" else {value.device}
-    if "host" in devices:
+    devices = set(_devices(asked, found))
+    if devices == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in devices:
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
@@ -209,8 +213,46 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
-    yield left_open(Question.SIZE, "how many elements there are, the code does not say")
+    yield _amount(asked, found, [one for one in ways if one.rate == "step"])
     yield from reached(evaluator, frame.function, found.at[0])
+
+
+def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
+    """The devices that what is read may be on: in the function by itself, or else by what calls it, as a network gives it or is given."""
+    evaluator = asked.evaluator
+    for frame in (found.frame, *entered(evaluator, found.frame)):
+        value = evaluator.value_of(found.tensor, frame)
+        device = (_each(asked, value) if isinstance(found.loop, ast.Call) else value).device
+        if device == "?":
+            made, where = operations(evaluator, found.tensor, frame)[-1]
+            run = forward_of(evaluator, made, where) if isinstance(made, ast.Call) else None
+            device = placed(evaluator, run.expression, run.frame).device if run is not None else "?"
+        yield device
+        if device != "?" and frame is found.frame:
+            return
+
+
+def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
+    """How many elements there are: many where the loop is in another within the step; else nothing shows more than a dimension."""
+    frame, loop = found.frame, found.loop
+    for way in ways:
+        around = [(one, where) for node, where in ((found.at[0], frame), *way.calls) for one in where.flow.loops(node)]
+        within = takewhile(lambda one: one[0] is not way.loop, around)
+        if any(one is not loop and asked.multiplicity.trips(one, where) is None for one, where in within):
+            return proven(Question.SIZE, "the loop is in another one within the step", loop)
+    if ways and any(_is_dimension(asked, one, frame) for one in gone_through(asked.evaluator, loop, frame)):
+        return minor(Question.SIZE, "there are as many elements as a dimension has: how many, the code does not say", loop)
+    return left_open(Question.SIZE, "how many elements there are, the code does not say")
+
+
+def _is_dimension(asked: Asked, through: Any, frame: Frame) -> bool:
+    """Whether a loop goes through a tensor, or counts what one has along a dimension."""
+    for node, where in made_of(asked.evaluator, through, frame):
+        sized = node.func if isinstance(node, ast.Call) else node
+        counts = isinstance(sized, ast.Attribute) and sized.attr in ("size", "shape")
+        if asked.evaluator.value_of(sized.value if counts else node, where).kind == "tensor":
+            return True
+    return False
 
 
 def _is_one(asked: Asked, found: _Reads) -> bool:

@@ -17,7 +17,8 @@ from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
-_TESTS = {ast.If, ast.While, ast.Assert, ast.IfExp, ast.comprehension, ast.BoolOp, ast.UnaryOp, ast.Slice}
+_TESTS = {ast.If, ast.While, ast.Assert, ast.IfExp, ast.comprehension, ast.BoolOp, ast.UnaryOp, ast.Slice, ast.Subscript}
+_PARTS = (ast.Slice, ast.Tuple, ast.Constant)
 _NEEDS: Final = {
     ("reads clock",): "a clock is read in the same rounds",
     ("runs beside", "several processes"): "work goes on beside it in the same rounds",
@@ -113,15 +114,17 @@ def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | No
 
 
 def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a function reads on the host without a call, and where: of a tensor on a GPU whether it is true, or the number that bounds a
-    slice."""
+    """What a function reads on the host without a call, and where: of a tensor that may be on a GPU whether it is true, or the number that
+    bounds a slice, or picks an item of a list."""
     parents = frame.flow.parents.items()
     for node, above in ((one, two) for one, two in parents if two.__class__ in _TESTS):
         tested = node in (getattr(above, "test", None), *getattr(above, "ifs", ()))
         negated = isinstance(getattr(above, "op", None), ast.Not)
-        if tested or negated or isinstance(above, (ast.BoolOp, ast.Slice)):
+        picks = isinstance(above, ast.Subscript) and node is above.slice and not isinstance(node, _PARTS)
+        if tested or negated or picks or isinstance(above, (ast.BoolOp, ast.Slice)):
             sought = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
             read = node.left if sought else node
             value = evaluator.value_of(read, frame)
-            if value.kind == "tensor" and value.device == "cuda":
-                yield node, read
+            if value.kind == "tensor" and value.device != "host":
+                if not picks or evaluator.value_of(above.value, frame).kind in ("list", "unknown", "text"):
+                    yield node, read
