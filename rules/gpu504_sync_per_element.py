@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.intended import beside_a_phase
-from gpulint.analysis.queries.networks.behind import gone_through, made_of, rounds, source_of
+from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.waits import read_by, read_implicitly
-from gpulint.analysis.syntax.nodes import LOOPS
+from gpulint.analysis.syntax.nodes import LOOPS, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -193,6 +193,10 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     value = _each(asked, value) if isinstance(loop, ast.Call) else value
     if value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
+    base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
+    if base is not None and evaluator.value_of(base, frame).kind == "unknown":
+        yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list, which needs a number, is not shown")
+    yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
     devices = set(_devices(asked, found))
     if devices == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
@@ -234,23 +238,30 @@ def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
 
 def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     """How many elements there are: many where the loop is in another within the step; else nothing shows more than a dimension."""
-    frame, loop = found.frame, found.loop
+    frame, loop, unknown = found.frame, found.loop, "how many elements there are, the code does not say"
+    through = gone_through(asked.evaluator, loop, frame) if ways else ()
+    if not any(_is_dimension(asked, one, frame) for one in through):
+        return left_open(Question.SIZE, unknown)
     for way in ways:
-        around = [(one, where) for node, where in ((found.at[0], frame), *way.calls) for one in where.flow.loops(node)]
+        sites = ((found.at[0], frame), *way.calls)
+        around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
         within = takewhile(lambda one: one[0] is not way.loop, around)
         if any(one is not loop and asked.multiplicity.trips(one, where) is None for one, where in within):
             return proven(Question.SIZE, "the loop is in another one within the step", loop)
-    if ways and any(_is_dimension(asked, one, frame) for one in gone_through(asked.evaluator, loop, frame)):
-        return minor(Question.SIZE, "there are as many elements as a dimension has: how many, the code does not say", loop)
-    return left_open(Question.SIZE, "how many elements there are, the code does not say")
+    breaks = frame.flow.of_kind(ast.Break)
+    if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
+        return left_open(Question.SIZE, unknown)
+    return minor(Question.SIZE, f"as many elements as a dimension is long: {unknown}", loop)
 
 
-def _is_dimension(asked: Asked, through: Any, frame: Frame) -> bool:
+def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
     """Whether a loop goes through a tensor, or counts what one has along a dimension."""
-    for node, where in made_of(asked.evaluator, through, frame):
-        sized = node.func if isinstance(node, ast.Call) else node
-        counts = isinstance(sized, ast.Attribute) and sized.attr in ("size", "shape")
-        if asked.evaluator.value_of(sized.value if counts else node, where).kind == "tensor":
+    for node in ast.walk(through) if depth else ():
+        value = asked.evaluator.value_of(node, frame)
+        if value.kind == "tensor":
+            return True
+        counts = frame.flow.reaching(node) if isinstance(node, ast.Name) and value.kind in ("number", "unknown") else ()
+        if any(one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1) for one in counts):
             return True
     return False
 
@@ -261,7 +272,7 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
     for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
         node = one.value if one.kind == "assign" and not one.path else node
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
-        return True
+        return asked.evaluator.table.own("dict", last_name(getattr(node, "func", node))) is None  # `losses.values()`
     return any(
         use.row is not None and use.row.gives != "none" and found.loop not in use.frame.flow.loops(use.node)
         for use in consumers(asked.evaluator, node, frame, "object")

@@ -283,9 +283,13 @@ class Names:
         if isinstance(annotation, ast.Subscript) and last in ("Optional", "Union", "Annotated"):
             inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
             return join(self.annotated(one, definition, frame) for one in inner)
-        if last in ("list", "List", "dict", "Dict", "set", "tuple", "Tuple", "Sequence", "Iterable"):
+        if last in ("list", "List", "dict", "Dict", "set", "Sequence", "Iterable"):
             kind = {"l": "list", "L": "list", "d": "dict", "D": "dict", "s": "set"}.get(last[0], "list")
-            return Value(kind, origins=origin) if last not in ("tuple", "Tuple") else UNKNOWN  # type: ignore[arg-type]
+            inner = getattr(annotation, "slice", None)
+            inside = self.annotated(getattr(inner, "elts", [inner])[-1], definition, frame) if inner else UNKNOWN
+            return Value(kind, origins=origin, receiver=inside if inside.kind == "tensor" else None)  # type: ignore[arg-type]
+        if last in ("tuple", "Tuple"):
+            return UNKNOWN
         if last in ("int", "float", "bool"):
             return NUMBER
         if last == "str":
