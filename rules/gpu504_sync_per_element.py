@@ -15,7 +15,7 @@ from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import operations
-from gpulint.analysis.queries.waits import read_by, read_implicitly
+from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
 from gpulint.analysis.syntax.nodes import LOOPS, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -120,7 +120,7 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
     found: dict[tuple[Any, str], _Reads] = {}
     rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
-    names = {name for name, row in rows if row.reads or row.device in ("host", "argument")}
+    names = {name for name, row in rows if waits_for(row) or row.device in ("host", "argument")}
     calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
     reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
     reads += [

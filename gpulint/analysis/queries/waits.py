@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.multiplicity import Repeats
@@ -92,19 +93,24 @@ def _read_next(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.Call |
     return None
 
 
+def waits_for(row: Row) -> bool:
+    """Whether what a row is of waits for the values of a tensor: for numbers, or for how many there are of a kind."""
+    return row.reads or row.does == "sized by values"
+
+
 def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | None:
     """The tensor that a call reads on the host, which waits until the device has worked it out: `x.item()`, `float(x)`, `x.cpu()`."""
     later = keyword(call, "non_blocking")
     if later is not None and evaluator.value_of(later, frame).const is not False:
         return None
     row = evaluator.row_of(call, frame)
-    given: tuple[ast.expr, ...] = tuple(call.args) if row is not None and row.reads else ()
+    given: tuple[ast.expr, ...] = tuple(call.args) if row is not None and waits_for(row) else ()
     if row is None and isinstance(call.func, ast.Attribute):
         row = evaluator.table.own("tensor", call.func.attr)
         if row is not None and row.gives == "tensor" and row.device in ("host", "argument"):
             moved = evaluator.calling.device(call, frame) or row.device
             given = (call.func.value,) if moved == "host" else ()
-        elif row is not None and row.reads:
+        elif row is not None and waits_for(row):
             given = (call.func.value,)
     for one in given:
         value = evaluator.value_of(one, frame)
