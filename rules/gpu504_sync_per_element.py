@@ -16,7 +16,7 @@ from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
-from gpulint.analysis.syntax.nodes import LOOPS, last_name
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, LOOPS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -108,12 +108,14 @@ class SyncPerElement(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """Where (`at`) the elements of a tensor are read one by one, in the rounds of a loop, or of a lambda that is called for each."""
+    """Where (`at`) the elements of a tensor are read one by one, in the rounds of a loop, or of a lambda that is called for each; `listed`
+    where it is the tensors of a list, which the loop has filled."""
 
     at: list[ast.expr]
     tensor: Any
     loop: Any
     frame: Frame
+    listed: bool = False
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
@@ -122,22 +124,24 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
     names = {name for name, row in rows if waits_for(row) or row.device in ("host", "argument")}
     calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
-    reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
-    reads += [
-        (node, read) for node, read in read_implicitly(evaluator, frame) if rounds(evaluator, node, frame)
-    ]
-    for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
+    reads = [(call, read_by(evaluator, call, frame)) for call in calls]
+    for at, read in sorted([*reads, *read_implicitly(evaluator, frame)], key=lambda one: (one[0].lineno, one[0].col_offset)):
         for loop in rounds(evaluator, at, frame):
             tensor = _whole(asked, read, frame, loop)
             if tensor is not None:
                 found.setdefault((loop, ast.unparse(tensor)), _Reads([], tensor, loop, frame)).at.append(at)
                 break
     yield from found.values()
-    for call in flow.calls.get("tensor", ()):  # it reads each tensor of a list
-        given = call.args[0] if call.args else call
+    made = (name for name, row in evaluator.table.knows("torch").items() if row.gives == "fresh")
+    for call in (one for name in made for one in flow.calls.get(name, ()) if one.args):
+        given = call.args[0]  # it reads each tensor of a list
         value = evaluator.value_of(given, frame)
         if value.kind == "list" and not isinstance(given, ast.List) and _each(asked, value).device == "cuda":
-            yield _Reads([call], given, call, frame)
+            nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
+            filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
+            put = flow.calls_on((key_of(given),), "append", "insert")
+            filled += [flow.loops(one)[0] for one in put if flow.loops(one)]
+            yield _Reads([call], given, filled[0] if filled else call, frame, True)
 
 
 def _each(asked: Asked, value: Value) -> Value:
@@ -190,8 +194,10 @@ def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) ->
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     evaluator, frame, loop, tensor = asked.evaluator, found.frame, found.loop, found.tensor
     value = evaluator.value_of(tensor, frame)
-    value = _each(asked, value) if isinstance(loop, ast.Call) else value
-    if value.kind != "tensor" or not _is_one(asked, found):
+    value = _each(asked, value) if found.listed else value
+    if value.is_moved:
+        yield left_open(Question.TENSOR, f"`{ast.unparse(tensor)}` is moved to a GPU: whether it is a tensor is not shown")
+    elif value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
     base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
     if base is not None and evaluator.value_of(base, frame).kind == "unknown":
@@ -226,7 +232,7 @@ def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
     evaluator = asked.evaluator
     for frame in (found.frame, *entered(evaluator, found.frame)):
         value = evaluator.value_of(found.tensor, frame)
-        device = (_each(asked, value) if isinstance(found.loop, ast.Call) else value).device
+        device = (_each(asked, value) if found.listed else value).device
         if device == "?":
             made, where = operations(evaluator, found.tensor, frame)[-1]
             run = forward_of(evaluator, made, where) if isinstance(made, ast.Call) else None
@@ -258,7 +264,7 @@ def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> b
     """Whether a loop goes through a tensor, or counts what one has along a dimension."""
     for node in ast.walk(through) if depth else ():
         value = asked.evaluator.value_of(node, frame)
-        if value.kind == "tensor":
+        if value.kind == "tensor" or value.is_moved:
             return True
         counts = frame.flow.reaching(node) if isinstance(node, ast.Name) and value.kind in ("number", "unknown") else ()
         if any(one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1) for one in counts):
@@ -285,7 +291,7 @@ def _report(asked: Asked, found: _Reads) -> Report:
     return Report(
         first,
         f"`{asked.source(first)}` waits for the GPU once for each element of `{asked.source(found.tensor)}`",
-        "`torch.stack` leaves them on the GPU" if isinstance(found.loop, ast.Call) else remedy,
+        "`torch.stack` leaves them on the GPU" if found.listed else remedy,
         Cost(
             "a wait for the GPU for each element, in every step",
             "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11",

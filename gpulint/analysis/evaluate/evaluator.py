@@ -591,7 +591,7 @@ class Evaluator:
         is_elementwise = not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
         for one in (node.left, *node.comparators) if is_elementwise else ():
             value = self.value_of(one, frame)
-            if value.kind in ("tensor", "parameter"):
+            if value.kind in ("tensor", "parameter") or value.is_moved:
                 return Value("tensor", device=value.device, size=value.size)
         holds = self._compared(node, frame) if len(node.ops) == 1 else None
         return NUMBER if holds is None else NUMBER.but(const=holds)
@@ -766,6 +766,8 @@ class Evaluator:
             definitions = base.ref.body.flow.definitions.get(name, ())
             body = self.root(base.ref.body)
             return join(self.definition(one, body) for one in definitions) if definitions else UNKNOWN
+        if base.is_moved and name == "data":
+            return base
         found = self._by_use(node, frame) or self.calling.option(base, name)
         if found is not None:
             return found

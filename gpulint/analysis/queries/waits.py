@@ -14,6 +14,7 @@ from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.multiplicity import Repeats
+from gpulint.analysis.queries.networks.behind import rounds
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
@@ -120,17 +121,18 @@ def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | No
 
 
 def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a function reads on the host without a call, and where: of a tensor that may be on a GPU whether it is true, or the number that
+    """What the rounds of a function read on the host without a call, and where: of a tensor that may be on a GPU whether it is true, or the number that
     bounds a slice, or picks an item of a list."""
     parents = frame.flow.parents.items()
     for node, above in ((one, two) for one, two in parents if two.__class__ in _TESTS):
         tested = node in (getattr(above, "test", None), *getattr(above, "ifs", ()))
         negated = isinstance(getattr(above, "op", None), ast.Not)
         picks = isinstance(above, ast.Subscript) and node is above.slice and not isinstance(node, _PARTS)
-        if tested or negated or picks or isinstance(above, (ast.BoolOp, ast.Slice)):
+        asked = tested or negated or picks or isinstance(above, (ast.BoolOp, ast.Slice))
+        if asked and rounds(evaluator, node, frame):
             sought = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
             read = node.left if sought else node
             value = evaluator.value_of(read, frame)
-            if value.kind == "tensor" and value.device != "host":
+            if (value.kind == "tensor" and value.device != "host") or value.is_moved:
                 if not picks or evaluator.value_of(above.value, frame).kind in ("list", "unknown", "text"):
                     yield node, read

@@ -50,7 +50,7 @@ def discounted(rewards, steps):
         for value in torch.flip(values, [0]):
             total = 0.99 * total + value.sum()
             totals.append([total])
-        wanted = torch.tensor(totals).cuda()  # low: GPU504
+        wanted = torch.tensor(totals).cuda()  # note: GPU504
         few = torch.tensor([values.mean(), values.std()])
         loss = nn.functional.mse_loss(values.sum(1), wanted[:, 0]) + few.sum()
         optimizer.zero_grad()
