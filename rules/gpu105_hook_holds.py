@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.consumers import ANY, consumers
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
@@ -47,12 +47,6 @@ _UNDYING: Final = (
     "the handle of this hook is dropped: the hook stays on the module as long as that lives, with all that it holds",
     "each object of this class leaves its own hook behind, which runs at every forward and is never removed",
     Cost("what the object keeps, activations above all, for each object that was ever made"),
-)  # fmt: skip
-
-_LEFT: Final = (
-    "the hooks are removed, what they have stored stays",
-    "the object is emptied where it runs the network, and keeps what the last run gave until it goes itself",
-    Cost("the activations or gradients of the last run"),
 )  # fmt: skip
 
 
@@ -153,7 +147,6 @@ class HookHolds(Rule):
             claims.append(_claim(hook, _CYCLE, _of_cycle(asked, hook)))
             if hook.frame.function not in told and all(confidence_of(one.answers) is None for one in claims):
                 claims.append(_claim(hook, _UNDYING, _of_undying(asked, hook, stored)))
-                claims += [_claim(hook, _LEFT, _of_left(asked, hook, one)) for one in stored]
             if any(confidence_of(one.answers) is not None for one in claims):
                 told.add(hook.frame.function)
             told.update(one.node for one in stored)
@@ -162,9 +155,10 @@ class HookHolds(Rule):
 
 def _claim(hook: Hook, texts: tuple[str, str, Cost], answers: Iterable[Answer]) -> Claimed:
     text, why, cost = texts
-    at = hook.removed[0].node if texts is _LEFT and hook.removed else hook.call
-    report = partial(Report, at, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name)
-    return Claimed(at, hook.name, until_refuted(answers), report)
+    report = partial(
+        Report, hook.call, text.format(hook.name), why, cost, Severity.WARNING, subject=hook.name
+    )
+    return Claimed(hook.call, hook.name, until_refuted(answers), report)
 
 
 def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
@@ -259,8 +253,6 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     own = [node for node, where in hook.origins if where is not None and where.function.cls is cls]
     if not hook.origins or not all(isinstance(node, ast.arg) for node in own):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
-    if not _holds_object(hook):
-        yield left_open(Question.SIZE, "the hook is not seen to hold the object")
     forward = cls.methods.get("forward") if cls is not None else None
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
@@ -274,21 +266,6 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")
     yield left_open(Question.REPEATS, "whether a second such object is made for the same module is not shown")
     yield from reached(asked.evaluator, function, hook.call)
-
-
-def _of_left(asked: Asked, hook: Hook, one: Stored) -> Iterator[Answer]:
-    """On what it stands that an object which removes its hooks keeps what they stored."""
-    to, cls = one.containers[-1], hook.frame.function.cls
-    by = next((use.frame.function for use in hook.removed if use.frame.function.cls is cls is not None), None)
-    if by is None or by is hook.frame.function or not isinstance(to, ast.Attribute):
-        yield refuted(Question.OUTLIVES, "no other method of the object removes the hook")
-    elif any(isinstance(node, ast.Attribute) and node.attr == to.attr for node in by.flow.parents):
-        yield refuted(Question.OUTLIVES, "the method that removes the hook sees to it", by.node)
-    if not _is_emptied_by_run(asked, one):
-        yield refuted(Question.MEANT, "nothing shows that it is for one run only")
-    yield proven(Question.OUTLIVES, "nothing lets go of it where the hooks are removed")
-    yield left_open(Question.READS, "whether somebody reads it afterwards is not shown")
-    yield from reached(asked.evaluator, hook.frame.function, hook.call)
 
 
 def _held(asked: Asked, one: Stored, takers: set[Function]) -> Claimed:
@@ -326,8 +303,6 @@ def _of_held(
             yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
         if not (taken or graph) and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
-        if not (taken or graph) and any(map(partial(_is_given_back, asked), outside)):
-            yield left_open(Question.READS, "who gets it may want it on the device")
         places = (moved_anywhere(evaluator, each.expression, each.frame) for each in running)
         if not graph and any(where.device == "host" for where in places):
             yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
@@ -363,15 +338,6 @@ def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> 
         return True
     rates = {one.rate for one in asked.multiplicity.of(by, frame)}
     return not running or not rates.isdisjoint(("step", "every nth"))
-
-
-def _is_given_back(asked: Asked, use: Use) -> bool:
-    """Whether somebody gets it on the device that it is on."""
-    given, devices = asked.evaluator.value_of(use.node, use.frame), set()
-    for index in (*use.path, ANY):
-        devices.add(given.device)
-        given = asked.evaluator.element(given, None if index == ANY else index)
-    return use.role == "returned" and "host" not in devices | {given.device}
 
 
 def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:

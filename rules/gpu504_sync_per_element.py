@@ -16,7 +16,7 @@ from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
-from gpulint.analysis.syntax.nodes import COMPREHENSIONS, LOOPS, key_of, last_name
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
@@ -125,7 +125,8 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     names = {name for name, row in rows if waits_for(row) or row.device in ("host", "argument")}
     calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
     reads = [(call, read_by(evaluator, call, frame)) for call in calls]
-    for at, read in sorted([*reads, *read_implicitly(evaluator, frame)], key=lambda one: (one[0].lineno, one[0].col_offset)):
+    reads += read_implicitly(evaluator, frame)
+    for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
         for loop in rounds(evaluator, at, frame):
             tensor = _whole(asked, read, frame, loop)
             if tensor is not None:
@@ -196,26 +197,24 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     value = evaluator.value_of(tensor, frame)
     value = _each(asked, value) if found.listed else value
     if value.is_moved:
-        yield left_open(Question.TENSOR, f"`{ast.unparse(tensor)}` is moved to a GPU: whether it is a tensor is not shown")
+        yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is a tensor is not shown")
     elif value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
     base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
     if base is not None and evaluator.value_of(base, frame).kind == "unknown":
-        yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list, which needs a number, is not shown")
+        yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list is not shown")
     yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
     devices = set(_devices(asked, found))
     if devices == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in devices:
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
-    multiplicity, is_loop = asked.multiplicity, isinstance(loop, LOOPS)
-    steps = (one for one in asked.steps.of(frame.function) if is_loop and loop in one.loops)
-    if any(not multiplicity.is_rare(one.node, loop, frame) for one in steps):
-        yield refuted(Question.REPEATS, "each round is a step of its own", loop)
-    trips = multiplicity.trips(loop, frame) if is_loop else None
-    if trips is not None or multiplicity.is_once(found.at[0], loop, frame):
-        yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
+    multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
+    if any(one.loop is loop for one in ways):
+        yield refuted(Question.REPEATS, "each round is a step of its own", loop)
+    if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
+        yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     if not any(one.rate in ("step", "every nth") for one in ways):
         if not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
@@ -251,11 +250,10 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     for way in ways:
         sites = ((found.at[0], frame), *way.calls)
         around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
-        within = takewhile(lambda one: one[0] is not way.loop, around)
+        within = takewhile(lambda one, step=way.loop: one[0] is not step, around)  # type: ignore[misc]
         if any(one is not loop and asked.multiplicity.trips(one, where) is None for one, where in within):
             return proven(Question.SIZE, "the loop is in another one within the step", loop)
-    breaks = frame.flow.of_kind(ast.Break)
-    if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
+    if any(frame.flow.loops(one)[:1] == [loop] for one in frame.flow.of_kind(ast.Break)):
         return left_open(Question.SIZE, unknown)
     return minor(Question.SIZE, f"as many elements as a dimension is long: {unknown}", loop)
 
@@ -266,9 +264,10 @@ def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> b
         value = asked.evaluator.value_of(node, frame)
         if value.kind == "tensor" or value.is_moved:
             return True
-        counts = frame.flow.reaching(node) if isinstance(node, ast.Name) and value.kind in ("number", "unknown") else ()
-        if any(one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1) for one in counts):
-            return True
+        counts = isinstance(node, ast.Name) and value.kind in ("number", "unknown")
+        for one in frame.flow.reaching(node) if counts else ():
+            if one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1):
+                return True
     return False
 
 
@@ -278,7 +277,8 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
     for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
         node = one.value if one.kind == "assign" and not one.path else node
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
-        return asked.evaluator.table.own("dict", last_name(getattr(node, "func", node))) is None  # `losses.values()`
+        of_dict = asked.evaluator.table.own("dict", last_name(getattr(node, "func", node)))
+        return of_dict is None  # `losses.values()`
     return any(
         use.row is not None and use.row.gives != "none" and found.loop not in use.frame.flow.loops(use.node)
         for use in consumers(asked.evaluator, node, frame, "object")

@@ -739,7 +739,8 @@ class Evaluator:
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))
             return self.names.named(self.program.imported(frame.function.file, f"{base.ref}.{name}"))
-        if kind in ("tensor", "parameter") or (kind == "unknown" and base.graph and name in ("data", "grad")):
+        part = kind == "unknown" and (base.graph or base.is_moved) and name in ("data", "grad")
+        if kind in ("tensor", "parameter") or part:
             row = self.table.method("tensor.attributes", name)
             if row is None or row.gives in ("number", "device"):
                 return NUMBER if row is None or row.gives == "number" else Value("device", device=base.device)
@@ -766,8 +767,6 @@ class Evaluator:
             definitions = base.ref.body.flow.definitions.get(name, ())
             body = self.root(base.ref.body)
             return join(self.definition(one, body) for one in definitions) if definitions else UNKNOWN
-        if base.is_moved and name == "data":
-            return base
         found = self._by_use(node, frame) or self.calling.option(base, name)
         if found is not None:
             return found

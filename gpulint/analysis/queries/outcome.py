@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -138,7 +138,9 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
         if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
-    others = [one for one in entered(evaluator, run.frame, 1) if not outcome(evaluator, run.inner, one).wanted]
+    others = [
+        one for one in entered(evaluator, run.frame, 1) if not outcome(evaluator, run.inner, one).wanted
+    ]
     if others:
         on = (one for one in others if grad_mode(evaluator, run.call, one).mode == "on")
         return Phase(next(on, others[0]), None)

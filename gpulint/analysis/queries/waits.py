@@ -19,7 +19,17 @@ from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
-_TESTS = {ast.If, ast.While, ast.Assert, ast.IfExp, ast.comprehension, ast.BoolOp, ast.UnaryOp, ast.Slice, ast.Subscript}
+_TESTS = {
+    ast.If,
+    ast.While,
+    ast.Assert,
+    ast.IfExp,
+    ast.comprehension,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.Slice,
+    ast.Subscript,
+}
 _PARTS = (ast.Slice, ast.Tuple, ast.Constant)
 _NEEDS: Final = {
     ("reads clock",): "a clock is read in the same rounds",
