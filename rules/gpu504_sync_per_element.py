@@ -36,9 +36,11 @@ class SyncPerElement(Rule):
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
     `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
-    Of a tensor that is on a GPU for certain it also tells where an element is tested (`if done[i]:`), compared in a test, or
-    bounds a slice: that reads it as well, and so does `torch.tensor(values)` of each in a list of tensors there. One `.item()` a
-    step is in order and not reported. How many elements there are, the code seldom says: it is told with that doubt.
+    It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
+    (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
+    say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
+    A loop within another one of the step is a *warning*. A loop along one dimension, of which the code seldom says how long it
+    is, is a *note*; where it ends early, or goes through something else, it is told with that doubt.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
@@ -253,7 +255,8 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
         within = takewhile(lambda one, step=way.loop: one[0] is not step, around)  # type: ignore[misc]
         if any(one is not loop and asked.multiplicity.trips(one, where) is None for one, where in within):
             return proven(Question.SIZE, "the loop is in another one within the step", loop)
-    if any(frame.flow.loops(one)[:1] == [loop] for one in frame.flow.of_kind(ast.Break)):
+    breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
+    if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
         return left_open(Question.SIZE, unknown)
     return minor(Question.SIZE, f"as many elements as a dimension is long: {unknown}", loop)
 

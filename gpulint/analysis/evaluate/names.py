@@ -215,11 +215,8 @@ class Names:
             for site in self._evaluator.callers(function)[:_CALLERS_ASKED]:
                 is_bound = function.takes_self and not self._through_class(site.call, site.frame)
                 given = bind(function, site.call, site.frame, function.takes_class or is_bound).get(name)
-                if given is None or given[0] == "star":
-                    starred = any(isinstance(one, ast.Starred) for one in site.call.args)
-                    values.append(UNKNOWN if starred else BOTTOM)
-                else:
-                    values.append(self._evaluator.value_of(*given))
+                unseen = UNKNOWN if any(isinstance(one, ast.Starred) for one in site.call.args) else BOTTOM
+                values.append(self._evaluator.value_of(*given) if given is not None else unseen)
             default = default_of(function.node, name)
             is_none = isinstance(default, ast.Constant) and default.value is None
             if default is not None and not (is_none and values):
