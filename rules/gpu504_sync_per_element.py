@@ -126,7 +126,7 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
     names = {name for name, row in rows if waits_for(row) or row.device in ("host", "argument")}
     calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
-    reads = [(call, read_by(evaluator, call, frame)) for call in calls]
+    reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
     reads += read_implicitly(evaluator, frame)
     for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
         for loop in rounds(evaluator, at, frame):
@@ -213,7 +213,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
     multiplicity = asked.multiplicity
     ways = multiplicity.of(found.at[0], frame)
-    if any(one.loop is loop for one in ways):
+    steps = (one for one in asked.steps.of(frame.function) if loop in one.loops)
+    if any(not multiplicity.is_rare(one.node, loop, frame) for one in steps):
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)

@@ -50,3 +50,24 @@ def train(loader):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def advantages(rewards, ended, states):
+    """The network runs in some rounds only: they are no steps."""
+    total, found = 0.0, []
+    for at in reversed(range(rewards.size(0))):
+        if ended[at]:  # low: GPU504
+            total = net(states[at]).sum()
+        total = rewards[at] + 0.9 * total
+        found.append(total)
+    return torch.stack(found)
+
+
+def learn(rewards, ended, states):
+    for _ in range(100):
+        with torch.no_grad():
+            wanted = advantages(rewards.cuda(), ended.cuda(), states.cuda())
+        loss = (net(states.cuda()).sum(1) - wanted).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
