@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.evaluate.consumers import ANY, consumers
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.queries.calls import called
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.hooks import hooks, runs_under, stored_by
@@ -253,8 +253,6 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     own = [node for node, where in hook.origins if where is not None and where.function.cls is cls]
     if not hook.origins or not all(isinstance(node, ast.arg) for node in own):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
-    if not _holds_object(hook):
-        yield left_open(Question.SIZE, "the hook is not seen to hold the object")
     forward = cls.methods.get("forward") if cls is not None else None
     if forward is not None and any(one.name.partition(".")[2] in forward.words for one in stored):
         yield refuted(Question.MEANT, "the network's own forward reads what the hook keeps", forward.node)
@@ -305,8 +303,6 @@ def _of_held(
             yield left_open(Question.REACHED, "whether forwards run that no backward follows is not shown")
         if not (taken or graph) and _is_wanted_there(asked, outside):
             yield refuted(Question.READS, "what is made of it is wanted on the device")
-        if not (taken or graph) and any(map(partial(_is_given_back, asked), outside)):
-            yield left_open(Question.READS, "who gets it may want it on the device")
         places = (moved_anywhere(evaluator, each.expression, each.frame) for each in running)
         if not graph and any(where.device == "host" for where in places):
             yield left_open(Question.DEVICE, "nothing moves the network to a GPU")
@@ -342,15 +338,6 @@ def _is_in_time(asked: Asked, by: Any, frame: Frame, running: list[Forward]) -> 
         return True
     rates = {one.rate for one in asked.multiplicity.of(by, frame)}
     return not running or not rates.isdisjoint(("step", "every nth"))
-
-
-def _is_given_back(asked: Asked, use: Use) -> bool:
-    """Whether somebody gets it on the device that it is on."""
-    given, devices = asked.evaluator.value_of(use.node, use.frame), set()
-    for index in (*use.path, ANY):
-        devices.add(given.device)
-        given = asked.evaluator.element(given, None if index == ANY else index)
-    return use.role == "returned" and "host" not in devices | {given.device}
 
 
 def _is_emptied_by_run(asked: Asked, one: Stored) -> bool:

@@ -19,7 +19,6 @@ from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached, unseen_base
-from gpulint.analysis.syntax.flow import Flow
 from gpulint.analysis.syntax.nodes import LOOPS, dotted
 from gpulint.answers import (
     NO_FURTHER,
@@ -155,8 +154,6 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     flow = run.frame.flow
     grad = grad_mode(evaluator, run.inner, run.where)
     yield from builds_graph(asked, run, grad)
-    if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
-        yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if run.frame.function.is_module and not flow.loops(run.call):
         yield refuted(Question.MEANT, "a script tries its network out")
     if is_tried_out(evaluator, run):
@@ -217,13 +214,6 @@ def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
         return True
     sites = evaluator.callers(run.frame.function)
     return all(one.certain for one in sites) and use.frame.function in {one.frame.function for one in sites}
-
-
-def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
-    """Whether a guard is made before a call, in a block around it, and not entered."""
-    statement, own = flow.statement_of(guard), flow.statement_of(call)
-    is_bare = isinstance(statement, ast.Expr) and statement.value is guard
-    return is_bare and flow.order[statement] < flow.order[own] and flow.blocks[statement] in flow.around(own)
 
 
 def _is_told_below(asked: Asked, run: Run) -> bool:

@@ -199,9 +199,7 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
         yield left_open(Question.BACKWARD, f"`{kept[0].name}` may hand what it is given to the next round")
     if one.every is not None:
         period = asked.multiplicity.period(one.every, frame)
-        if period == 1:
-            yield refuted(Question.REPEATS, "the backward comes in each round", one.every)
-        elif period is None:
+        if period is None:
             leave = minor if asked.multiplicity.counts(one.every, frame) else left_open
             yield leave(Question.REPEATS, "after how many rounds the backward comes is not shown", one.every)
     yield from amounts_of(evaluator, runs)

@@ -208,8 +208,6 @@ def _released_next(asked: Asked, emptied: ast.Expr, frame: Frame) -> tuple[ast.s
         for name in one.targets if isinstance(one, ast.Delete) else ():
             if isinstance(name, ast.Name) and _place(asked, name, frame) in ("cuda", "moved"):
                 return one, name
-    if at and _does(asked, statements[at - 1], frame) == "collects":
-        return None
     return next(((one, None) for one in rest if _does(asked, one, frame) == "collects"), None)
 
 

@@ -4,26 +4,30 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.waits import read_by, read_implicitly
-from gpulint.analysis.syntax.nodes import LOOPS
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
+from gpulint.analysis.queries.stores.on_device import operations
+from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
+from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
-    from gpulint.analysis.domain.values import Value
+    from gpulint.analysis.domain.values import Device, Value
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
+    from gpulint.analysis.queries.multiplicity import Repeats
     from gpulint.analysis.syntax.flow import Definition
 
 
@@ -32,9 +36,11 @@ class SyncPerElement(Rule):
     ## What it does
     Finds loops inside a step that read a tensor of that step element by element: `.item()`, `float()`, `.cpu()` or
     `.tolist()` of one element at a time, also in a lambda that is called for each: `ids.sort(key=lambda i: scores[i].item())`.
-    Of a tensor that is on a GPU for certain it also tells where an element is tested (`if done[i]:`), compared in a test, or
-    bounds a slice: that reads it as well, and so does `torch.tensor(values)` of each in a list of tensors there. One `.item()` a
-    step is in order and not reported. How many elements there are, the code seldom says: it is told with that doubt.
+    It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
+    (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
+    say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
+    A loop within another one of the step is a *warning*. A loop along one dimension, of which the code seldom says how long it
+    is, is a *note*; where it ends early, or goes through something else, it is told with that doubt.
 
     ## Why is this bad
     Each read waits for the GPU and copies a few bytes on its own. The whole tensor takes one wait and one copy.
@@ -103,24 +109,24 @@ class SyncPerElement(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """Where (`at`) the elements of a tensor are read one by one, in the rounds of a loop, or of a lambda that is called for each."""
+    """Where (`at`) the elements of a tensor are read one by one, in the rounds of a loop, or of a lambda that is called for each; `listed`
+    where it is the tensors of a list, which the loop has filled."""
 
     at: list[ast.expr]
     tensor: Any
     loop: Any
     frame: Frame
+    listed: bool = False
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
     found: dict[tuple[Any, str], _Reads] = {}
     rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
-    names = {name for name, row in rows if row.reads or row.device in ("host", "argument")}
+    names = {name for name, row in rows if waits_for(row) or row.device in ("host", "argument")}
     calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
     reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
-    reads += [
-        (node, read) for node, read in read_implicitly(evaluator, frame) if rounds(evaluator, node, frame)
-    ]
+    reads += read_implicitly(evaluator, frame)
     for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
         for loop in rounds(evaluator, at, frame):
             tensor = _whole(asked, read, frame, loop)
@@ -128,11 +134,16 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
                 found.setdefault((loop, ast.unparse(tensor)), _Reads([], tensor, loop, frame)).at.append(at)
                 break
     yield from found.values()
-    for call in flow.calls.get("tensor", ()):  # it reads each tensor of a list
-        given = call.args[0] if call.args else call
+    made = (name for name, row in evaluator.table.knows("torch").items() if row.gives == "fresh")
+    for call in (one for name in made for one in flow.calls.get(name, ()) if one.args):
+        given = call.args[0]  # it reads each tensor of a list
         value = evaluator.value_of(given, frame)
         if value.kind == "list" and not isinstance(given, ast.List) and _each(asked, value).device == "cuda":
-            yield _Reads([call], given, call, frame)
+            nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
+            filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
+            put = flow.calls_on((key_of(given),), "append", "insert")
+            filled += [flow.loops(one)[0] for one in put if flow.loops(one)]
+            yield _Reads([call], given, filled[0] if filled else call, frame, True)
 
 
 def _each(asked: Asked, value: Value) -> Value:
@@ -147,7 +158,9 @@ def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> 
     parts: list[Any] = []
     if not depth:
         return None
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Attribute):
+        parts.append(node.value)
+    elif isinstance(node, ast.Name):
         for one in flow.reaching(node):
             if _is_picked(asked, one, loop, frame):
                 source, path = source_of(one)
@@ -183,24 +196,27 @@ def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) ->
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     evaluator, frame, loop, tensor = asked.evaluator, found.frame, found.loop, found.tensor
     value = evaluator.value_of(tensor, frame)
-    value = _each(asked, value) if isinstance(loop, ast.Call) else value
-    if value.kind != "tensor" or not _is_one(asked, found):
+    value = _each(asked, value) if found.listed else value
+    if value.is_moved:
+        yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is a tensor is not shown")
+    elif value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
-    runs = [forward_of(evaluator, *one) for one in value.origins if isinstance(one[0], ast.Call)]
-    devices = {placed(evaluator, one.expression, one.frame).device for one in runs if one}
-    devices = devices if value.device == "?" else {value.device}
-    if "host" in devices:
+    base = getattr(frame.flow.parents[found.at[0]], "value", None)  # of what a tensor is the index of
+    if base is not None and evaluator.value_of(base, frame).kind == "unknown":
+        yield left_open(Question.READS, f"whether `{ast.unparse(base)}` is a list is not shown")
+    yield from (left_open(Question.TENSOR, one.clause, one.at) for one in value.assumptions)
+    devices = set(_devices(asked, found))
+    if devices == {"host"}:
         yield refuted(Question.DEVICE, f"`{ast.unparse(tensor)}` is on the host")
     elif "cuda" not in devices:
         yield left_open(Question.DEVICE, f"whether `{ast.unparse(tensor)}` is on a GPU is not shown")
-    multiplicity, is_loop = asked.multiplicity, isinstance(loop, LOOPS)
-    steps = (one for one in asked.steps.of(frame.function) if is_loop and loop in one.loops)
+    multiplicity = asked.multiplicity
+    ways = multiplicity.of(found.at[0], frame)
+    steps = (one for one in asked.steps.of(frame.function) if loop in one.loops)
     if any(not multiplicity.is_rare(one.node, loop, frame) for one in steps):
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
-    trips = multiplicity.trips(loop, frame) if is_loop else None
-    if trips is not None or multiplicity.is_once(found.at[0], loop, frame):
+    if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
-    ways = multiplicity.of(found.at[0], frame)
     if not any(one.rate in ("step", "every nth") for one in ways):
         if not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
@@ -208,8 +224,54 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
-    yield left_open(Question.SIZE, "how many elements there are, the code does not say")
+    yield _amount(asked, found, [one for one in ways if one.rate == "step"])
     yield from reached(evaluator, frame.function, found.at[0])
+
+
+def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
+    """The devices that what is read may be on: in the function by itself, or else by what calls it, as a network gives it or is given."""
+    evaluator = asked.evaluator
+    for frame in (found.frame, *entered(evaluator, found.frame)):
+        value = evaluator.value_of(found.tensor, frame)
+        device = (_each(asked, value) if found.listed else value).device
+        if device == "?":
+            made, where = operations(evaluator, found.tensor, frame)[-1]
+            run = forward_of(evaluator, made, where) if isinstance(made, ast.Call) else None
+            device = placed(evaluator, run.expression, run.frame).device if run is not None else "?"
+        yield device
+        if device != "?" and frame is found.frame:
+            return
+
+
+def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
+    """How many elements there are: many where the loop is in another within the step; else nothing shows more than a dimension."""
+    frame, loop, unknown = found.frame, found.loop, "how many elements there are, the code does not say"
+    through = gone_through(asked.evaluator, loop, frame) if ways else ()
+    if not any(_is_dimension(asked, one, frame) for one in through):
+        return left_open(Question.SIZE, unknown)
+    for way in ways:
+        sites = ((found.at[0], frame), *way.calls)
+        around = [(one, where) for node, where in sites for one in where.flow.loops(node)]
+        within = takewhile(lambda one, step=way.loop: one[0] is not step, around)  # type: ignore[misc]
+        if any(one is not loop and asked.multiplicity.trips(one, where) is None for one, where in within):
+            return proven(Question.SIZE, "the loop is in another one within the step", loop)
+    breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
+    if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
+        return left_open(Question.SIZE, unknown)
+    return minor(Question.SIZE, f"as many elements as a dimension is long: {unknown}", loop)
+
+
+def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
+    """Whether a loop goes through a tensor, or counts what one has along a dimension."""
+    for node in ast.walk(through) if depth else ():
+        value = asked.evaluator.value_of(node, frame)
+        if value.kind == "tensor" or value.is_moved:
+            return True
+        counts = isinstance(node, ast.Name) and value.kind in ("number", "unknown")
+        for one in frame.flow.reaching(node) if counts else ():
+            if one.kind == "assign" and _is_dimension(asked, one.value, frame, depth - 1):
+                return True
+    return False
 
 
 def _is_one(asked: Asked, found: _Reads) -> bool:
@@ -218,7 +280,8 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
     for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
         node = one.value if one.kind == "assign" and not one.path else node
     if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
-        return True
+        of_dict = asked.evaluator.table.own("dict", last_name(getattr(node, "func", node)))
+        return of_dict is None  # `losses.values()`
     return any(
         use.row is not None and use.row.gives != "none" and found.loop not in use.frame.flow.loops(use.node)
         for use in consumers(asked.evaluator, node, frame, "object")
@@ -231,7 +294,7 @@ def _report(asked: Asked, found: _Reads) -> Report:
     return Report(
         first,
         f"`{asked.source(first)}` waits for the GPU once for each element of `{asked.source(found.tensor)}`",
-        "`torch.stack` leaves them on the GPU" if isinstance(found.loop, ast.Call) else remedy,
+        "`torch.stack` leaves them on the GPU" if found.listed else remedy,
         Cost(
             "a wait for the GPU for each element, in every step",
             "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11",

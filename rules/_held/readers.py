@@ -11,7 +11,6 @@ from gpulint.analysis.syntax.nodes import key_of, last_name
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
-    from gpulint.analysis.project.file import Function
 
 _SINKS: Final = frozenset(
     "len print float int round str format repr add_scalar add_scalars log set_postfix info debug warning error write".split()
@@ -35,18 +34,9 @@ def _local(store: Store, owner: Owner | None) -> str | None:
         return None
     if owner.key in function.flow.elsewhere:
         return None  # declared global
-    others = (one for one in function.file.functions if one is not function and owner.key in one.words)
-    read = (one for one in others if function.is_module or _is_in(one, function))
-    return owner.key if next(read, None) is None and owner.key in function.flow.definitions else None
-
-
-def _is_in(function: Function, outer: Function) -> bool:
-    """Whether a function stands in another, however deep."""
-    while function.parent is not None:
-        function = function.parent
-        if function is outer:
-            return True
-    return False
+    inside = function.file.within(None if function.is_module else function)
+    is_read = any(owner.key in one.words for one in inside)
+    return owner.key if not is_read and owner.key in function.flow.definitions else None
 
 
 def _all_take(asked: Asked, name: str, store: Store, seen: set[str]) -> bool:

@@ -102,6 +102,11 @@ class Value:
         return [one for one in self.origins if isinstance(one[0], ast.Call) and one[1] is not None]
 
     @property
+    def is_moved(self) -> bool:
+        """Whether it is on a GPU, whatever it is: most likely a tensor."""
+        return self.kind == "unknown" and self.device == "cuda"
+
+    @property
     def is_known(self) -> bool:
         return self.kind not in ("unknown", "bottom")
 

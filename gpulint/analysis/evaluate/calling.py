@@ -414,11 +414,8 @@ class Calling:
         const = self._evaluator.value_of(given, frame).const if given is not None else UNSET
         if row.mode == "argument":
             return Value("context", ref="argument", const=const)
-        if row.mode == "off":
-            if const is False:
-                return Value("context", ref="on")
-            if node.args and self._evaluator.value_of(node.args[0], frame).kind == "function":
-                return self._evaluator.value_of(node.args[0], frame)  # `no_grad()(function)`
+        if row.mode == "off" and const is False:
+            return Value("context", ref="on")
         return Value("context", ref=row.mode)
 
     def _gives_receiver(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:

@@ -298,9 +298,6 @@ class _Worklist:
             self.definitions(node, frame, path, ("assign",))
 
     def operator(self, node: Any, above: Any, frame: Frame, path: tuple[Any, ...]) -> None:
-        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
-            self.use("tested", node, frame, path)
-            return
         if path and isinstance(self.evaluator.value_of(node, frame).ref, Class):
             self.use("given", above, frame, path)  # its class says what an operator does with what it holds
         joined = path[:1] == (PARAMETERS,) and self.evaluator.value_of(above, frame).kind == "parameters"

@@ -578,10 +578,11 @@ class Evaluator:
         return join(self.value_of(one, frame) for one in node.values).but(const=UNSET)
 
     def _comparison(self, node: ast.Compare, frame: Frame) -> Value:
-        left = self.value_of(node.left, frame)
         is_elementwise = not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
-        if is_elementwise and left.kind in ("tensor", "parameter"):
-            return Value("tensor", device=left.device, size=left.size)
+        for one in (node.left, *node.comparators) if is_elementwise else ():
+            value = self.value_of(one, frame)
+            if value.kind in ("tensor", "parameter") or value.is_moved:
+                return Value("tensor", device=value.device, size=value.size)
         holds = self._compared(node, frame) if len(node.ops) == 1 else None
         return NUMBER if holds is None else NUMBER.but(const=holds)
 
@@ -728,7 +729,8 @@ class Evaluator:
             if isinstance(base.ref, File):
                 return self.names.named(self.program.member(base.ref, [name]))
             return self.names.named(self.program.imported(frame.function.file, f"{base.ref}.{name}"))
-        if kind in ("tensor", "parameter") or (kind == "unknown" and base.graph and name in ("data", "grad")):
+        part = kind == "unknown" and (base.graph or base.is_moved) and name in ("data", "grad")
+        if kind in ("tensor", "parameter") or part:
             row = self.table.method("tensor.attributes", name)
             if row is None or row.gives in ("number", "device"):
                 return NUMBER if row is None or row.gives == "number" else Value("device", device=base.device)

@@ -11,7 +11,6 @@ from gpulint.analysis.models.table import Table
 from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.project.program import Program
 from gpulint.analysis.syntax.flow import Definition, Flow
-from gpulint.analysis.syntax.nodes import keyword
 
 DEEPEST = 4  # calls below a root that are told apart by what they are given: real defects rest on the fourth
 
@@ -196,10 +195,5 @@ def parameter_for(function: Function, call: Any, argument: Any, bound: bool) -> 
 
 def given_for(function: Function, name: str, call: ast.Call) -> Any:
     """The expression that a call gives a parameter; None where none is seen."""
-    names = [one.arg for one in function.parameters][
-        1 if function.takes_self or function.takes_class else 0 :
-    ]
-    found = keyword(call, name)
-    if found is None and name in names and names.index(name) < len(call.args):
-        found = call.args[names.index(name)]
-    return found
+    found = bind(function, call, None, function.takes_self or function.takes_class).get(name)  # type: ignore[arg-type]
+    return found[0] if found is not None and found[0] != "star" else None

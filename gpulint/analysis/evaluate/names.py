@@ -18,7 +18,7 @@ from gpulint.analysis.domain.values import (
     Value,
     join,
 )
-from gpulint.analysis.evaluate.frames import Evaluating, Frame, remembered
+from gpulint.analysis.evaluate.frames import Evaluating, Frame, bind, remembered
 from gpulint.analysis.evaluate.narrowing import is_no_tensor, without_graph
 from gpulint.analysis.models.table import table
 from gpulint.analysis.project.file import Class, File, Function
@@ -223,7 +223,10 @@ class Names:
         values = []
         if not declared.is_known or declared.kind in ("module", "object"):
             for site in self._evaluator.callers(function)[:_CALLERS_ASKED]:
-                values.append(self.argument(function, name, site.call, site.frame))
+                is_bound = function.takes_self and not self._through_class(site.call, site.frame)
+                bound = bind(function, site.call, site.frame, function.takes_class or is_bound)
+                unseen = UNKNOWN if any(isinstance(one, ast.Starred) for one in site.call.args) else BOTTOM
+                values.append(self._evaluator.value_of(*bound[name]) if name in bound else unseen)
             default = default_of(function.node, name)
             is_none = isinstance(default, ast.Constant) and default.value is None
             if default is not None and not (is_none and values):
@@ -249,21 +252,6 @@ class Names:
         """Whether nothing tells what a value is: what others import from where nobody sees is as good as unknown."""
         is_strange = value.kind == "library" and self._evaluator.table.function(str(value.ref)) is None
         return is_strange or not value.is_known
-
-    def argument(self, function: Function, name: str, call: Any, frame: Frame) -> Value:
-        """What one call gives a parameter."""
-        bound = function.takes_class or (function.takes_self and not self._through_class(call, frame))
-        names = function.node.args
-        positional = [one.arg for one in (*names.posonlyargs, *names.args)][1 if bound else 0 :]
-        for position, value in enumerate(call.args):
-            if isinstance(value, ast.Starred):
-                return UNKNOWN
-            if position < len(positional) and positional[position] == name:
-                return self._evaluator.value_of(value, frame)
-        for named in call.keywords:
-            if named.arg == name:
-                return self._evaluator.value_of(named.value, frame)
-        return BOTTOM
 
     def _through_class(self, call: Any, frame: Frame) -> bool:
         """Whether a method is called through its class, which gives it its object as the first argument."""
@@ -293,9 +281,12 @@ class Names:
         if isinstance(annotation, ast.Subscript) and last in ("Optional", "Union", "Annotated"):
             inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
             return join(self.annotated(one, definition, frame) for one in inner)
-        if last in ("list", "List", "dict", "Dict", "set", "tuple", "Tuple", "Sequence", "Iterable"):
+        if last in ("list", "List", "dict", "Dict", "set", "Sequence", "Iterable"):
             kind = {"l": "list", "L": "list", "d": "dict", "D": "dict", "s": "set"}.get(last[0], "list")
-            return Value(kind, origins=origin) if last not in ("tuple", "Tuple") else UNKNOWN  # type: ignore[arg-type]
+            items: Any = getattr(annotation, "slice", annotation)  # of a dict what it holds, not its keys
+            items = getattr(items, "elts", [items])[-1]
+            item = self.annotated(items, definition, frame) if items is not annotation else UNKNOWN
+            return Value(kind, origins=origin, receiver=item if item.kind == "tensor" else None)  # type: ignore[arg-type]
         if last in ("int", "float", "bool"):
             return NUMBER
         if last == "str":

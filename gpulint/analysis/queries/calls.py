@@ -56,6 +56,17 @@ def may_run(evaluator: Evaluator, call: ast.Call, frame: Frame, wanted: Callable
     return any(map(wanted, below(evaluator, target)))
 
 
+def entered(evaluator: Evaluator, frame: Frame, depth: int = 3) -> Iterator[Frame]:
+    """The frames of the calls that are seen to run a function, each in those of the calls of what makes it."""
+    for site in evaluator.callers(frame.function) if depth and frame.caller is None else ():
+        for outer in [*entered(evaluator, site.frame, depth - 1)] or [site.frame] if site.certain else ():
+            func = site.call.func
+            receiver = evaluator.value_of(func.value, outer) if isinstance(func, ast.Attribute) else None
+            found = evaluator.enter(frame.function, site.call, outer, receiver)
+            if found is not None:
+                yield found
+
+
 def calls_doing(
     evaluator: Evaluator,
     file: File,

@@ -184,8 +184,7 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[For
     """The forwards that run while a hook, and what it fills, is there; and whether they do again and again."""
     evaluator, own = multiplicity.evaluator, stored.hook.frame.function
     made = evaluator.value_of(stored.containers[-1], stored.use.frame).origins if stored.grows else ()
-    managed = own.name == "__enter__" or "contextmanager" in own.decorators
-    here = not managed and any(use.frame.function is own for use in stored.hook.removed)
+    here = any(use.frame.function is own for use in stored.hook.removed)
     files = dict.fromkeys((own.file, *(site.frame.function.file for site in evaluator.callers(own))))
     for function in [own] if here else [one for file in files for one in (file.body, *file.functions)]:
         is_layer = is_of_module(evaluator, function) and not goes_backward_by(evaluator, function)
@@ -193,25 +192,9 @@ def runs_under(multiplicity: Multiplicity, stored: Stored) -> Iterator[tuple[For
             continue
         inside = [node for node, where in made if where is not None and where.function is function]
         for one in forwards(evaluator, function):
-            opened = _opened_around(evaluator, own, one) if managed else None
-            if managed and opened is None:
-                continue
-            inside = [opened] if managed else inside
             loops = set(function.flow.loops(one.call)).difference(*map(function.flow.loops, inside))
             same = one.network.origins & stored.hook.origins or one.network.ref is (own.cls or own)
             rates = {each.rate for each in multiplicity.of(one.call, one.frame)}
             again = bool(loops or not (inside or here)) and not rates.isdisjoint(("step", "every nth"))
-            if same or managed or function is own:
+            if same or function is own:
                 yield one, again
-
-
-def _opened_around(evaluator: Evaluator, manager: Function, one: Forward) -> Any:
-    """The `with` around a forward that runs a function as a context is entered."""
-    for block in one.frame.flow.around(one.call):
-        for item in block.owner.items if isinstance(block.owner, (ast.With, ast.AsyncWith)) else ():
-            entered: Any = item.context_expr
-            makes = "contextmanager" in manager.decorators and isinstance(entered, ast.Call)
-            made = entered.func if makes else entered
-            if evaluator.value_of(made, one.frame).ref in (manager, manager.cls or manager):
-                return block.owner
-    return None

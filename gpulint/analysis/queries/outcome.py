@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Function
+from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
@@ -137,7 +138,9 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
         if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
-    others = [one for one in _frames(evaluator, run.frame) if not outcome(evaluator, run.inner, one).wanted]
+    others = [
+        one for one in entered(evaluator, run.frame, 1) if not outcome(evaluator, run.inner, one).wanted
+    ]
     if others:
         on = (one for one in others if grad_mode(evaluator, run.call, one).mode == "on")
         return Phase(next(on, others[0]), None)
@@ -185,17 +188,6 @@ def _spelled(test: Any) -> str:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
     return ast.unparse(test)
-
-
-def _frames(evaluator: Evaluator, frame: Frame) -> Iterator[Frame]:
-    """The frames of the calls that are seen to run a function."""
-    for site in evaluator.callers(frame.function):
-        if site.certain:
-            func = site.call.func
-            receiver = evaluator.value_of(func.value, site.frame) if isinstance(func, ast.Attribute) else None
-            found = evaluator.enter(frame.function, site.call, site.frame, receiver)
-            if found is not None:
-                yield found
 
 
 def _is_chosen(evaluator: Evaluator, test: Any, frame: Frame) -> bool:

@@ -10,14 +10,27 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
+from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.calls import done_within
 from gpulint.analysis.queries.multiplicity import Repeats
+from gpulint.analysis.queries.networks.behind import rounds
 from gpulint.analysis.queries.steps import Steps
 from gpulint.analysis.syntax.nodes import keyword, last_name
 from gpulint.answers import Answer, Question, left_open, refuted
 
-_TESTS = {ast.If, ast.While, ast.Assert, ast.IfExp, ast.comprehension, ast.BoolOp, ast.UnaryOp, ast.Slice}
+_TESTS = {
+    ast.If,
+    ast.While,
+    ast.Assert,
+    ast.IfExp,
+    ast.comprehension,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.Slice,
+    ast.Subscript,
+}
+_PARTS = (ast.Slice, ast.Tuple, ast.Constant)
 _NEEDS: Final = {
     ("reads clock",): "a clock is read in the same rounds",
     ("runs beside", "several processes"): "work goes on beside it in the same rounds",
@@ -91,19 +104,24 @@ def _read_next(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.Call |
     return None
 
 
+def waits_for(row: Row) -> bool:
+    """Whether what a row is of waits for the values of a tensor: for numbers, or for how many there are of a kind."""
+    return row.reads or row.does == "sized by values"
+
+
 def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | None:
     """The tensor that a call reads on the host, which waits until the device has worked it out: `x.item()`, `float(x)`, `x.cpu()`."""
     later = keyword(call, "non_blocking")
     if later is not None and evaluator.value_of(later, frame).const is not False:
         return None
     row = evaluator.row_of(call, frame)
-    given: tuple[ast.expr, ...] = tuple(call.args) if row is not None and row.reads else ()
+    given: tuple[ast.expr, ...] = tuple(call.args) if row is not None and waits_for(row) else ()
     if row is None and isinstance(call.func, ast.Attribute):
         row = evaluator.table.own("tensor", call.func.attr)
         if row is not None and row.gives == "tensor" and row.device in ("host", "argument"):
             moved = evaluator.calling.device(call, frame) or row.device
             given = (call.func.value,) if moved == "host" else ()
-        elif row is not None and row.reads:
+        elif row is not None and waits_for(row):
             given = (call.func.value,)
     for one in given:
         value = evaluator.value_of(one, frame)
@@ -113,15 +131,18 @@ def read_by(evaluator: Evaluator, call: ast.Call, frame: Frame) -> ast.expr | No
 
 
 def read_implicitly(evaluator: Evaluator, frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a function reads on the host without a call, and where: of a tensor on a GPU whether it is true, or the number that bounds a
-    slice."""
+    """What the rounds of a function read on the host without a call, and where: of a tensor that may be on a GPU whether it is true, or the number that
+    bounds a slice, or picks an item of a list."""
     parents = frame.flow.parents.items()
     for node, above in ((one, two) for one, two in parents if two.__class__ in _TESTS):
         tested = node in (getattr(above, "test", None), *getattr(above, "ifs", ()))
         negated = isinstance(getattr(above, "op", None), ast.Not)
-        if tested or negated or isinstance(above, (ast.BoolOp, ast.Slice)):
+        picks = isinstance(above, ast.Subscript) and node is above.slice and not isinstance(node, _PARTS)
+        asked = tested or negated or picks or isinstance(above, (ast.BoolOp, ast.Slice))
+        if asked and rounds(evaluator, node, frame):
             sought = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
             read = node.left if sought else node
             value = evaluator.value_of(read, frame)
-            if value.kind == "tensor" and value.device == "cuda":
-                yield node, read
+            if (value.kind == "tensor" and value.device != "host") or value.is_moved:
+                if not picks or evaluator.value_of(above.value, frame).kind in ("list", "unknown", "text"):
+                    yield node, read

@@ -52,7 +52,7 @@ def logits_of_all(loader, output_device=None):
         for name, row in zip(names, out):
             by_name[name] = row  # maybe: GPU102, GPU106
             nested[name].append(row.half())  # maybe: GPU102
-            nested["sum"].append(row.sum().item())  # low: GPU504
+            nested["sum"].append(row.sum().item())  # note: GPU504
         queue.append(out.float())  # maybe: GPU102
         if len(queue) > 4:
             queue.popleft()

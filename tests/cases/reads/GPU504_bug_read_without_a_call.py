@@ -15,7 +15,7 @@ def train(loader, texts):
         loss.backward()
         optimizer.step()
         best, total = scores.max(1)[1], scores.sum(0)
-        order = sorted(range(len(total)), key=lambda word: total[word].item())  # low: GPU504
+        order = sorted(range(len(total)), key=lambda word: total[word].item())  # note: GPU504
         wrong = [row for row in range(len(labels)) if best[row] != labels[row]]  # low: GPU504
         for row, text in enumerate(texts):
             print(order[0], wrong, text[: best[row]])  # low: GPU504
@@ -29,7 +29,7 @@ def train(loader, texts):
 
 def reset(states, done):
     for index in range(len(done)):
-        if done[index]:  # low: GPU504
+        if done[index]:  # note: GPU504
             states[index] = 0
 
 
@@ -50,7 +50,7 @@ def discounted(rewards, steps):
         for value in torch.flip(values, [0]):
             total = 0.99 * total + value.sum()
             totals.append([total])
-        wanted = torch.tensor(totals).cuda()  # low: GPU504
+        wanted = torch.tensor(totals).cuda()  # note: GPU504
         few = torch.tensor([values.mean(), values.std()])
         loss = nn.functional.mse_loss(values.sum(1), wanted[:, 0]) + few.sum()
         optimizer.zero_grad()

@@ -11,6 +11,6 @@ def train_epoch(model, loader, criterion, optimizer):
         loss.backward()
         optimizer.step()
         for row in range(len(scores)):
-            hits += scores[row].item() > 0  # low: GPU504
-        shown.append([score.item() for score in scores])  # low: GPU504
+            hits += scores[row].item() > 0  # note: GPU504
+        shown.append([score.item() for score in scores])  # note: GPU504
     return hits, shown
