@@ -100,7 +100,7 @@ def old_torch(evaluator: Evaluator, file: File) -> Answer | None:
         clause = f"the project is for torch {version[0]}.{version[1]}, in which {_NO_GUARD}"
         return left_open(Question.REACHED, clause)
     read = _read_as_before(evaluator, file)
-    if read is None:
+    if read is None or _is_newer(evaluator, file):
         return None
     clause = f"`.data[0]` fails from torch 0.5 on, and before torch 0.4 {_NO_GUARD}"
     return left_open(Question.REACHED, clause, read)
@@ -119,6 +119,17 @@ def _read_as_before(evaluator: Evaluator, file: File) -> Any:
             ):
                 return node
     return None
+
+
+def _is_newer(evaluator: Evaluator, file: File) -> bool:
+    """Whether a file calls what no torch before `no_grad` has: that itself, or `item` of a tensor."""
+    several = (file.body, *file.functions)
+    items = ((one, call) for one in several for call in one.flow.calls.get("item", ()))
+    return any("no_grad" in one.flow.calls for one in several) or any(
+        evaluator.value_of(call.func.value, evaluator.root(one)).kind == "tensor"
+        for one, call in items
+        if isinstance(call.func, ast.Attribute)
+    )
 
 
 def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:
