@@ -11,8 +11,8 @@ from pathlib import Path
 
 from gpulint.bounds import is_project_root
 from gpulint.source.files import for_parser
-from gpulint.source.syntax import python_tree
 from gpulint.source.program import MOST_LEVELS, Top
+from gpulint.source.syntax import python_tree
 
 _IMPORTS = re.compile(rb"^import (\w+)[ \t\r]*(?:#.*)?$", re.MULTILINE)
 _SAME = frozenset("abspath realpath normpath expanduser str Path fspath resolve absolute as_posix".split())
