@@ -16,6 +16,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
+from gpulint.analysis.queries.networks.stepped import is_in_step
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached, unseen_base
@@ -138,13 +139,19 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
     if not is_of_module(asked.evaluator, function):
         return True
     flow = function.flow
-    return function.name not in ("forward", "__call__") and (
+    return function.name not in _FORWARDS and (
         bool(flow.calls.get("eval"))
         or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
-        or any(one.frame.flow.loops(one.call) for one in asked.evaluator.callers(function))
+        or _is_called_in_loops(asked, function)
     )
 
 
+def _is_called_in_loops(asked: Asked, function: Function) -> bool:
+    sites = asked.evaluator.callers(function)
+    return any(one.frame.flow.loops(one.call) for one in sites if one.frame.function.name not in _FORWARDS)
+
+
+_FORWARDS = ("forward", "__call__")
 _DEEPEST = 4  # calls within a run
 _UNSEEN_READER = "its result goes to code that is not seen, which may want its gradient"
 
@@ -256,6 +263,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     loops = run.frame.flow.loops(run.call)
     mode = module_mode(evaluator, run.named, run.where)
     part = is_of_module(evaluator, run.frame.function)
+    evaluates = mode.mode == "eval" or loops or _is_called_in_loops(asked, run.frame.function)
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
             yield refuted(
@@ -268,9 +276,10 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
             yield left_open(Question.READS, _UNSEEN_READER)
         return
     inside = all(is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
-    if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
+    if part and not (what.is_read_only and inside and evaluates):
         yield refuted(Question.REACHED, "it is part of what its network gives")
-    if trains_beside(asked, run, mode):
+    in_step = part and not loops and mode.mode != "eval" and is_in_step(asked.steps, evaluator, run)
+    if trains_beside(asked, run, mode) or in_step:
         yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if mode.mode == "eval":
         if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
