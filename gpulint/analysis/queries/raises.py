@@ -69,11 +69,13 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     """Whether a call gives a function of the project all that it needs."""
     target = evaluator.value_of(call.func, frame)
     function, bound = target.ref, target.receiver is not None
+    if len(target.origins) > 1:
+        return True  # it may be another one, which needs something else
     if target.kind == "module" and isinstance(target.ref, Class):
         function, bound = evaluator.method(target.ref, "forward"), True
         derived = evaluator.program.subclasses(target.ref)
         if evaluator.method(target.ref, "__call__") or any("forward" in one.methods for one in derived):
-            return True  # what runs may be another, which needs something else
+            return True
     if not isinstance(function, Function) or function.decorators:
         return True
     stars = [*(one for one in call.args if isinstance(one, ast.Starred)), *call.keywords]
