@@ -13,6 +13,7 @@ from gpulint.analysis.queries.networks.module_mode import ModuleMode
 from gpulint.analysis.queries.networks.runs import Run, modes_within
 from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
+from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted
 
@@ -61,6 +62,14 @@ def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
     if within != {"on"} and _is_unseen_method(evaluator, run):
         name = dotted(run.inner.func) or "the method"
         yield left_open(Question.GRAD, f"`{name}` is not seen, and may switch grad off itself")
+
+
+def of_old_torch(asked: Asked) -> Iterator[Answer]:
+    """The doubt that a torch without `no_grad` runs the file, where the project may make something `volatile`: else grad is on in any."""
+    old = old_torch(asked.evaluator, asked.file)
+    files = asked.evaluator.program.searched("volatile", asked.file) if old is not None else ()
+    if old is not None and any("volatile" in one.text for one in files):
+        yield old
 
 
 def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
+from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, of_old_torch, trains_beside
 
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
@@ -213,9 +213,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
-    old = old_torch(evaluator, asked.file)
-    if old is not None:
-        yield old
+    yield from of_old_torch(asked)
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:

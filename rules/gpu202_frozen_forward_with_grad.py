@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules._forwards import GRAD_MODES, builds_graph, is_within, trains_beside
+from gpulint.rules._forwards import GRAD_MODES, builds_graph, is_within, of_old_torch, trains_beside
 
 from gpulint.analysis.domain.values import UNKNOWN, Graph
 from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, goes_backward_by
@@ -195,7 +195,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from _size(evaluator, run)
     yield from of_device(evaluator, run)
     yield from reached(evaluator, run.frame.function, run.call)
-    yield from filter(None, (old_torch(evaluator, asked.file),))
+    yield from of_old_torch(asked)
 
 
 def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
