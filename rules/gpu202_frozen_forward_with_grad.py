@@ -227,7 +227,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
-        yield from (refuted(Question.TRAINED, clause) for clause in _handed(evaluator, run))
+        yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
     if not _is_shown(evaluator, run):
         yield refuted(Question.TENSOR, "nothing shows that a network runs here")
     if not what.read:
@@ -275,8 +275,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
     if not made and not run.frame.flow.loops(run.call):
         yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
-    for clause in _handed(evaluator, run):
-        yield left_open(Question.TRAINED, clause)
+    yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
     uses = (use for origin in origins for use in uses_since_made(evaluator, origin))
     if any(use.path[:1] == (PARAMETERS,) and use.name in ("grad", "parameters.grad") for use in uses):
         yield refuted(Question.TRAINED, "the gradients of its weights are read")
@@ -289,10 +288,12 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
         evaluator.value_of(*one).kind == "library" for one in calls
     ):
         yield "what makes it is not seen: it may be frozen there"
+        return
     for origin in origins_of(evaluator, run.network):
         for use in uses_since_made(evaluator, origin):
             if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
                 yield f"`{use.name}` is given it, and may freeze or train it"
+                return
 
 
 def _is_shown(evaluator: Evaluator, run: Run) -> bool:
