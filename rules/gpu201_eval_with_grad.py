@@ -276,8 +276,8 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     inside = all(is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
     if part and not (what.is_read_only and inside and evaluates):
         yield refuted(Question.REACHED, "it is part of what its network gives")
-    in_step = part and not loops and mode.mode != "eval" and is_in_step(asked.steps, evaluator, run)
-    if trains_beside(asked, run, mode) or in_step:
+    is_tried = part and mode.mode != "eval"  # told as part of a step
+    if trains_beside(asked, run, mode) or (is_tried and is_in_step(asked.steps, evaluator, run)):
         yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if mode.mode == "eval":
         if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
@@ -328,8 +328,11 @@ def _report(
         repair=lambda: _repair(asked, alike),
         subject=_named(asked, run),
         related=tuple(
-            RelatedNode(_of_another(doubts_of(others), doubts_of(answers)), call)
-            for call, others in {one.call: others for one, others in told}.items()
+            RelatedNode(
+                "and so does this" if others == doubts_of(answers) else f"so may this: {'; '.join(others)}",
+                call,
+            )
+            for call, others in {one.call: doubts_of(others) for one, others in told}.items()
             if call is not run.call
         ),
     )
@@ -342,11 +345,6 @@ def _reason(mode: ModuleMode, what: Outcome) -> str:
         return "its results are only read as numbers or detached: no backward can follow"
     where = "is put into eval mode elsewhere" if mode.may_be_later else "is in eval mode here"
     return f"the model {where}, and no backward {'follows' if what.is_read_only else 'is seen to follow'}"
-
-
-def _of_another(others: tuple[str, ...], doubts: tuple[str, ...]) -> str:
-    """What is said of another forward of the same function."""
-    return "and so does this" if others == doubts else f"so may this: {'; '.join(others)}"
 
 
 def _repair(asked: Asked, found: list[Run]) -> Repair | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpulint.rules._forwards import GRAD_MODES, builds_graph, is_within, of_old_torch, trains_beside
 
 from gpulint.analysis.domain.values import UNKNOWN, Graph
-from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, goes_backward_by
+from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
 from gpulint.analysis.queries.cover import cover
@@ -21,6 +21,7 @@ from gpulint.analysis.queries.networks.stepped import all_made, is_in_step, shar
 from gpulint.analysis.queries.networks.trained import (
     are_thrown_away,
     frozen,
+    gradients_are_read,
     of_unseen_package,
     optimizers_of,
 )
@@ -276,8 +277,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     if not made and not run.frame.flow.loops(run.call):
         yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
     yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
-    uses = (use for origin in origins for use in uses_since_made(evaluator, origin))
-    if any(use.path[:1] == (PARAMETERS,) and use.name in ("grad", "parameters.grad") for use in uses):
+    if gradients_are_read(evaluator, run.network):
         yield refuted(Question.TRAINED, "the gradients of its weights are read")
 
 

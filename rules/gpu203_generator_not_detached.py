@@ -7,13 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.domain.values import Graph, Value
-from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
-from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
+from gpulint.analysis.queries.effects import origins_of, place_of
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
 from gpulint.analysis.queries.networks.stepped import share
-from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, optimizers_of, stepped_after
+from gpulint.analysis.queries.networks.trained import (
+    are_thrown_away,
+    frozen,
+    gradients_are_read,
+    optimizers_of,
+    stepped_after,
+)
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
@@ -283,15 +289,7 @@ def _doubt(asked: Asked, judged: _Judged) -> str:
     unseen = outcome(evaluator, judged.call, judged.frame).unseen
     if unseen:
         return f"`{unseen[0].name or 'a call'}` may differentiate what it is given"
-    uses = [
-        one for origin in origins_of(evaluator, made.network) for one in uses_since_made(evaluator, origin)
-    ]
-    read = [
-        one
-        for one in uses
-        if one.path[:1] == (PARAMETERS,) and (one.name == "grad" or "clip_grad" in one.name)
-    ]
-    if read:
+    if gradients_are_read(evaluator, made.network):
         return f"the gradients of `{_name(made)}` are read before they are zeroed"
     seen = isinstance(made.network.ref, Class) or evaluator.calling.made_by(made.network) is not None
     is_tensor = evaluator.value_of(judged.given, judged.frame).kind == "tensor"

@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.requirements import newest_torch, told_torch
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import at_once, constant_index, key_of
+from gpulint.analysis.syntax.nodes import at_once, called_on, constant_index, key_of
 from gpulint.answers import Answer, Question, left_open, refuted
 
 # What Python puts into every module, and who runs files among names of his own besides.
@@ -126,12 +126,9 @@ def _read_as_before(evaluator: Evaluator, file: File) -> Any:
 def _is_newer(evaluator: Evaluator, file: File) -> bool:
     """Whether a file calls what no torch before `no_grad` has: that itself, or `item` of a tensor."""
     several = (file.body, *file.functions)
-    items = ((one, call) for one in several for call in one.flow.calls.get("item", ()))
-    return any("no_grad" in one.flow.calls for one in several) or any(
-        evaluator.value_of(call.func.value, evaluator.root(one)).kind == "tensor"
-        for one, call in items
-        if isinstance(call.func, ast.Attribute)
-    )
+    items = ((called_on(call), one) for one in several for call in one.flow.calls.get("item", ()))
+    of_tensors = (evaluator.value_of(on, evaluator.root(one)).kind == "tensor" for on, one in items if on)
+    return any("no_grad" in one.flow.calls for one in several) or any(of_tensors)
 
 
 def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:
