@@ -16,13 +16,13 @@ from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted
+from gpulint.rule import AddImport, Change, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
 
-SHAPE: Final = frozenset("shape size dim ndim dtype device".split())
 GRAD_MODES: Final = {
     "off": "grad is off",
     "open": "something around it may switch grad off",
@@ -91,17 +91,21 @@ def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
     )
 
 
-def is_within(frame: Frame, outer: Frame) -> bool:
-    """Whether a frame is of the same function, or of a call below it."""
-    return frame.function is outer.function or outer in frame.around
-
-
 def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
     """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
     func = run.inner.func
     if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
         return False
     return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+
+
+def under_no_grad(asked: Asked, *statements: Any) -> tuple[str, tuple[Change, ...]]:
+    """What `no_grad` is called in a file, and the changes that put statements under it, each for itself."""
+    from gpulint.fix.nodes import no_grad_with
+
+    name, missing = asked.torch_name("no_grad")
+    changes = (Wrap((asked.line(one),), no_grad_with(name)) for one in statements)
+    return name, (*changes, *([AddImport(missing)] if missing else []))
 
 
 def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:

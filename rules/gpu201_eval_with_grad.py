@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, of_old_torch, trains_beside
+from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
@@ -36,7 +36,7 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule, Wrap
+from gpulint.rule import Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -152,6 +152,7 @@ def _is_called_in_loops(asked: Asked, function: Function) -> bool:
 
 
 _FORWARDS = ("forward", "__call__")
+_SHAPE = frozenset("shape size dim ndim dtype device".split())
 _DEEPEST = 4  # calls within a run
 _UNSEEN_READER = "its result goes to code that is not seen, which may want its gradient"
 
@@ -273,7 +274,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         elif outcome(evaluator, run.inner, phase.frame).unseen:
             yield left_open(Question.READS, _UNSEEN_READER)
         return
-    inside = all(is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
+    inside = all(run.holds(use.frame) for use in (*what.read, *what.unseen, *what.returned))
     if part and not (what.is_read_only and inside and evaluates):
         yield refuted(Question.REACHED, "it is part of what its network gives")
     is_tried = part and mode.mode != "eval"  # told as part of a step
@@ -287,7 +288,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         return
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
-    if all(use.name in SHAPE for use in what.read):
+    if all(use.name in _SHAPE for use in what.read):
         yield refuted(Question.READS, "nothing reads its result, or no more than its shape")
     found = weight(evaluator, run.network)
     if found.whole and not found.least:
@@ -348,26 +349,21 @@ def _reason(mode: ModuleMode, what: Outcome) -> str:
 
 
 def _repair(asked: Asked, found: list[Run]) -> Repair | None:
-    from gpulint.fix.nodes import no_grad_decorator, no_grad_with
+    from gpulint.fix.nodes import no_grad_decorator
 
     evaluator = asked.evaluator
-    if any(outcome(evaluator, one.inner, one.where).wanted for one in found):
-        return None
-    if old_torch(evaluator, asked.file) is not None:
-        return None
+    wanted = any(outcome(evaluator, one.inner, one.where).wanted for one in found)
     chosen = cover(evaluator, asked.steps, found)
-    if chosen is None:
+    if wanted or chosen is None or old_torch(evaluator, asked.file) is not None:
         return None
-    name, missing = asked.torch_name("no_grad")
-    imports = (AddImport(missing),) if missing else ()
+    name, changes = under_no_grad(asked, *chosen.statements)
     function = found[0].frame.function
     if chosen.whole:
         node: Any = asked.node(function.node)
         change = Decorate(node, no_grad_decorator(name))
-        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *imports))
-    changes = tuple(Wrap((asked.line(one),), no_grad_with(name)) for one in chosen.statements)
+        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *changes))
     what = "the loop" if isinstance(chosen.statements[0], LOOPS) else "it"
-    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", (*changes, *imports))
+    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", changes)
 
 
 def _named(asked: Asked, run: Run) -> str:

@@ -4,7 +4,6 @@ backward."""
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -25,7 +24,6 @@ from gpulint.analysis.syntax.nodes import argument
 _DEEPEST: Final = 3  # calls that are gone into
 _SWITCHING: Final = frozenset({"requires_grad", "requires_grad_"})
 _SWITCHES: Final = frozenset({"freezes", "unfreezes", "requires grad"})  # what rows say of it
-_OF_GRADIENTS: Final = re.compile(r"clip_grad|^(?:parameters\.)?grad$")  # names of uses
 _MOST_CALLERS: Final = 4  # one out of the other
 
 
@@ -294,12 +292,6 @@ def stepped_after(evaluator: Evaluator, backward: Use) -> list[Update]:
     after = updates_after(evaluator, backward.node, backward.frame)
     until = next((at for at, one in enumerate(after) if one.kind == "backward"), len(after))
     return [one for one in after[:until] if one.kind == "step"]
-
-
-def gradients_are_read(evaluator: Evaluator, network: Value) -> bool:
-    """Whether a program reads the gradients of a network's weights, as who clips them does."""
-    uses = (use for origin in origins_of(evaluator, network) for use in uses_since_made(evaluator, origin))
-    return any(use.path[:1] == (PARAMETERS,) and _OF_GRADIENTS.search(use.name) for use in uses)
 
 
 def are_thrown_away(evaluator: Evaluator, file: File, network: Value, backward: Use) -> bool:
