@@ -68,7 +68,8 @@ def of_old_torch(asked: Asked) -> Iterator[Answer]:
     """The doubt that a torch without `no_grad` runs the file, where the project may make something `volatile`: else grad is on in any."""
     old = old_torch(asked.evaluator, asked.file)
     files = asked.evaluator.program.searched("volatile", asked.file) if old is not None else ()
-    if old is not None and any("volatile" in one.text for one in files):
+    named = (getattr(node, "arg", getattr(node, "attr", "")) for one in files for node in ast.walk(one.tree))
+    if old is not None and "volatile" in named:
         yield old
 
 

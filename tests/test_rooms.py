@@ -98,10 +98,10 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 708,
     f"{ANALYSIS}.project": 668,
     f"{ANALYSIS}.domain": 118,
-    f"{ANALYSIS}.evaluate": 3_192,
+    f"{ANALYSIS}.evaluate": 3_193,
     f"{ANALYSIS}.models": 248,
-    f"{ANALYSIS}.queries": 4_625,
-    RULES: 6_314,
+    f"{ANALYSIS}.queries": 4_637,
+    RULES: 6_301,
 }
 MOST_OF_READING = 16_000  # all of them together
 MOST_MODULES = 120  # of theirs
