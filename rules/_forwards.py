@@ -13,15 +13,16 @@ from gpulint.analysis.queries.networks.module_mode import ModuleMode
 from gpulint.analysis.queries.networks.runs import Run, modes_within
 from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
+from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted
+from gpulint.rule import AddImport, Change, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
 
-SHAPE: Final = frozenset("shape size dim ndim dtype device".split())
 GRAD_MODES: Final = {
     "off": "grad is off",
     "open": "something around it may switch grad off",
@@ -63,6 +64,15 @@ def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
         yield left_open(Question.GRAD, f"`{name}` is not seen, and may switch grad off itself")
 
 
+def of_old_torch(asked: Asked) -> Iterator[Answer]:
+    """The doubt that a torch without `no_grad` runs the file, where the project may make something `volatile`: else grad is on in any."""
+    old = old_torch(asked.evaluator, asked.file)
+    files = asked.evaluator.program.searched("volatile", asked.file) if old is not None else ()
+    named = (getattr(node, "arg", getattr(node, "attr", "")) for one in files for node in ast.walk(one.tree))
+    if old is not None and "volatile" in named:
+        yield old
+
+
 def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:
     """What freezes the network that an expression gives: a part is frozen where the whole is."""
     place = place_of(evaluator, node, frame)
@@ -82,17 +92,21 @@ def _is_given_tensors(evaluator: Evaluator, run: Run) -> bool:
     )
 
 
-def is_within(frame: Frame, outer: Frame) -> bool:
-    """Whether a frame is of the same function, or of a call below it."""
-    return frame.function is outer.function or outer in frame.around
-
-
 def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
     """Whether it is a method by a name of its own, of a network of which nothing is known, that runs it."""
     func = run.inner.func
     if not isinstance(func, ast.Attribute) or run.named is func or run.network.ref is not None:
         return False
     return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
+
+
+def under_no_grad(asked: Asked, *statements: Any) -> tuple[str, tuple[Change, ...]]:
+    """What `no_grad` is called in a file, and the changes that put statements under it, each for itself."""
+    from gpulint.fix.nodes import no_grad_with
+
+    name, missing = asked.torch_name("no_grad")
+    changes = (Wrap((asked.line(one),), no_grad_with(name)) for one in statements)
+    return name, (*changes, *([AddImport(missing)] if missing else []))
 
 
 def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:

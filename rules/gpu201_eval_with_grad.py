@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpulint.rules._forwards import GRAD_MODES, SHAPE, builds_graph, is_within, trains_beside
+from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.project.file import Function
@@ -16,6 +16,7 @@ from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
 from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
+from gpulint.analysis.queries.networks.stepped import is_in_step
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
 from gpulint.analysis.queries.reached import reached, unseen_base
@@ -34,7 +35,7 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule, Wrap
+from gpulint.rule import Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -137,13 +138,20 @@ def _may_evaluate(asked: Asked, function: Function) -> bool:
     if not is_of_module(asked.evaluator, function):
         return True
     flow = function.flow
-    return function.name not in ("forward", "__call__") and (
+    return function.name not in _FORWARDS and (
         bool(flow.calls.get("eval"))
         or any(isinstance(one.owner, LOOPS) for one in flow.blocks.values())
-        or any(one.frame.flow.loops(one.call) for one in asked.evaluator.callers(function))
+        or _is_called_in_loops(asked, function)
     )
 
 
+def _is_called_in_loops(asked: Asked, function: Function) -> bool:
+    sites = asked.evaluator.callers(function)
+    return any(one.frame.flow.loops(one.call) for one in sites if one.frame.function.name not in _FORWARDS)
+
+
+_FORWARDS = ("forward", "__call__")
+_SHAPE = frozenset("shape size dim ndim dtype device".split())
 _DEEPEST = 4  # calls within a run
 _UNSEEN_READER = "its result goes to code that is not seen, which may want its gradient"
 
@@ -203,9 +211,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     if not _piles_up(run, what):
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
-    old = old_torch(evaluator, asked.file)
-    if old is not None:
-        yield old
+    yield from of_old_torch(asked)
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
@@ -246,6 +252,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
     loops = run.frame.flow.loops(run.call)
     mode = module_mode(evaluator, run.named, run.where)
     part = is_of_module(evaluator, run.frame.function)
+    evaluates = mode.mode == "eval" or loops or _is_called_in_loops(asked, run.frame.function)
     if phase is not None:
         if phase.frame is None and evaluator.callers(run.frame.function):
             yield refuted(
@@ -257,10 +264,11 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         elif outcome(evaluator, run.inner, phase.frame).unseen:
             yield left_open(Question.READS, _UNSEEN_READER)
         return
-    inside = all(is_within(use.frame, run.frame) for use in (*what.read, *what.unseen, *what.returned))
-    if part and not (what.is_read_only and inside and (mode.mode == "eval" or loops)):
+    inside = all(run.holds(use.frame) for use in (*what.read, *what.unseen, *what.returned))
+    if part and not (what.is_read_only and inside and evaluates):
         yield refuted(Question.REACHED, "it is part of what its network gives")
-    if trains_beside(asked, run, mode):
+    is_tried = part and mode.mode != "eval"  # told as part of a step
+    if trains_beside(asked, run, mode) or (is_tried and is_in_step(asked.steps, evaluator, run)):
         yield refuted(Question.BACKWARD, "a backward or an optimizer runs beside it")
     if mode.mode == "eval":
         if not what.is_read_only and not loops and not _goes_out_here(evaluator, run, mode, what):
@@ -270,7 +278,7 @@ def _wanted(asked: Asked, run: Run, what: Outcome, phase: Phase | None) -> Itera
         return
     if not what.is_read_only:
         yield refuted(Question.READS, "its result is used as a tensor, and the network is not in eval mode")
-    if all(use.name in SHAPE for use in what.read):
+    if all(use.name in _SHAPE for use in what.read):
         yield refuted(Question.READS, "nothing reads its result, or no more than its shape")
     found = weight(evaluator, run.network)
     if found.whole and not found.least:
@@ -311,8 +319,11 @@ def _report(
         repair=lambda: _repair(asked, alike),
         subject=_named(asked, run),
         related=tuple(
-            RelatedNode(_of_another(doubts_of(others), doubts_of(answers)), call)
-            for call, others in {one.call: others for one, others in told}.items()
+            RelatedNode(
+                "and so does this" if others == doubts_of(answers) else f"so may this: {'; '.join(others)}",
+                call,
+            )
+            for call, others in {one.call: doubts_of(others) for one, others in told}.items()
             if call is not run.call
         ),
     )
@@ -327,32 +338,22 @@ def _reason(mode: ModuleMode, what: Outcome) -> str:
     return f"the model {where}, and no backward {'follows' if what.is_read_only else 'is seen to follow'}"
 
 
-def _of_another(others: tuple[str, ...], doubts: tuple[str, ...]) -> str:
-    """What is said of another forward of the same function."""
-    return "and so does this" if others == doubts else f"so may this: {'; '.join(others)}"
-
-
 def _repair(asked: Asked, found: list[Run]) -> Repair | None:
-    from gpulint.fix.nodes import no_grad_decorator, no_grad_with
+    from gpulint.fix.nodes import no_grad_decorator
 
     evaluator = asked.evaluator
-    if any(outcome(evaluator, one.inner, one.where).wanted for one in found):
-        return None
-    if old_torch(evaluator, asked.file) is not None:
-        return None
+    wanted = any(outcome(evaluator, one.inner, one.where).wanted for one in found)
     chosen = cover(evaluator, asked.steps, found)
-    if chosen is None:
+    if wanted or chosen is None or old_torch(evaluator, asked.file) is not None:
         return None
-    name, missing = asked.torch_name("no_grad")
-    imports = (AddImport(missing),) if missing else ()
+    name, changes = under_no_grad(asked, *chosen.statements)
     function = found[0].frame.function
     if chosen.whole:
         node: Any = asked.node(function.node)
         change = Decorate(node, no_grad_decorator(name))
-        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *imports))
-    changes = tuple(Wrap((asked.line(one),), no_grad_with(name)) for one in chosen.statements)
+        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *changes))
     what = "the loop" if isinstance(chosen.statements[0], LOOPS) else "it"
-    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", (*changes, *imports))
+    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", changes)
 
 
 def _named(asked: Asked, run: Run) -> str:

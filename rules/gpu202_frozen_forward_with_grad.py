@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.rules._forwards import GRAD_MODES, builds_graph, is_within, trains_beside
+from gpulint.rules._forwards import GRAD_MODES, builds_graph, of_old_torch, trains_beside, under_no_grad
 
 from gpulint.analysis.domain.values import UNKNOWN, Graph
-from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers, goes_backward_by
+from gpulint.analysis.evaluate.consumers import consumers, goes_backward_by
 from gpulint.analysis.evaluate.weights import UNSEEN, weight
 from gpulint.analysis.queries.amounts import NARROW, TOY, is_of_one_sample, is_tried_out, of_device, said
 from gpulint.analysis.queries.cover import cover
-from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
+from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of, uses_since_made
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.behind import made_of
 from gpulint.analysis.queries.networks.module_mode import module_mode
@@ -32,7 +32,7 @@ from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Claimed, Cost, Repair, Report, Rule, Wrap
+from gpulint.rule import Claimed, Cost, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -195,7 +195,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     yield from _size(evaluator, run)
     yield from of_device(evaluator, run)
     yield from reached(evaluator, run.frame.function, run.call)
-    yield from filter(None, (old_torch(evaluator, asked.file),))
+    yield from of_old_torch(asked)
 
 
 def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
@@ -208,7 +208,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
     part = is_of_module(evaluator, run.frame.function)
     if part and not run.is_direct and _is_of_self(run):
         yield refuted(Question.READS, "it is told of the network whose method it is")
-    if part and not (what.read and all(is_within(use.frame, run.frame) for use in what.read)):
+    if part and not (what.read and all(run.holds(use.frame) for use in what.read)):
         yield refuted(Question.REACHED, "it is told where the network is called")
     inner = entered(evaluator, run)
     if inner is not None and any(
@@ -227,7 +227,7 @@ def _of_result(asked: Asked, run: Run) -> Iterator[Answer]:
         yield refuted(Question.MEANT, "it is an evaluation, which is told as such")
     yield proven(Question.BACKWARD, "no backward can go through what it gives")
     if not optimizers_of(evaluator, run.network):
-        yield from (refuted(Question.TRAINED, clause) for clause in _handed(evaluator, run))
+        yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
     if not _is_shown(evaluator, run):
         yield refuted(Question.TENSOR, "nothing shows that a network runs here")
     if not what.read:
@@ -275,10 +275,8 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
             yield left_open(Question.TRAINED, "what makes that which is stepped is not seen")
     if not made and not run.frame.flow.loops(run.call):
         yield minor(Question.REPEATS, "nothing here repeats it: it may run once, for a look")
-    for clause in _handed(evaluator, run):
-        yield left_open(Question.TRAINED, clause)
-    uses = (use for origin in origins for use in uses_since_made(evaluator, origin))
-    if any(use.path[:1] == (PARAMETERS,) and use.name in ("grad", "parameters.grad") for use in uses):
+    yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
+    if gradients_are_read(evaluator, run.network):
         yield refuted(Question.TRAINED, "the gradients of its weights are read")
 
 
@@ -289,10 +287,12 @@ def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
         evaluator.value_of(*one).kind == "library" for one in calls
     ):
         yield "what makes it is not seen: it may be frozen there"
+        return
     for origin in origins_of(evaluator, run.network):
         for use in uses_since_made(evaluator, origin):
             if use.role == "too much" or (use.role == "given" and not _is_torchs(evaluator, use)):
                 yield f"`{use.name}` is given it, and may freeze or train it"
+                return
 
 
 def _is_shown(evaluator: Evaluator, run: Run) -> bool:
@@ -415,8 +415,6 @@ def _report(asked: Asked, run: Run) -> Report:
 
 def _repair(asked: Asked, run: Run) -> Repair | None:
     """The statement under `no_grad`, where nothing else in it could want a graph."""
-    from gpulint.fix.nodes import no_grad_with
-
     what, old = outcome(asked.evaluator, run.inner, run.where), old_torch(asked.evaluator, asked.file)
     if old is not None or (what.wanted and _wants_input(asked.evaluator, run)):
         return None
@@ -427,8 +425,6 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     made = asked.evaluator.value_of(whole, run.frame) if whole is not None and not what.wanted else UNKNOWN
     if made.graph is not Graph.NONE and outcome(asked.evaluator, whole, run.frame).wanted:
         return None  # a backward goes through something else of the same statement
-    name, missing = asked.torch_name("no_grad")
-    imports = (AddImport(missing),) if missing else ()
-    change = Wrap((asked.line(chosen.statements[0]),), no_grad_with(name))
+    name, changes = under_no_grad(asked, chosen.statements[0])
     why = "others may train it, or read its gradients" if what.wanted else chosen.doubt
-    return Repair.unless(why, f"run it under `{name}()`", (change, *imports))
+    return Repair.unless(why, f"run it under `{name}()`", changes)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpulint.rules._forwards import under_no_grad
+
 from gpulint.analysis.domain.values import Graph, Value
-from gpulint.analysis.evaluate.consumers import PARAMETERS, consumers
+from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.cover import shares_rows
-from gpulint.analysis.queries.effects import origins_of, place_of, uses_since_made
+from gpulint.analysis.queries.effects import gradients_are_read, origins_of, place_of
 from gpulint.analysis.queries.networks.forwards import Forward, forward_of, forwards
 from gpulint.analysis.queries.networks.stepped import share
 from gpulint.analysis.queries.networks.trained import are_thrown_away, frozen, optimizers_of, stepped_after
@@ -21,7 +23,7 @@ from gpulint.analysis.syntax.nodes import dotted
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import AddImport, Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule, Wrap
+from gpulint.rule import Claimed, Cost, RelatedNode, Repair, Replace, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -261,7 +263,7 @@ def _report(asked: Asked, judged: _Judged) -> Report:
 
 
 def _repair(asked: Asked, judged: _Judged) -> Repair | None:
-    from gpulint.fix.nodes import call_method, no_grad_with
+    from gpulint.fix.nodes import call_method
 
     if _is_shared(asked, judged):
         return None
@@ -271,9 +273,7 @@ def _repair(asked: Asked, judged: _Judged) -> Repair | None:
         node: Any = asked.node(judged.given)
         change = Replace(node, call_method(node, "detach"))
         return Repair.unless(doubt, "detach what the discriminator is given", (change,))
-    name, missing = asked.torch_name("no_grad")
-    imports = (AddImport(missing),) if missing else ()
-    changes = (Wrap((asked.line(statement),), no_grad_with(name)), *imports)
+    name, changes = under_no_grad(asked, statement)
     return Repair.unless(doubt, f"make it under `{name}()`", changes)
 
 
@@ -283,15 +283,7 @@ def _doubt(asked: Asked, judged: _Judged) -> str:
     unseen = outcome(evaluator, judged.call, judged.frame).unseen
     if unseen:
         return f"`{unseen[0].name or 'a call'}` may differentiate what it is given"
-    uses = [
-        one for origin in origins_of(evaluator, made.network) for one in uses_since_made(evaluator, origin)
-    ]
-    read = [
-        one
-        for one in uses
-        if one.path[:1] == (PARAMETERS,) and (one.name == "grad" or "clip_grad" in one.name)
-    ]
-    if read:
+    if gradients_are_read(evaluator, made.network):
         return f"the gradients of `{_name(made)}` are read before they are zeroed"
     seen = isinstance(made.network.ref, Class) or evaluator.calling.made_by(made.network) is not None
     is_tensor = evaluator.value_of(judged.given, judged.frame).kind == "tensor"

@@ -251,9 +251,7 @@ def _of_volatile(asked: Asked, function: Function, call: ast.Call, uses: tuple[U
     yield proven(Question.GRAD, "grad is on here")
     if mode.mode == "mixed" and not mode.certain:
         yield left_open(Question.GRAD, _SOME, mode.by)
-    old = old_torch(asked.evaluator, asked.file)
-    if old is not None:
-        yield old
+    yield from filter(None, (old_torch(asked.evaluator, asked.file),))
     yield from reached(asked.evaluator, function)
     networks = [asked.evaluator.value_of(use.node.func, use.frame) for use in fed]
     if networks and all(of_unseen_package(asked.evaluator, one) for one in networks):
@@ -328,32 +326,21 @@ def _claim(
 ) -> Claimed:
     spelled = dotted(at.func if isinstance(at, ast.Call) else at) or asked.source(at)
     name = name or (function.name if what == "async" else spelled)
-    return Claimed(
-        at, name, until_refuted(answers), partial(_report, asked, what, at, name, function, rest, also)
+    cost = Cost(
+        "every activation of what runs here, as without this line",
+        "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
     )
-
-
-def _report(
-    asked: Asked,
-    what: str,
-    at: ast.expr,
-    name: str,
-    function: Function,
-    rest: tuple[Any, ...],
-    also: tuple[ast.Call, ...],
-) -> Report:
-    return Report(
+    report = partial(
+        Report,
         at,
         _WHY[what].format(name=name),
         "use it as `with torch.no_grad():` around the code, or as the decorator of the function that runs it",
-        Cost(
-            "every activation of what runs here, as without this line",
-            "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
-        ),
+        cost,
         related=tuple(RelatedNode("and so has this", other) for other in also),
         subject=name,
-        repair=lambda: _repair(asked, what, at, name, function, rest),
+        repair=partial(_repair, asked, what, at, name, function, rest),
     )
+    return Claimed(at, name, until_refuted(answers), report)
 
 
 def _rest(block: Block, statement: Any, function: Function) -> tuple[Any, ...]:
@@ -384,7 +371,8 @@ def _repair(
         guarded = any(isinstance(one.owner, ast.Try) and one.arm == "body" for one in around)
         why = "the code beneath has never run: what it raises is caught" if guarded else ""
         return Repair.unless(why, "call it", (Replace(node, cst.Call(node)),))  # type: ignore[arg-type]
-    if what not in ("volatile", "bare") or not rest or _goes_back(function, rest):
+    goes_back = any(last_name(one.func) in ("backward", "manual_backward") for one in _calls_in(rest))
+    if what not in ("volatile", "bare") or not rest or goes_back:
         return None
     lines = tuple(asked.line(statement) for statement in rest)
     if what == "bare":
@@ -397,24 +385,18 @@ def _repair(
         return None
     name, missing = asked.torch_name("no_grad")
     imports = (AddImport(missing),) if missing else ()
-    changes = (*_volatile_arguments(asked, function, rest), Wrap(lines, no_grad_with(name)), *imports)
+    changes = (*_volatile_arguments(asked, rest), Wrap(lines, no_grad_with(name)), *imports)
     why = f"{_LOSES_GRAPH}, and a torch that knows `volatile` has no `no_grad`"
     return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, why)
 
 
-def _calls_in(function: Function, statements: tuple[Any, ...]) -> Iterator[ast.Call]:
-    for statement in statements:
-        yield from (one for one in ast.walk(statement) if isinstance(one, ast.Call))
+def _calls_in(statements: tuple[Any, ...]) -> Iterator[ast.Call]:
+    return (one for each in statements for one in ast.walk(each) if isinstance(one, ast.Call))
 
 
-def _goes_back(function: Function, statements: tuple[Any, ...]) -> bool:
-    names = {last_name(call.func) for call in _calls_in(function, statements)}
-    return not names.isdisjoint(("backward", "manual_backward"))
-
-
-def _volatile_arguments(asked: Asked, function: Function, statements: tuple[Any, ...]) -> Iterator[Remove]:
+def _volatile_arguments(asked: Asked, statements: tuple[Any, ...]) -> Iterator[Remove]:
     """Every `volatile=True` of the block: under no_grad none of them is left to say."""
-    for call in _calls_in(function, statements):
+    for call in _calls_in(statements):
         if keyword(call, "volatile") is not None:
             for argument in asked.node(call).args:  # type: ignore[attr-defined]
                 if argument.keyword is not None and argument.keyword.value == "volatile":

@@ -670,7 +670,12 @@ def test_the_table_of_rules_fits_a_terminal(project: Path, columns: int) -> None
         (
             "old.py",
             "x.cuda(async=True)\n",
-            "old.py:1:8: GPU000 `async` is a keyword since Python 3.7, so nothing in the file is checked: ",
+            "old.py:1:8: GPU000 `async` is a keyword since Python 3.7, so no fix is offered in this file: ",
+        ),
+        (
+            "older.py",
+            "x.cuda(async=True)\nprint x\n",
+            "older.py:1:8: GPU000 `async` is a keyword since Python 3.7, so nothing in the file is checked: ",
         ),
         (
             "kernel.cpp",
@@ -686,6 +691,34 @@ def test_what_is_no_python_3_is_named_in_one_sentence(
     (tmp_path / name).write_text(text)
     done = gpulint(name, "--output-format", "concise", cwd=tmp_path)
     assert (done.returncode, done.stdout.decode().startswith(said)) == (1, True), done.stdout
+
+
+def test_an_argument_called_async_hides_nothing(tmp_path: Path) -> None:
+    text = (
+        "import torch, helper\n"
+        "\n"
+        "def test(model, loader):\n"
+        "    model.eval()\n"
+        "    for x, y in loader:\n"
+        "        x = x.cuda(\n"
+        "            async=True)\n"
+        "        print(helper.loss(model(x), y))\n"
+        "        torch.cuda.empty_cache()\n"
+    )
+    (tmp_path / "old.py").write_text(text)
+    (tmp_path / "helper.py").write_text(
+        'def loss(x, y):\n    """Grüße"""; return (x - y.cuda(0, async = True)).sum().item()\n'
+    )
+    for _ in range(2):  # the second time with what is remembered
+        done = gpulint("--output-format", "concise", "--fix", "--unsafe-fixes", cwd=tmp_path)
+        told = [line.split(" ")[:2] for line in done.stdout.decode().splitlines() if ": GPU" in line]
+        assert told == [
+            ["helper.py:2:40:", "GPU000"],
+            ["old.py:7:13:", "GPU000"],
+            ["old.py:8:27:", "GPU201"],
+            ["old.py:9:9:", "GPU501"],
+        ]
+        assert (tmp_path / "old.py").read_text() == text
 
 
 def test_progress_on_a_terminal_in_long_runs(project: Path) -> None:

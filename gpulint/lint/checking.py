@@ -170,7 +170,11 @@ class Checker:
         rules = self.selection(task.config).rules_for(task.path)
         found = linted(text, task.path, rules, self.project)
         found.text.release()
-        left = tuple(self.in_force(found.findings, task))
+        wrong = found.text.trees.unfixable
+        refused = (
+            self.refused(task, wrong.message, wrong.line, wrong.column).findings if wrong is not None else ()
+        )
+        left = tuple(self.in_force((*found.findings, *refused), task))
         return FileResult(left, found.doubtful, took=tuple(found.text.took.items()))
 
     @property

@@ -185,7 +185,7 @@ def explain_module(
     looked, found = given.text, given.findings
     try:
         with deep_stack():
-            file = _File(looked, Spans(looked.tree, text), filename, project, found)
+            file = _File(looked, Spans(looked.tree, looked.trees.read), filename, project, found)
             claims = [one for rule in rules.rules for one in _of_rule(rule, rules, file)]
     except RecursionError:
         raise SourceError("the file is nested too deeply to be analysed") from None

@@ -114,6 +114,8 @@ def linted(text: str, filename: str, rules: RuleSet, project: Project | None) ->
     codes = frozenset(rule.code for rule in rules.rules)
     left = suppressed(text, findings, _StatementRows(looked.trees), filename, codes, rules.known)
     told = [finding for finding in left if finding.confidence.reaches(least)]
+    if looked.trees.unfixable is not None:
+        told = [replace(finding, fix=None) for finding in told]
     return Linted(looked, told, doubtful + len(left) - len(told))
 
 
@@ -131,7 +133,7 @@ def _findings(
             if told:
                 from gpulint.source.positions import Spans
 
-                spans = Spans(looked.tree, text)
+                spans = Spans(looked.tree, looked.trees.read)
                 placed = [_finding(rule, report, looked.tree, spans, filename) for rule, report in told]
             return looked, placed, len(found) - len(told)
     except RecursionError:

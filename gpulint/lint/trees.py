@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import ast
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from gpulint.source.files import TextError
-from gpulint.source.syntax import Flaw, flaw
+from gpulint.source.syntax import Flaw, flaw, python_tree, readable
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -45,6 +44,16 @@ class Trees:
         self.tree = tree if tree is not None else _python_tree(text)
 
     @cached_property
+    def unfixable(self) -> Flaw | None:
+        """Why no fix can be offered in the text: its trees are of `readable`, since it does not parse itself."""
+        return flaw(self.text) if readable(self.text) != self.text else None
+
+    @property
+    def read(self) -> str:
+        """The text whose trees these are: every place in it is that of the text itself."""
+        return self.text if self.unfixable is None else readable(self.text)
+
+    @cached_property
     def module(self) -> cst.Module:
         """libcst's tree, whose nodes the parts of the lowered form have from then on."""
         from gpulint.lint.attaching import attach_all
@@ -54,7 +63,7 @@ class Trees:
             raise SourceError(wrong.message, wrong.line, wrong.column)
         _check_depth(self.tree)
         with deep_stack():
-            module = parse(self.text)
+            module = parse(self.read)
         attach_all(self.tree, module)
         return module
 
@@ -79,9 +88,7 @@ def deep_stack() -> Iterator[None]:
 
 def _python_tree(text: str) -> ast.Module:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in the checked code
-            return ast.parse(text.removeprefix(_BOM))
+        return python_tree(text.removeprefix(_BOM))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         refuse(text)
         raise SourceError("the file is nested too deeply to be analysed") from None

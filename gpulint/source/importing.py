@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from gpulint.bounds import is_project_root
 from gpulint.source.files import for_parser
 from gpulint.source.program import MOST_LEVELS, Top
+from gpulint.source.syntax import python_tree
 
 _IMPORTS = re.compile(rb"^import (\w+)[ \t\r]*(?:#.*)?$", re.MULTILINE)
 _SAME = frozenset("abspath realpath normpath expanduser str Path fspath resolve absolute as_posix".split())
@@ -232,11 +232,9 @@ class Importing:
 
 
 def parsed(raw: bytes) -> ast.Module | None:
-    """Python's own tree of a text; None where it has none. What Python would warn of in it is its author's business."""
+    """Python's own tree of a text; None where it has none."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(for_parser(raw))
+        return python_tree(for_parser(raw))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

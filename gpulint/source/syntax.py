@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from typing import Final
 from gpulint.source.files import split_lines
 
 _OF_IPYTHON: Final = re.compile(r"%{1,2}[a-z]|[!?]\w")
-_ASYNC_ARGUMENT = re.compile(r"[(,]\s*async\s*=")  # `x.cuda(async=True)`, of torch before 1.0
+_ASYNC_ARGUMENT: Final = re.compile(
+    r"([(,]\s*)async(?=\s*=[^=])", re.ASCII
+)  # `x.cuda(async=True)`, of torch before 1.0
 _OF_PYTHON_2: Final = ("Missing parentheses in call to", "multiple exception types must be parenthesized")
 
 
@@ -31,10 +34,26 @@ class Flaw:
     too_deep: bool = False
 
 
+def python_tree(source: str | bytes) -> ast.Module:
+    """Python's own tree of a text, of `readable` where that has none. What Python would warn of in it is its author's business."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source)
+        except SyntaxError:
+            if isinstance(source, str):
+                return ast.parse(readable(source))
+            return ast.parse(readable(source.decode("latin-1")).encode("latin-1"))  # each byte as it is
+
+
+def readable(text: str) -> str:
+    """The same with another name, as long, for arguments that are called `async`, a keyword since Python 3.7."""
+    return _ASYNC_ARGUMENT.sub(r"\1asynk", text) if "async" in text else text
+
+
 def flaw(text: str, is_cell: bool = False) -> Flaw | None:
     """What is wrong with `text` as a Python module, or as a notebook's cell, which may `await`; None where nothing is."""
     import symtable
-    import warnings
 
     try:
         with warnings.catch_warnings(), _usual_depth():
@@ -63,8 +82,14 @@ def _in_words(error: SyntaxError, text: str) -> str:
         return f"`{line}` is IPython's, which reads it in notebooks; Python cannot read the file: comment the line out"
     if error.msg.startswith(_OF_PYTHON_2):
         return f"this is Python 2, and gpulint reads Python 3, so nothing in the file is checked: {error.msg}"
-    if _ASYNC_ARGUMENT.search(line):
-        return "`async` is a keyword since Python 3.7, so nothing in the file is checked: write `non_blocking=True`"
+    renamed = readable(text)
+    if renamed != text and "async" in line:
+        left = (
+            "so no fix is offered in this file"
+            if flaw(renamed) is None
+            else "so nothing in the file is checked"
+        )
+        return f"`async` is a keyword since Python 3.7, {left}: write `non_blocking=True`"
     return f"syntax error: {error.msg}"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpulint.analysis.domain.values import Value
-from gpulint.analysis.evaluate.consumers import Use, consumers, consumers_of_definition
+from gpulint.analysis.evaluate.consumers import PARAMETERS, Use, consumers, consumers_of_definition
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame, remembered
 from gpulint.analysis.models.table import Row
@@ -16,6 +17,7 @@ from gpulint.analysis.project.file import Class, Function
 from gpulint.analysis.syntax.flow import Flow, are_exclusive
 from gpulint.analysis.syntax.nodes import called_on, key_of
 
+_OF_GRADIENTS: Final = re.compile(r"clip_grad|^(?:parameters\.)?grad$")  # names of uses
 _MOST_WAYS: Final = 60  # functions and calls that lead to one place
 
 
@@ -142,6 +144,12 @@ def uses_since_made(evaluator: Evaluator, origin: Any) -> list[Use]:
         uses = _uses_since_made(evaluator, node, where)
         where.memo[key] = [one for one in uses if one.role != "bound"]
     return where.memo[key]  # type: ignore[no-any-return]
+
+
+def gradients_are_read(evaluator: Evaluator, network: Value) -> bool:
+    """Whether a program reads the gradients of a network's weights, as who clips them does."""
+    uses = (use for origin in origins_of(evaluator, network) for use in uses_since_made(evaluator, origin))
+    return any(use.path[:1] == (PARAMETERS,) and _OF_GRADIENTS.search(use.name) for use in uses)
 
 
 def _uses_since_made(evaluator: Evaluator, node: Any, where: Frame) -> list[Use]:

@@ -13,7 +13,7 @@ from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.project.requirements import newest_torch, told_torch
 from gpulint.analysis.syntax.flow import ENTRY
-from gpulint.analysis.syntax.nodes import at_once, constant_index, key_of
+from gpulint.analysis.syntax.nodes import at_once, called_on, constant_index, key_of
 from gpulint.answers import Answer, Question, left_open, refuted
 
 # What Python puts into every module, and who runs files among names of his own besides.
@@ -69,11 +69,13 @@ def _fits(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
     """Whether a call gives a function of the project all that it needs."""
     target = evaluator.value_of(call.func, frame)
     function, bound = target.ref, target.receiver is not None
+    if len(target.origins) > 1:
+        return True  # it may be another one, which needs something else
     if target.kind == "module" and isinstance(target.ref, Class):
         function, bound = evaluator.method(target.ref, "forward"), True
         derived = evaluator.program.subclasses(target.ref)
         if evaluator.method(target.ref, "__call__") or any("forward" in one.methods for one in derived):
-            return True  # what runs may be another, which needs something else
+            return True
     if not isinstance(function, Function) or function.decorators:
         return True
     stars = [*(one for one in call.args if isinstance(one, ast.Starred)), *call.keywords]
@@ -100,7 +102,7 @@ def old_torch(evaluator: Evaluator, file: File) -> Answer | None:
         clause = f"the project is for torch {version[0]}.{version[1]}, in which {_NO_GUARD}"
         return left_open(Question.REACHED, clause)
     read = _read_as_before(evaluator, file)
-    if read is None:
+    if read is None or _is_newer(evaluator, file):
         return None
     clause = f"`.data[0]` fails from torch 0.5 on, and before torch 0.4 {_NO_GUARD}"
     return left_open(Question.REACHED, clause, read)
@@ -119,6 +121,14 @@ def _read_as_before(evaluator: Evaluator, file: File) -> Any:
             ):
                 return node
     return None
+
+
+def _is_newer(evaluator: Evaluator, file: File) -> bool:
+    """Whether a file calls what no torch before `no_grad` has: that itself, or `item` of a tensor."""
+    several = (file.body, *file.functions)
+    items = ((called_on(call), one) for one in several for call in one.flow.calls.get("item", ()))
+    of_tensors = (evaluator.value_of(on, evaluator.root(one)).kind == "tensor" for on, one in items if on)
+    return any("no_grad" in one.flow.calls for one in several) or any(of_tensors)
 
 
 def _is_number(evaluator: Evaluator, node: Any, function: Function) -> bool:

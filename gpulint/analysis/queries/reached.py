@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
-from gpulint.analysis.project.file import File, Function
+from gpulint.analysis.project.file import Function
 from gpulint.analysis.queries.raises import raises_before
 from gpulint.analysis.syntax.nodes import last_name
 from gpulint.answers import Answer, Question, left_open, refuted
@@ -36,18 +36,13 @@ def reached(evaluator: Evaluator, function: Function, node: Any = None) -> Itera
     sources = evaluator.program.sources
     if sources is None or not sources.is_bounded(function.file.path):
         return
-    if not _has_programs(evaluator, function.file):
+    if not any(_PROGRAM.search(one.text) for one in evaluator.program.searched("__name__", function.file)):
         return  # a library: who calls it is elsewhere
     outermost = function
     while outermost.parent is not None:
         outermost = outermost.parent
     if _is_idle(evaluator, outermost, _DEEPEST, set()):
         yield left_open(Question.REACHED, f"nothing in the program calls `{outermost.name}`", outermost.node)
-
-
-def _has_programs(evaluator: Evaluator, home: File) -> bool:
-    """Whether a file of the project is run by itself."""
-    return any(_PROGRAM.search(file.text) for file in evaluator.program.searched("__name__", home))
 
 
 def _is_idle(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> bool:

@@ -1,4 +1,4 @@
-"""Networks whose maker, or a helper that is given them, may freeze them: on data they build no graph then."""
+"""Networks whose maker, or a helper that is given them, may freeze them: on data they build no graph then, which is a doubt."""
 
 import timm
 import torch
@@ -24,8 +24,8 @@ class Learner:
 
     def update(self, x):
         self.reference.eval()
-        wanted = self.reference(x).detach()
-        others = self.first(x).detach() + self.second(x).detach()
+        wanted = self.reference(x).detach()  # low: GPU202
+        others = self.first(x).detach() + self.second(x).detach()  # low: GPU202
         loss = nn.functional.mse_loss(self.student(x), wanted + others)
         self.optimizer.zero_grad()
         loss.backward()

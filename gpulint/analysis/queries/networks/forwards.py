@@ -41,7 +41,9 @@ def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | 
                 if row is not None
                 else base.ref is None
                 and not func.attr.startswith(_NO_FORWARD)
-                and not _is_dropped(call, frame)
+                and not isinstance(
+                    frame.flow.parents.get(call), ast.Expr
+                )  # something else, whose result nobody takes
             )
             if runs and (attribute is None or attribute.gives != "module"):
                 return Forward(call, frame, base, func.value)
@@ -52,11 +54,6 @@ def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | 
     if made is not None and made.weights == "none":
         return None
     return Forward(call, frame, target, func)
-
-
-def _is_dropped(call: ast.Call, frame: Frame) -> bool:
-    """Whether nobody takes what a call gives: what goes by a name of its own does something else then."""
-    return isinstance(frame.flow.parents.get(call), ast.Expr)
 
 
 def forwards(evaluator: Evaluator, function: Function) -> Iterator[Forward]:

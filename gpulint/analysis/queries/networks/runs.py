@@ -34,6 +34,10 @@ class Run:
         """Whether the call itself is of the network."""
         return self.inner is self.call
 
+    def holds(self, frame: Frame) -> bool:
+        """Whether a frame is of the same function, or of a call below it."""
+        return frame.function is self.frame.function or self.frame in frame.around
+
 
 def runs(evaluator: Evaluator, frame: Frame, parts: bool = False) -> Iterator[Run]:
     """The runs of a frame's function, in the order of the text; of a call below several, one for each network. `parts`: of a network's
