@@ -174,7 +174,7 @@ class Looks:
         session, lingering = self._session, self._session.lingering
         if lingering is None:
             return
-        ended: dict[tuple[Site, Place], str] = {}
+        ended: dict[tuple[Site, Place], Drift] = {}
         for series in (session.series[kind] for kind in session.main_kinds):
             before = now = series.window
             if before is None or now is None:
@@ -185,13 +185,13 @@ class Looks:
                 held, last = lingering.held, lingering.later(same=True)
                 fell = lingering.fell if held else 0
                 now = series.window = released(before, series.window or before, held, fell, last)
-            ended |= {(d.site, d.place): d.reason for d in now.drifts if d.status == "bounded"}
+            ended |= {(d.site, d.place): d for d in now.drifts if d.status in ("bounded", "filling")}
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
             if other.window is not None and ended:
                 drifts = [
-                    replace(d, status="bounded", reason=ended[d.site, d.place])
-                    if d.status == "leak" and (d.site, d.place) in ended
+                    replace(d, status=one.status, reason=one.reason, limited=one.limited)
+                    if d.status == "leak" and (one := ended.get((d.site, d.place)))
                     else d
                     for d in other.window.drifts
                 ]

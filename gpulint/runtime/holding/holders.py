@@ -10,7 +10,7 @@ import os
 import statistics
 import types
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -27,6 +27,7 @@ from gpulint.runtime.record.result import Held, Holder, Place
 from gpulint.units import format_bytes
 
 _PLACES: tuple[Place, ...] = get_args(Place)
+OTHERS = 0.5  # of what a holder with a limit holds: where others hold so much of it, the limit says nothing
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
@@ -48,18 +49,39 @@ def find(
     with those of its submodules. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
+    roots = (walking.other_roots, walking.library_frames, walking.instances)
     walk = Walk(targets, key_of, old)
     with walking.undisturbed(), contextlib.closing(walk):
         walking.explore(walk, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
         if not targets and not walking.reaches_old(walk):
             return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
         walking.follow_graphs(walk)
-        for roots in (walking.other_roots(frames), walking.library_frames(frames), walking.instances(frames)):
+        for others in roots:
             if not leaking <= walk.found.keys():
-                walking.explore(walk, roots)
+                walking.explore(walk, others(frames))
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
-        return _group(walk, lost, frames, modules)
+        groups = _group(walk, modules)
+        _hold_others_too(walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
+        shown = _shown_of(walk, {key for group in groups for key in group.slices})
+        found = [_holder(group, frames, shown) for group in groups] + ([_unknown(lost, frames)] if lost else [])
+        return sorted(found, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
+
+
+def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple[Any, walking.Root]]) -> None:
+    """A limit of one holder says nothing where others, without it, hold what it holds."""
+    limited = [group for group in groups if group.name.limit]
+    held = {key: block for group in limited for key, block in group.held.items()}
+    if not held:
+        return
+    barred = frozenset(number for group in limited for number in group.objects)
+    again = Walk(held, walk.key_of, range(0), barred=barred)
+    with contextlib.closing(again):
+        walking.explore(again, roots)
+        walking.follow_graphs(again)
+        for group in limited:
+            if len(again.found.keys() & group.held.keys()) >= OTHERS * len(group.held):
+                group.name = group.name._replace(limit="", bound=None)
 
 
 def reached(
@@ -93,10 +115,14 @@ class _Group:
     errors: set[str] = field(default_factory=set)  # exceptions through whose tracebacks some are held
     # Storages of which a tensor shows a part, and their bytes
     slices: dict[Hashable, int] = field(default_factory=dict)
+    held: dict[Hashable, Block] = field(default_factory=dict)
+    objects: set[int] = field(default_factory=set)  # by id, that hold them
 
     def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
         self.blocks.append(one.block)
+        self.held[one.key] = one.block
+        self.objects.add(id(above[-1]))
         self.tensors.add(id(one.tensor))
         self.entries[id(above[max(0, len(above) - 2)])] += one.block.size
         self.graph |= one.graph
@@ -166,7 +192,7 @@ class _Groups:
 _Sets = dict[int, set[int]]  # by ids of objects
 
 
-def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
+def _group(walk: Walk, modules: bool) -> list[_Group]:
     epochs: _Sets = {}
     optimizers: _Sets = {}  # of which states are below an object
     paths: list[tuple[walking.Find, list[Any]]] = []
@@ -186,12 +212,7 @@ def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list
         position = (_network(path) if modules else 0) or _holding(path, epochs, optimizers, enough)
         groups.of(path, position, one.block.place).add(one, path[: position + 1])
     _add_nodes(walk, groups)
-    named = groups.by_name.values()
-    shown = _shown_of(walk, {key for group in named for key in group.slices})
-    holders = [_holder(group, frames, shown) for group in named]
-    if lost:
-        holders.append(_unknown(lost, frames))
-    return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
+    return list(groups.by_name.values())
 
 
 def _holding(path: list[Any], epochs: _Sets, optimizers: _Sets, enough: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from gpulint.runtime.holding.limits import Container, limit_of, most_of
 from gpulint.runtime.holding.naming import renews, storing_lines
 from gpulint.runtime.holding.walking import Root, grad_of
 from gpulint.runtime.probes import plain
@@ -26,6 +27,7 @@ from gpulint.runtime.record.result import Scope
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
 _MAXLEN: Any = vars(deque)["maxlen"]
 _WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
+SLACK = 8  # one entry in so many may be there beside a limit, until it is cut
 PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
 
 
@@ -43,6 +45,7 @@ class Name(NamedTuple):
     bound: int | None
     length: int | None
     renews: bool
+    limit: str
 
 
 class _State(NamedTuple):
@@ -92,14 +95,43 @@ def describe(path: list[Any]) -> Name:
         lines = storing_lines(state.file, state.base, state.attribute, state.first_line)
         if not lines and state.first_line:
             lines = storing_lines(state.file, state.base, state.attribute)
+    length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else plain.length_of(holding)
+    limit = ""
+    if bound is None and type(holding) is not _LRU:
+        bound, limit = _limit(state, path, container, length)
     variable = state.variable
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
-    length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else plain.length_of(holding)
     scope, owner, file = state.scope, state.owner, state.file
     renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
     text, line = _text(state, variable, container), lines[0] if lines else state.first_line
-    return Name(text, variable, container, scope, owner, file, line, lines, bound, length, renewed)
+    return Name(text, variable, container, scope, owner, file, line, lines, bound, length, renewed, limit)
+
+
+def _limit(state: _State, path: list[Any], container: str, length: int | None) -> tuple[int | None, str]:
+    """The most entries that the script's code lets a container have, as far as it can be told, and in words which line does; where it has
+    more, that does nothing."""
+    holding, file, first_line = path[0], state.file, state.first_line
+    nested = state.variable.endswith("]")
+    sought = Container(state.base, state.attribute, nested, container == "dict", state.owner)
+    objects = [one for one in path[:-1] if plain.attributes_of(one) is not None]
+    if objects[:1] == [holding] and length is not None:  # of a class of its own
+        file, first_line = file_of(type(holding)), 0
+        sought = Container("self", False, False, plain.is_one(holding, dict), plain.name_of(type(holding)))
+    found = limit_of(file, sought, first_line) if file and sought.name else None
+    if found is None:
+        return None, ""
+    root = path[-1].where
+    local = frame_locals(root) if type(root) is types.FrameType else {}
+    beside = [one for one in map(plain.attributes_of, local.values()) if one is not None]
+    module = [vars(one) for one in list(sys.modules.values()) if attribute(one, "__file__") == file]
+    known = [*filter(None, map(plain.attributes_of, objects)), local, *beside, *module]
+    classes = [plain.namespace_of(kind) for one in objects for kind in plain.bases_of(type(one))]
+    most = most_of(found, lambda name: next((one[name] for one in (*known, *classes) if name in one), None))
+    if most is not None and length is not None and length > most + 1 + most // SLACK:
+        return None, ""
+    said = "" if most is None or found.text == str(most) else f", {most}"
+    return most, f"{os.path.basename(file)}:{found.line} holds to `{found.text}`{said}"
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:

@@ -300,7 +300,7 @@ def settle(
     """
     renewed = {held.site for holder in holders if holder.renews for held in holder.births}
     drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or d.site in renewed]
-    limits = [holder for holder in holders if holder.bound is not None]
+    limits = [holder for holder in holders if holder.bound is not None or holder.limit]
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 
 
@@ -310,18 +310,24 @@ def _keeps(holder: result.Holder, drift: result.Drift) -> bool:
 
 def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | None) -> result.Drift:
     bounded = sum(held.bytes for h in keepers for held in h.births if held.site == drift.site)
-    if drift.status not in ("leak", "occasional") or drift.enlarged or bounded < 0.9 * drift.total:
+    if drift.status not in ("leak", "occasional") or bounded < 0.9 * drift.total:
         return drift
     limit = max(keepers, key=lambda h: h.bytes)
-    reason = f"kept by {limit.text}, which holds at most {limit.bound}"
+    by_code = bool(limit.limit)  # of the script's, and not by what it is
+    if (drift.enlarged and not by_code) or (by_code and (drift.status != "leak" or limit.pins == "graph")):
+        return drift
+    what = f"which {limit.limit}" if by_code else f"which holds at most {limit.bound}"
+    reason = f"kept by {limit.text}, {what}"
     full = _when_full(limit)
     if full > limit.bytes:
         reason += f": {format_bytes(full)} then"
-    pins = limit.pins if full >= NOTED else ""
+    pins = limit.pins if full >= NOTED and not by_code else ""
     if pins or (room is not None and full > room):
         card = f", of {format_bytes(room)} that there are" if room is not None and full > room else ""
         what = f"; its entries keep whole {pins}s" if pins else ""
         return replace(drift, status="leak", reason=f"{reason}{card}{what}", limited=True)
+    if by_code and (limit.bound is None or (limit.length or 0) < limit.bound):
+        return replace(drift, status="filling", reason=f"{reason}; it still fills", limited=True)
     return replace(drift, status="bounded", reason=reason, limited=True)
 
 
