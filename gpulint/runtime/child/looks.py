@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -88,7 +88,8 @@ class Looks:
         try:
             with session.aside():
                 nodes = range(*(session.marks[mark].sequence for mark in judged))
-                drifts, holders = look(session.probe, session.frames, view, nodes, session.cycles)
+                inputs = session.forwards.inputs if session.forwards is not None else {}
+                drifts, holders = look(session.probe, session.frames, view, nodes, session.cycles, inputs)
                 return Window(drifts, holders, len(view.boundaries) - 1, judged)
         except Exception as error:
             said = f"steps could not be judged: {type(error).__name__}: {error}"
@@ -215,10 +216,11 @@ class Looks:
 
 _Cell = tuple[int, Place]  # site, place
 _Blocks = Collection[Block]
+Inputs = Mapping[tuple[int, ...], int]  # the shapes of what networks were given, and how often
 
 
 def look(
-    probe: Any, frames: Frames, view: View, nodes: range, tied: list[Cycle]
+    probe: Any, frames: Frames, view: View, nodes: range, tied: list[Cycle], inputs: Inputs
 ) -> tuple[list[Drift], list[Holder]]:
     """Judge what `view` is at. `nodes` are the autograd sequence numbers that belong to what is judged. What ties the garbage that was
     found goes into `tied`."""
@@ -263,7 +265,7 @@ def look(
     if not targets and not nodes:
         return drifts, []
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent)
+    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent, inputs=inputs)
     drifts, found = drift.less_set_up(drifts, found)
     drifts = drift.settle(drifts, found, probe.capacity())
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}

@@ -12,12 +12,13 @@ import types
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, get_args
 
 import torch
 
 from gpulint.runtime.holding import walking
-from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of
+from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of, sizes_of
 from gpulint.runtime.holding.walking import Walk
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
@@ -39,6 +40,7 @@ def find(
     extra_frames: tuple[types.FrameType, ...] = (),
     leaking: Set[Hashable] = frozenset(),
     modules: bool = False,
+    inputs: Mapping[tuple[int, ...], int] = MappingProxyType({}),
 ) -> list[Holder]:
     """The holders of `targets` (storage key -> its block), largest first.
 
@@ -46,7 +48,7 @@ def find(
     reported even where they hold no target, because nodes cost host memory. `extra_frames` are frames to
     search besides the running ones. What no variable of the user's leads to is searched for in everything that there is
     where it is `leaking`: that takes a second or more. With `modules` a network is the holder of its parameters and buffers,
-    with those of its submodules. Never raises for what it finds: objects that cannot be looked into are
+    with those of its submodules. `inputs` are the shapes of what networks were given. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
     roots = (walking.other_roots, walking.library_frames, walking.instances)
@@ -61,7 +63,7 @@ def find(
                 walking.explore(walk, others(frames))
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
-        groups = _group(walk, modules)
+        groups = _group(walk, modules, sizes_of(inputs))
         _hold_others_too(walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
         shown = _shown_of(walk, {key for group in groups for key in group.slices})
         found = [_holder(group, frames, shown) for group in groups] + ([_unknown(lost, frames)] if lost else [])
@@ -175,7 +177,8 @@ def _shown_of(walk: Walk, keys: Set[Hashable]) -> dict[Hashable, int]:
 class _Groups:
     """By what holds them, and by its name."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: Set[int]) -> None:
+        self._sizes = sizes
         self.by_object: dict[tuple[int, Place], _Group] = {}
         self.by_name: dict[tuple[object, ...], _Group] = {}
 
@@ -183,7 +186,7 @@ class _Groups:
         """That of the object at this position of a path."""
         key = (id(path[position]), place)
         if key not in self.by_object:
-            name = describe(path[position:])
+            name = describe(path[position:], self._sizes)
             alike = (name.text, name.file, name.line, place)
             self.by_object[key] = self.by_name.setdefault(alike, _Group(name, place))
         return self.by_object[key]
@@ -192,7 +195,7 @@ class _Groups:
 _Sets = dict[int, set[int]]  # by ids of objects
 
 
-def _group(walk: Walk, modules: bool) -> list[_Group]:
+def _group(walk: Walk, modules: bool, sizes: Set[int]) -> list[_Group]:
     epochs: _Sets = {}
     optimizers: _Sets = {}  # of which states are below an object
     paths: list[tuple[walking.Find, list[Any]]] = []
@@ -207,7 +210,7 @@ def _group(walk: Walk, modules: bool) -> list[_Group]:
             elif is_one(above, torch.optim.Optimizer):
                 optimizer = id(above)
     enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
-    groups = _Groups()
+    groups = _Groups(sizes)
     for one, path in paths:
         position = (_network(path) if modules else 0) or _holding(path, epochs, optimizers, enough)
         groups.of(path, position, one.block.place).add(one, path[: position + 1])

@@ -4,12 +4,14 @@ line."""
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
+import operator
 import os
 import sys
 import types
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 import torch
@@ -27,6 +29,7 @@ from gpulint.runtime.record.result import Scope
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
 _MAXLEN: Any = vars(deque)["maxlen"]
 _WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
+AGAIN = 3  # times that each shape of input has come, on average
 SLACK = 8  # one entry in so many may be there beside a limit, until it is cut
 PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
 
@@ -70,8 +73,8 @@ class _State(NamedTuple):
         return cls(name, scope, f"{site.function}()", site.file, site.line, name, via=via)
 
 
-def describe(path: list[Any]) -> Name:
-    """The name of the object at the beginning of a path, which ends at a `Root`."""
+def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Name:
+    """The name of the object at the beginning of a path, which ends at a `Root`. `sizes` are those of inputs, see `sizes_of`."""
     holding, chain = path[0], path[::-1]
     state, skip = _State(), False
     for position, (above, below) in enumerate(itertools.pairwise(chain)):
@@ -99,6 +102,8 @@ def describe(path: list[Any]) -> Name:
     limit = ""
     if bound is None and type(holding) is not _LRU:
         bound, limit = _limit(state, path, container, length)
+    if bound is None and not limit and _goes_by(holding, sizes):
+        limit = "grows with the size of the networks' input, which is the largest so far"
     variable = state.variable
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
@@ -132,6 +137,27 @@ def _limit(state: _State, path: list[Any], container: str, length: int | None) -
         return None, ""
     said = "" if most is None or found.text == str(most) else f", {most}"
     return most, f"{os.path.basename(file)}:{found.line} holds to `{found.text}`{said}"
+
+
+def sizes_of(inputs: Mapping[tuple[int, ...], int]) -> Set[int]:
+    """The sizes of what networks were given, where most of it has come before: what else comes in ever new sizes is no input that grows
+    now and then."""
+    often = sum(inputs.values()) >= AGAIN * len(inputs) and len(inputs) > 1
+    return {size for shape in inputs for size in shape} if often else set()
+
+
+def _goes_by(holding: Any, sizes: Set[int]) -> bool:
+    """Whether it is as large as the networks' input: a tensor of that size, or a dict or cache with an entry for each, in the order of
+    their sizes."""
+    if not sizes:
+        return False
+    if plain.is_one(holding, torch.Tensor):
+        return sizes.issuperset(torch.Tensor.size(holding))
+    inner = gc.get_referents(holding) if type(holding) is _LRU else [holding]
+    entries = next((plain.items_of(one) for one in inner if plain.is_one(one, dict)), [])
+    keys = [[part for part in plain.elements_of([key] if type(key) is not tuple else key) if type(part) is int] for key, _ in entries]
+    in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
+    return len(keys) > 1 and in_order and all(key and sizes.issuperset(key) for key in keys)
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:

@@ -8,6 +8,7 @@ import statistics
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ from gpulint.runtime.record.result import ForwardFigures, Site
 # something every 2ⁿ-th call is followed then, and all are measured.
 FOLLOWED = 8
 ENDS = 8  # nodes that are watched at either end of a call's graph
+MOST_INPUTS = 10_000  # shapes, from which on they come as they like
 MOST_NODES = 1000  # visited in search of the first ones
 
 
@@ -85,7 +87,8 @@ class Forwards:
     """Wraps `torch.nn.Module.__call__`. Global module hooks would do the same at twice the cost, and
     torch.compile warns of them.
 
-    `on_root(module)` is called before each outermost forward; `allocated()` reads the probe.
+    `on_root(module)` is called before each outermost forward; `allocated()` reads the probe. `inputs` are the shapes of what these were
+    given, with how often.
     """
 
     def __init__(self, frames: Frames, on_root: Callable[[Any], None], allocated: Callable[[], int]) -> None:
@@ -94,6 +97,7 @@ class Forwards:
         self._frames = frames
         self._on_root = on_root
         self.allocated = allocated
+        self.inputs: Counter[tuple[int, ...]] = Counter()
         self._state = _State()
         self._cells: dict[tuple[int, str, bool, bool], _Cell] = {}
         self._sequence: Callable[[], int] = getattr(torch._C._autograd, "_get_sequence_nr", int)
@@ -129,12 +133,17 @@ class Forwards:
         """Run an outermost module unwatched, and what it calls as well."""
         state = self._state
         if self.active and not state.depth:
-            self._on_root(module)
+            self._comes(module, args, kwargs)
         state.depth += 1
         try:
             return self._original(module, *args, **kwargs)
         finally:
             state.depth -= 1
+
+    def _comes(self, module: Any, args: Any, kwargs: Any) -> None:
+        if len(self.inputs) < MOST_INPUTS:
+            self.inputs.update(tuple(tensor.shape) for tensor in _tensors([*args, *kwargs.values()]))
+        self._on_root(module)
 
     def _watch(self, module: Any, args: Any, kwargs: Any) -> Any:
         if not self.active:
@@ -142,7 +151,7 @@ class Forwards:
         state = self._state
         outermost = state.depth == 0
         if outermost:
-            self._on_root(module)
+            self._comes(module, args, kwargs)
         outer_training, state.training = state.training, bool(module.training)
         # Read only where it can tell more: of calls that save nothing the first ones have told it.
         place = (self._frames.index(sys._getframe(1)), type(module).__name__, state.training)
