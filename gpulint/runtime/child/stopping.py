@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -258,9 +259,9 @@ class Stopping:
             self.raise_stop()
 
     def raise_stop(self) -> None:
-        """Raise `Stop`, or end the process where the script does not let go."""
+        """Raise `Stop`, or end the process where the script does not let go, or where it would end one thread alone."""
         self._stops += 1
-        if self._stops > SWALLOWED:
+        if self._stops > SWALLOWED or threading.current_thread() is not threading.main_thread():
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):
                     stream.flush()
