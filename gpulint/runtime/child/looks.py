@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -88,7 +88,7 @@ class Looks:
         try:
             with session.aside():
                 nodes = range(*(session.marks[mark].sequence for mark in judged))
-                inputs = session.forwards.inputs if session.forwards is not None else {}
+                inputs = session.forwards.growing_inputs() if session.forwards is not None else (1.0, set())
                 drifts, holders = look(session.probe, session.frames, view, nodes, session.cycles, inputs)
                 return Window(drifts, holders, len(view.boundaries) - 1, judged)
         except Exception as error:
@@ -216,11 +216,11 @@ class Looks:
 
 _Cell = tuple[int, Place]  # site, place
 _Blocks = Collection[Block]
-Inputs = Mapping[tuple[int, ...], int]  # the shapes of what networks were given, and how often
+_Inputs = tuple[float, set[int]]  # see `Forwards.growing_inputs`
 
 
 def look(
-    probe: Any, frames: Frames, view: View, nodes: range, tied: list[Cycle], inputs: Inputs
+    probe: Any, frames: Frames, view: View, nodes: range, tied: list[Cycle], inputs: _Inputs
 ) -> tuple[list[Drift], list[Holder]]:
     """Judge what `view` is at. `nodes` are the autograd sequence numbers that belong to what is judged. What ties the garbage that was
     found goes into `tied`."""
@@ -265,9 +265,9 @@ def look(
     if not targets and not nodes:
         return drifts, []
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent, inputs=inputs)
+    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent, sizes=inputs[1])
     drifts, found = drift.less_set_up(drifts, found)
-    drifts = drift.settle(drifts, found, probe.capacity())
+    drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found

@@ -12,13 +12,12 @@ import types
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, get_args
 
 import torch
 
 from gpulint.runtime.holding import walking
-from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of, sizes_of
+from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of
 from gpulint.runtime.holding.walking import Walk
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
@@ -40,7 +39,7 @@ def find(
     extra_frames: tuple[types.FrameType, ...] = (),
     leaking: Set[Hashable] = frozenset(),
     modules: bool = False,
-    inputs: Mapping[tuple[int, ...], int] = MappingProxyType({}),
+    sizes: Set[int] = frozenset(),
 ) -> list[Holder]:
     """The holders of `targets` (storage key -> its block), largest first.
 
@@ -48,7 +47,7 @@ def find(
     reported even where they hold no target, because nodes cost host memory. `extra_frames` are frames to
     search besides the running ones. What no variable of the user's leads to is searched for in everything that there is
     where it is `leaking`: that takes a second or more. With `modules` a network is the holder of its parameters and buffers,
-    with those of its submodules. `inputs` are the shapes of what networks were given. Never raises for what it finds: objects that cannot be looked into are
+    with those of its submodules. `sizes` are those of what networks were given. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
     roots = (walking.other_roots, walking.library_frames, walking.instances)
@@ -63,7 +62,7 @@ def find(
                 walking.explore(walk, others(frames))
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
-        groups = _group(walk, modules, sizes_of(inputs))
+        groups = _group(walk, modules, sizes)
         _hold_others_too(walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
         shown = _shown_of(walk, {key for group in groups for key in group.slices})
         found = [_holder(group, frames, shown) for group in groups] + ([_unknown(lost, frames)] if lost else [])

@@ -29,7 +29,6 @@ from gpulint.runtime.record.result import Scope
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
 _MAXLEN: Any = vars(deque)["maxlen"]
 _WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
-AGAIN = 3  # times that each shape of input has come, on average
 SLACK = 8  # one entry in so many may be there beside a limit, until it is cut
 PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
 
@@ -74,7 +73,7 @@ class _State(NamedTuple):
 
 
 def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Name:
-    """The name of the object at the beginning of a path, which ends at a `Root`. `sizes` are those of inputs, see `sizes_of`."""
+    """The name of the object at the beginning of a path, which ends at a `Root`. `sizes` are those of what networks were given."""
     holding, chain = path[0], path[::-1]
     state, skip = _State(), False
     for position, (above, below) in enumerate(itertools.pairwise(chain)):
@@ -137,13 +136,6 @@ def _limit(state: _State, path: list[Any], container: str, length: int | None) -
         return None, ""
     said = "" if most is None or found.text == str(most) else f", {most}"
     return most, f"{os.path.basename(file)}:{found.line} holds to `{found.text}`{said}"
-
-
-def sizes_of(inputs: Mapping[tuple[int, ...], int]) -> Set[int]:
-    """The sizes of what networks were given, where most of it has come before: what else comes in ever new sizes is no input that grows
-    now and then."""
-    often = sum(inputs.values()) >= AGAIN * len(inputs) and len(inputs) > 1
-    return {size for shape in inputs for size in shape} if often else set()
 
 
 def _goes_by(holding: Any, sizes: Set[int]) -> bool:

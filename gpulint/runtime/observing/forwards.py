@@ -4,6 +4,7 @@ which were saved for nothing where no backward comes."""
 from __future__ import annotations
 
 import heapq
+import itertools
 import statistics
 import sys
 import threading
@@ -24,7 +25,9 @@ from gpulint.runtime.record.result import ForwardFigures, Site
 # something every 2ⁿ-th call is followed then, and all are measured.
 FOLLOWED = 8
 ENDS = 8  # nodes that are watched at either end of a call's graph
-MOST_INPUTS = 10_000  # shapes, from which on they come as they like
+MOST_SIZES = 1000  # of one dimension of what a network is given
+FEWEST_SIZES = 3  # that show that it grows
+AGAIN = 3  # times that each has come, on average
 MOST_NODES = 1000  # visited in search of the first ones
 
 
@@ -87,8 +90,7 @@ class Forwards:
     """Wraps `torch.nn.Module.__call__`. Global module hooks would do the same at twice the cost, and
     torch.compile warns of them.
 
-    `on_root(module)` is called before each outermost forward; `allocated()` reads the probe. `inputs` are the shapes of what these were
-    given, with how often.
+    `on_root(module)` is called before each outermost forward; `allocated()` reads the probe.
     """
 
     def __init__(self, frames: Frames, on_root: Callable[[Any], None], allocated: Callable[[], int]) -> None:
@@ -97,7 +99,8 @@ class Forwards:
         self._frames = frames
         self._on_root = on_root
         self.allocated = allocated
-        self.inputs: Counter[tuple[int, ...]] = Counter()
+        # How often what outermost modules were given has had a size, by module, mode, argument and dimension
+        self._inputs: dict[tuple[str, bool, int, int], Counter[int]] = {}
         self._state = _State()
         self._cells: dict[tuple[int, str, bool, bool], _Cell] = {}
         self._sequence: Callable[[], int] = getattr(torch._C._autograd, "_get_sequence_nr", int)
@@ -141,9 +144,23 @@ class Forwards:
             state.depth -= 1
 
     def _comes(self, module: Any, args: Any, kwargs: Any) -> None:
-        if len(self.inputs) < MOST_INPUTS:
-            self.inputs.update(tuple(tensor.shape) for tensor in _tensors([*args, *kwargs.values()]))
+        for position, tensor in enumerate(_tensors([*args, *kwargs.values()])):
+            for number, size in enumerate(tensor.shape):
+                key = (type(module).__name__, bool(module.training), position, number)
+                sizes = self._inputs.setdefault(key, Counter())
+                if len(sizes) < MOST_SIZES:
+                    sizes[size] += 1
         self._on_root(module)
+
+    def growing_inputs(self) -> tuple[float, set[int]]:
+        """How many times as large as at first is what networks are given, where it grows now and then, and the sizes of it so far. What
+        comes in ever new sizes, or in some of no order, is none that grows."""
+        times, growing = 1.0, False
+        for sizes in self._inputs.values():
+            rises = all(earlier < later for earlier, later in itertools.pairwise(sizes))
+            if rises and len(sizes) >= FEWEST_SIZES and sum(sizes.values()) >= AGAIN * len(sizes):
+                times, growing = max(times, max(sizes) / max(1, min(sizes))), True
+        return times, {size for sizes in self._inputs.values() for size in sizes} if growing else set()
 
     def _watch(self, module: Any, args: Any, kwargs: Any) -> Any:
         if not self.active:

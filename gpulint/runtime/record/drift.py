@@ -205,7 +205,8 @@ class _Look:
             return None
         steps, reason = self.edges[-1] - self.edges[0], "is replaced by something larger each time"
         total = round(slope_of(self.levels) * steps)
-        return replace(self.drift("leak", total, len(amounts), 1.0, steps, reason), enlarged=True)
+        found = self.drift("leak", total, len(amounts), 1.0, steps, reason)
+        return replace(found, enlarged=True, times=amounts[-1] / (min(filter(None, amounts), default=0) or 1))
 
     def begins_late(self, events: list[int], eligible: list[int], late: list[int], total: int) -> bool:
         """Whether the site leaks from some step of the window on, and not before. A rolling window has survivors at the end
@@ -290,7 +291,10 @@ def less_set_up(
 
 
 def settle(
-    drifts: Sequence[result.Drift], holders: Sequence[result.Holder], room: int | None = None
+    drifts: Sequence[result.Drift],
+    holders: Sequence[result.Holder],
+    room: int | None = None,
+    inputs: float = 1.0,
 ) -> list[result.Drift]:
     """Take back what a limit explains: leaks of which at least nine tenths are in containers that cannot grow for ever.
 
@@ -300,6 +304,13 @@ def settle(
     """
     renewed = {held.site for holder in holders if holder.renews for held in holder.births}
     drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or d.site in renewed]
+    lasting = {held.site for h in holders if h.scope not in ("local", "unknown") for held in h.births}
+    drifts = [
+        replace(d, status="filling", reason=f"{d.reason}, as large as the input of networks, which grows")
+        if d.enlarged and d.status == "leak" and d.site not in lasting and d.times <= inputs**2 > 1
+        else d
+        for d in drifts
+    ]
     limits = [holder for holder in holders if holder.bound is not None or holder.limit]
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 

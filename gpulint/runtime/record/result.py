@@ -149,6 +149,8 @@ class Drift(Record):
     replaced by something larger each time. It grew until the end of a window, of the name `released`, and was let go of then; or it has
     `outlived` so few of them that nothing is said. What was born in warm-up is not listed.
 
+    `times` is the last of an `enlarged` site's levels as a multiple of the first.
+
     Where it was judged from end to end of `windows` larger windows, `window` is their name (`evaluation`, "call of `trial()`") and
     `per_window` the bytes that one leaves behind; `bytes_per_step` is spread over their steps then.
     """
@@ -172,6 +174,7 @@ class Drift(Record):
     window: str = ""
     windows: int = 0
     per_window: float = 0.0
+    times: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
