@@ -15,7 +15,7 @@ from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.besides import Cycle
+from gpulint.runtime.record.besides import FEWEST_STOPPED, Cycle, Later
 from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
 from gpulint.runtime.record.series import EVALUATION, GONE, Series, Span, View, Window, rank, released, spread
@@ -187,6 +187,9 @@ class Looks:
                 fell = lingering.fell if held else 0
                 now = series.window = released(before, series.window or before, held, fell, last)
             ended |= {(d.site, d.place): d for d in now.drifts if d.status in ("bounded", "filling")}
+        for each in session.series.values() if not session.stepper.has_optimizer else ():
+            each.past = [self._since(window) for window in each.past]
+            each.window = each.window and self._since(each.window)
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
             if other.window is not None and ended:
@@ -197,6 +200,28 @@ class Looks:
                     for d in other.window.drifts
                 ]
                 other.window = other.window._replace(drifts=drifts)
+
+    def _since(self, window: Window) -> Window:
+        """The window as it stands where all steps are of one kind: what was replaced by something larger in each, and goes on to be replaced
+        without getting larger, has its size by now: what belongs to objects that come and go."""
+        session, (begin, end) = self._session, window.judged
+        after = [mark for mark in session.ended if mark > end]
+        grown = [d for d in window.drifts if d.status == "leak" and d.enlarged and d.times > 1]
+        if not grown or len(after) < FEWEST_STOPPED:
+            return window
+        session.probe.settle()
+        sizes, fresh = Counter[tuple[Site, Place]](), Counter[tuple[Site, Place]]()
+        for block in session.probe.born(begin).values():
+            cell = session.frames.sites[block.site], block.place
+            sizes[cell] += block.size
+            fresh[cell] += block.size if block.epoch >= after[len(after) // 2] else 0
+        reason, drifts = f"grew no further in {len(after)} more steps, while it was replaced", list(window.drifts)
+        for one in grown:
+            cell = one.site, one.place
+            later = Later(len(after), round(sizes[cell] - one.total * one.times / (one.times - 1)))
+            if later.stopped(one.bytes_per_step) and fresh[cell] >= GONE * sizes[cell] > 0:
+                drifts[drifts.index(one)] = replace(one, status="bounded", reason=reason)
+        return window._replace(drifts=drifts)
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
@@ -265,7 +290,7 @@ def look(
     if not targets and not nodes:
         return drifts, []
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent, sizes=inputs[1])
+    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent, False, inputs[1], 2 if view.window else 3)
     drifts, found = drift.less_set_up(drifts, found)
     drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}

@@ -40,6 +40,7 @@ def find(
     leaking: Set[Hashable] = frozenset(),
     modules: bool = False,
     sizes: Set[int] = frozenset(),
+    several: int = 3,
 ) -> list[Holder]:
     """The holders of `targets` (storage key -> its block), largest first.
 
@@ -47,7 +48,8 @@ def find(
     reported even where they hold no target, because nodes cost host memory. `extra_frames` are frames to
     search besides the running ones. What no variable of the user's leads to is searched for in everything that there is
     where it is `leaking`: that takes a second or more. With `modules` a network is the holder of its parameters and buffers,
-    with those of its submodules. `sizes` are those of what networks were given. Never raises for what it finds: objects that cannot be looked into are
+    with those of its submodules. `sizes` are those of what networks were given. What holds memory of
+    `several` epochs gathers it. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
     roots = (walking.other_roots, walking.library_frames, walking.instances)
@@ -62,7 +64,7 @@ def find(
                 walking.explore(walk, others(frames))
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
-        groups = _group(walk, modules, sizes)
+        groups = _group(walk, modules, sizes, several)
         _hold_others_too(walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
         shown = _shown_of(walk, {key for group in groups for key in group.slices})
         found = [_holder(group, frames, shown) for group in groups] + ([_unknown(lost, frames)] if lost else [])
@@ -194,7 +196,7 @@ class _Groups:
 _Sets = dict[int, set[int]]  # by ids of objects
 
 
-def _group(walk: Walk, modules: bool, sizes: Set[int]) -> list[_Group]:
+def _group(walk: Walk, modules: bool, sizes: Set[int], several: int) -> list[_Group]:
     epochs: _Sets = {}
     optimizers: _Sets = {}  # of which states are below an object
     paths: list[tuple[walking.Find, list[Any]]] = []
@@ -208,7 +210,7 @@ def _group(walk: Walk, modules: bool, sizes: Set[int]) -> list[_Group]:
                 optimizers.setdefault(id(above), set()).add(optimizer)
             elif is_one(above, torch.optim.Optimizer):
                 optimizer = id(above)
-    enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
+    enough = max(2, min(several, len({one.block.epoch for one in walk.finds})))
     groups = _Groups(sizes)
     for one, path in paths:
         position = (_network(path) if modules else 0) or _holding(path, epochs, optimizers, enough)
@@ -219,7 +221,7 @@ def _group(walk: Walk, modules: bool, sizes: Set[int]) -> list[_Group]:
 
 def _holding(path: list[Any], epochs: _Sets, optimizers: _Sets, enough: int) -> int:
     """Position in the path of the object that gathers memory of several steps: the list, not the dict in it
-    that was made anew in each step. `enough` is 3 rather than 2, because one step's memory may lie on both
+    that was made anew in each step. `enough` is 3 rather than 2 for steps, because one's memory may lie on both
     sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
     for position, above in enumerate(path[:-1]):
         if is_one(above, torch.optim.Optimizer):

@@ -83,9 +83,7 @@ class _Reader:
 
     def __init__(self, scope: ast.AST, container: Container) -> None:
         self._sought = container
-        self._functions = [one for one in ast.walk(scope) if isinstance(one, _FUNCTIONS)] or [scope]
-        if scope not in self._functions and not isinstance(scope, ast.ClassDef):
-            self._functions.append(scope)
+        self._functions = [one for one in ast.walk(scope) if isinstance(one, (*_FUNCTIONS, ast.Module))]
         self._aliases: set[str] = set()
         for node in ast.walk(scope):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and self._is_it(node.value):
@@ -108,13 +106,9 @@ class _Reader:
             return rings[0]
         growers = {getattr(one, "name", "") for one in self._functions if id(one) in self.growths}
         for function in self._functions:
-            near = id(function) in self.growths or growers & _called(function.body if isinstance(function, _FUNCTIONS) else [function])
-            called = any(
-                getattr(function, "name", "?") in _called([one])
-                for one in self._functions
-                if id(one) in self.growths
-            )
-            if near or called:
+            near = id(function) in self.growths or growers & _called(function.body)
+            grown = [one for one in self._functions if id(one) in self.growths]
+            if near or getattr(function, "name", "?") in _called(grown):
                 for node in _own(function):
                     found = self._cut(node) or self._guard(node, function, nodes)
                     if found is not None:
@@ -131,10 +125,8 @@ class _Reader:
             return True
         while sought.nested and isinstance(node, (ast.Subscript, ast.Call)):
             through = True
-            if isinstance(node, ast.Call):  # `pools.setdefault(k, [])`
-                node = getattr(node.func, "value", None)
-            else:
-                node = node.value
+            # `pools.setdefault(k, [])`
+            node = getattr(node.func, "value", None) if isinstance(node, ast.Call) else node.value
         kind = ast.Attribute if sought.attribute else ast.Name
         return isinstance(node, kind) and _name_of(node) == sought.name and through == sought.nested
 

@@ -119,7 +119,7 @@ def _limit(state: _State, path: list[Any], container: str, length: int | None) -
     nested = state.variable.endswith("]")
     sought = Container(state.base, state.attribute, nested, container == "dict", state.owner)
     objects = [one for one in path[:-1] if plain.attributes_of(one) is not None]
-    if objects[:1] == [holding] and length is not None:  # of a class of its own
+    if length is not None and plain.module_of(type(holding)) not in ("builtins", "collections"):
         file, first_line = file_of(type(holding)), 0
         sought = Container("self", False, False, plain.is_one(holding, dict), plain.name_of(type(holding)))
     found = limit_of(file, sought, first_line) if file and sought.name else None
@@ -144,12 +144,12 @@ def _goes_by(holding: Any, sizes: Set[int]) -> bool:
     if not sizes:
         return False
     if plain.is_one(holding, torch.Tensor):
-        return sizes.issuperset(torch.Tensor.size(holding))
+        return set(torch.Tensor.size(holding)) <= sizes
     inner = gc.get_referents(holding) if type(holding) is _LRU else [holding]
     entries = next((plain.items_of(one) for one in inner if plain.is_one(one, dict)), [])
     keys = [[part for part in plain.elements_of([key] if type(key) is not tuple else key) if type(part) is int] for key, _ in entries]
     in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
-    return len(keys) > 1 and in_order and all(key and sizes.issuperset(key) for key in keys)
+    return len(keys) > 1 and in_order and all(key and sizes >= set(key) for key in keys)
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -302,9 +303,12 @@ def settle(
     known) is no limit, nor is one that keeps graphs or networks by what was meant to be a value. What was replaced by something
     larger a few times alone must have been made of what it replaced.
     """
-    renewed = {held.site for holder in holders if holder.renews for held in holder.births}
-    drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or d.site in renewed]
-    lasting = {held.site for h in holders if h.scope not in ("local", "unknown") for held in h.births}
+    held = [(one.site, one.bytes, holder) for holder in holders for one in holder.births]
+    renewed: Counter[result.Site] = Counter()
+    for site, size, holder in held:
+        renewed[site] += size if holder.renews else -size
+    drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or renewed[d.site] > 0]
+    lasting = {site for site, _, holder in held if holder.scope not in ("local", "unknown")}
     drifts = [
         replace(d, status="filling", reason=f"{d.reason}, as large as the input of networks, which grows")
         if d.enlarged and d.status == "leak" and d.site not in lasting and d.times <= inputs**2 > 1
