@@ -100,8 +100,16 @@ class Looks:
     @property
     def suspects(self) -> bool:
         """Whether something leaks from step to step, as far as it is known."""
+        return bool(self._leaks())
+
+    @property
+    def piles(self) -> bool:
+        """Whether something of that is kept, and not just replaced by something larger each time."""
+        return not all(drift.enlarged for drift in self._leaks())
+
+    def _leaks(self) -> list[Drift]:
         windows = (w for series in self._session.series.values() for w in (*series.past, series.window) if w)
-        return any(drift.status == "leak" for window in windows for drift in window.drifts)
+        return [drift for window in windows for drift in window.drifts if drift.status == "leak"]
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.

@@ -114,8 +114,15 @@ class Stopping:
         over = enough and self._has_gone_on()
         if self._session.world_size > 1:
             over = kind != "eval" and self._agreement.after_step(self._session.lingering is not None, over)
+        elif over and self._looks.piles:  # so it seemed when it was looked at last
+            self._look()
+            over = self._enough()
         if over:
             self.finish()
+
+    def _look(self) -> None:
+        if self._steps.evaluation is not None:
+            self._looks.look(self._session.series["eval"], 2)
 
     def _has_gone_on(self) -> bool:
         """Whether the first run of a trial has gone on for a while after what was to be sampled: what a fix changes may show
@@ -212,7 +219,7 @@ class Stopping:
         session, lingering = self._session, self._session.lingering
         if lingering is None or session.world_size > 1:
             return False
-        going = lingering.seconds < lingering.patrol and not self._looks.suspects
+        going = lingering.seconds < lingering.patrol and not self._looks.piles
         return self._windows.missing or (
             going and (session.options.trial is None or self._windows.mark_open())
         )
@@ -243,8 +250,8 @@ class Stopping:
     def finish(self, look: bool = True) -> None:
         """End the script. Without `look` the loop that was judged last may be over."""
         session = self._session
-        if look and self._steps.evaluation is not None:
-            self._looks.look(session.series["eval"], 2)
+        if look:
+            self._look()
         self._looks.take_back()
         self._windows.mark_open()
         said = End("stopped", f"stopped after {session.sampled} sampled steps")
