@@ -223,7 +223,10 @@ class Looks:
             cell = session.frames.sites[block.site], block.place
             sizes[cell] += block.size
             fresh[cell] += block.size if block.epoch >= after[len(after) // 2] else 0
-        reason, drifts = f"grew no further in {len(after)} more steps, while it was replaced", list(window.drifts)
+        reason, drifts = (
+            f"grew no further in {len(after)} more steps, while it was replaced",
+            list(window.drifts),
+        )
         for one in grown:
             cell = one.site, one.place
             later = Later(len(after), round(sizes[cell] - one.total * one.times / (one.times - 1)))
@@ -298,7 +301,9 @@ def look(
     if not targets and not nodes:
         return drifts, []
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent, False, inputs[1], 2 if view.window else 3)
+    found = holders.find(
+        targets, probe.key, nodes, frames, view.frames, urgent, False, inputs[1], 2 if view.window else 3
+    )
     drifts, found = drift.less_set_up(drifts, found)
     drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}

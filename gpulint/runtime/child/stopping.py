@@ -252,6 +252,7 @@ class Stopping:
         session = self._session
         if look:
             self._look()
+            self._windows.look_again()
         self._looks.take_back()
         self._windows.mark_open()
         said = End("stopped", f"stopped after {session.sampled} sampled steps")

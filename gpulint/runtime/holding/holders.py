@@ -65,9 +65,13 @@ def find(
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
         groups = _group(walk, modules, sizes, several)
-        _hold_others_too(walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
+        _hold_others_too(
+            walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames))
+        )
         shown = _shown_of(walk, {key for group in groups for key in group.slices})
-        found = [_holder(group, frames, shown) for group in groups] + ([_unknown(lost, frames)] if lost else [])
+        found = [_holder(group, frames, shown) for group in groups] + (
+            [_unknown(lost, frames)] if lost else []
+        )
         return sorted(found, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
 
 

@@ -86,7 +86,11 @@ class _Reader:
         self._functions = [one for one in ast.walk(scope) if isinstance(one, (*_FUNCTIONS, ast.Module))]
         self._aliases: set[str] = set()
         for node in ast.walk(scope):
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and self._is_it(node.value):
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Name)
+                and self._is_it(node.value)
+            ):
                 self._aliases = {*self._aliases, node.targets[0].id}
         self._measured = any(
             getattr(one, "name", "") == "__len__" and any(self._is_length(node) for node in ast.walk(one))
@@ -186,7 +190,11 @@ class _Reader:
         most: ast.expr | None = None
         if isinstance(node, ast.Delete):
             for target in node.targets:
-                if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) and self._is_it(target.value):
+                if (
+                    isinstance(target, ast.Subscript)
+                    and isinstance(target.slice, ast.Slice)
+                    and self._is_it(target.value)
+                ):
                     most = target.slice.lower or _negated(target.slice.upper)
         elif isinstance(node, ast.Assign) and any(map(self._is_it, map(_whole, node.targets))):
             for value in filter(self._mentions, ast.walk(node.value)):
@@ -235,7 +243,9 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 
 def _whole(target: ast.expr) -> ast.expr:
     """`kept` of `kept[:]`"""
-    return target.value if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) else target
+    return (
+        target.value if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) else target
+    )
 
 
 def _joins(node: ast.AST) -> bool:

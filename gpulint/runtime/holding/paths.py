@@ -147,7 +147,10 @@ def _goes_by(holding: Any, sizes: Set[int]) -> bool:
         return set(torch.Tensor.size(holding)) <= sizes
     inner = gc.get_referents(holding) if type(holding) is _LRU else [holding]
     entries = next((plain.items_of(one) for one in inner if plain.is_one(one, dict)), [])
-    keys = [[part for part in plain.elements_of([key] if type(key) is not tuple else key) if type(part) is int] for key, _ in entries]
+    keys = [
+        [part for part in plain.elements_of([key] if type(key) is not tuple else key) if type(part) is int]
+        for key, _ in entries
+    ]
     in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
     return len(keys) > 1 and in_order and all(key and sizes >= set(key) for key in keys)
 

@@ -102,7 +102,9 @@ class Harmless(Record):
     @property
     def label(self) -> str:
         """What it is called: what came now and then only may yet be growth."""
-        return {"occasional": "not settled", "few": "not settled", "filling": "may be filling"}.get(self.why, "harmless")
+        return {"occasional": "not settled", "few": "not settled", "filling": "may be filling"}.get(
+            self.why, "harmless"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,12 @@ def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgem
     if limited is not None:
         text = f"kept by {limited.text}, which holds at most {limited.bound}"
         return refuted(text, holder=limited.text)
-    for status, judged in (("bounded", refuted), ("filling", inconclusive), ("occasional", inconclusive), ("gc-garbage", refuted)):
+    for status, judged in (
+        ("bounded", refuted),
+        ("filling", inconclusive),
+        ("occasional", inconclusive),
+        ("gc-garbage", refuted),
+    ):
         found = next((drift for drift in drifts if drift.status == status), None)
         if found is not None:
             return judged(f"{size(found.total)} survived: {found.reason}")

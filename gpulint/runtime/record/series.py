@@ -221,7 +221,9 @@ def united(
         for d in w.drifts
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
-    known = {(d.site, d.place) for w in windows for d in w.drifts if d.status in ("leak", "filling", "bounded")}
+    known = {
+        (d.site, d.place) for w in windows for d in w.drifts if d.status in ("leak", "filling", "bounded")
+    }
     growing: set[tuple[Site, Place]] = set()  # from window to window
     for span in sorted(spans, key=_rank_of):
         if span.window is not None:
