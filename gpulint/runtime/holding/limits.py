@@ -16,7 +16,6 @@ _SIZES = ("size", "numel", "qsize")
 _JOINING = ("cat", "concat", "concatenate", "stack", "vstack", "hstack", "append")
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SWAPPED: dict[type, type] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
 class Limit(NamedTuple):
@@ -25,10 +24,10 @@ class Limit(NamedTuple):
     line: int
     most: ast.expr
 
-    @property
-    def text(self) -> str:
-        """The size as it is written."""
-        return ast.unparse(self.most)
+    def value(self, value_of: Callable[[str], Any]) -> int | None:
+        """The size, by what names have (`self.room` and `room` are both asked for as `room`); None where that does not tell it."""
+        found = self.most.value if isinstance(self.most, ast.Constant) else value_of(_name_of(self.most))
+        return found if type(found) is int and found >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,40 +57,15 @@ def limit_of(file: str, container: Container, first_line: int = 0) -> Limit | No
     return None
 
 
-def most_of(limit: Limit, value_of: Callable[[str], Any]) -> int | None:
-    """The most entries that a limit allows, from what names have (`self.room` and `room` are both asked for as `room`); None where it cannot be
-    told."""
-
-    def valued(node: ast.expr) -> Any:
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            return value_of(node.id if isinstance(node, ast.Name) else node.attr)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
-            left, right = valued(node.left), valued(node.right)
-            if type(left) is type(right) is int and (right or not isinstance(node.op, ast.FloorDiv)):
-                operations = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
-                return operations[type(node.op)] if type(node.op) in operations else left // right
-        return None
-
-    found = valued(limit.most)
-    return found if type(found) is int and found >= 0 else None
-
-
 class _Reader:
     """The statements of one scope that grow the container, remove from it, and ask for its length."""
 
     def __init__(self, scope: ast.AST, container: Container) -> None:
         self._sought = container
-        self._functions = [one for one in ast.walk(scope) if isinstance(one, (*_FUNCTIONS, ast.Module))]
         self._aliases: set[str] = set()
-        for node in ast.walk(scope):
-            if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name)
-                and self._is_it(node.value)
-            ):
-                self._aliases = {*self._aliases, node.targets[0].id}
+        self._functions = [one for one in ast.walk(scope) if isinstance(one, (*_FUNCTIONS, ast.Module))]
+        assigned = [one for one in ast.walk(scope) if isinstance(one, ast.Assign) and self._is_it(one.value)]
+        self._aliases = {to.id for one in assigned for to in one.targets if isinstance(to, ast.Name)}
         self._measured = any(
             getattr(one, "name", "") == "__len__" and any(self._is_length(node) for node in ast.walk(one))
             for one in self._functions
@@ -106,13 +80,13 @@ class _Reader:
         """What holds it to a size wherever it grows."""
         nodes = {id(node): node for nodes in self.growths.values() for node in nodes}
         rings = [self._ring(node) for node in nodes.values()]
-        if rings and all(rings):
+        if all(rings):
             return rings[0]
-        growers = {getattr(one, "name", "") for one in self._functions if id(one) in self.growths}
+        growing = [one for one in self._functions if id(one) in self.growths]
+        growers = {getattr(one, "name", "") for one in growing}
         for function in self._functions:
-            near = id(function) in self.growths or growers & _called(function.body)
-            grown = [one for one in self._functions if id(one) in self.growths]
-            if near or getattr(function, "name", "?") in _called(grown):
+            near = function in growing or growers & _called(function.body)
+            if near or getattr(function, "name", "?") in _called(growing):
                 for node in _own(function):
                     found = self._cut(node) or self._guard(node, function, nodes)
                     if found is not None:
@@ -189,13 +163,8 @@ class _Reader:
         """`kept = kept[-64:]`, `del kept[64:]`, `kept = heapq.nlargest(64, kept)`"""
         most: ast.expr | None = None
         if isinstance(node, ast.Delete):
-            for target in node.targets:
-                if (
-                    isinstance(target, ast.Subscript)
-                    and isinstance(target.slice, ast.Slice)
-                    and self._is_it(target.value)
-                ):
-                    most = target.slice.lower or _negated(target.slice.upper)
+            for target in (to for to in node.targets if _whole(to) is not to and self._is_it(_whole(to))):
+                most = target.slice.lower or _negated(target.slice.upper)  # type: ignore[attr-defined]
         elif isinstance(node, ast.Assign) and any(map(self._is_it, map(_whole, node.targets))):
             for value in filter(self._mentions, ast.walk(node.value)):
                 if isinstance(value, ast.Call) and _name_of(value.func) in ("nlargest", "nsmallest"):
@@ -209,14 +178,9 @@ class _Reader:
         if not isinstance(node, (ast.If, ast.While)):
             return None
         for compared in ast.walk(node.test):
-            if not isinstance(compared, ast.Compare) or len(compared.ops) != 1:
+            if not isinstance(compared, ast.Compare) or not self._is_length(compared.left):
                 continue
-            left, operator, right = compared.left, type(compared.ops[0]), compared.comparators[0]
-            if self._is_length(right):
-                left, operator, right = right, _SWAPPED.get(operator, operator), left
-            if not self._is_length(left):
-                continue
-            limit = Limit(node.lineno, right)
+            operator, limit = type(compared.ops[0]), Limit(node.lineno, compared.comparators[0])
             within = {id(inner) for one in node.body for inner in ast.walk(one)}
             otherwise = {id(inner) for one in node.orelse for inner in ast.walk(one)}
             if operator in (ast.Gt, ast.GtE, ast.Eq):
@@ -243,9 +207,8 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 
 def _whole(target: ast.expr) -> ast.expr:
     """`kept` of `kept[:]`"""
-    return (
-        target.value if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) else target
-    )
+    cut = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice)
+    return target.value if cut else target  # type: ignore[attr-defined]
 
 
 def _joins(node: ast.AST) -> bool:

@@ -3,11 +3,13 @@ line."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import gc
 import itertools
 import operator
 import os
+import queue
 import sys
 import types
 from collections import deque
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from gpulint.runtime.holding.limits import Container, limit_of, most_of
+from gpulint.runtime.holding.limits import Container, limit_of
 from gpulint.runtime.holding.naming import renews, storing_lines
 from gpulint.runtime.holding.walking import Root, grad_of
 from gpulint.runtime.probes import plain
@@ -98,7 +100,11 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Name:
         if not lines and state.first_line:
             lines = storing_lines(state.file, state.base, state.attribute)
     length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else plain.length_of(holding)
+    if plain.is_one(holding, torch.Tensor):
+        length = next(iter(torch.Tensor.size(holding)), None)
     limit = ""
+    if queues := [one for one in path[1:3] if plain.is_one(one, queue.Queue)]:
+        bound = attribute(queues[0], "maxsize") or None
     if bound is None and type(holding) is not _LRU:
         bound, limit = _limit(state, path, container, length)
     if bound is None and not limit and _goes_by(holding, sizes):
@@ -119,7 +125,8 @@ def _limit(state: _State, path: list[Any], container: str, length: int | None) -
     nested = state.variable.endswith("]")
     sought = Container(state.base, state.attribute, nested, container == "dict", state.owner)
     objects = [one for one in path[:-1] if plain.attributes_of(one) is not None]
-    if length is not None and plain.module_of(type(holding)) not in ("builtins", "collections"):
+    own = plain.is_one(holding, dict, list, deque, set)
+    if own and plain.module_of(type(holding)) not in ("builtins", "collections"):
         file, first_line = file_of(type(holding)), 0
         sought = Container("self", False, False, plain.is_one(holding, dict), plain.name_of(type(holding)))
     found = limit_of(file, sought, first_line) if file and sought.name else None
@@ -128,14 +135,15 @@ def _limit(state: _State, path: list[Any], container: str, length: int | None) -
     root = path[-1].where
     local = frame_locals(root) if type(root) is types.FrameType else {}
     beside = [one for one in map(plain.attributes_of, local.values()) if one is not None]
-    module = [vars(one) for one in list(sys.modules.values()) if attribute(one, "__file__") == file]
-    known = [*filter(None, map(plain.attributes_of, objects)), local, *beside, *module]
+    modules = [one for one in list(sys.modules.values()) if attribute(one, "__file__") == file]
+    known = [*filter(None, map(plain.attributes_of, (*objects, *modules))), local, *beside]
     classes = [plain.namespace_of(kind) for one in objects for kind in plain.bases_of(type(one))]
-    most = most_of(found, lambda name: next((one[name] for one in (*known, *classes) if name in one), None))
+    most = found.value(lambda name: next((one[name] for one in (*known, *classes) if name in one), None))
+    text = ast.unparse(found.most)
     if most is not None and length is not None and length > most + 1 + most // SLACK:
         return None, ""
-    said = "" if most is None or found.text == str(most) else f", {most}"
-    return most, f"{os.path.basename(file)}:{found.line} holds to `{found.text}`{said}"
+    said = "" if most is None or text == str(most) else f", {most}"
+    return most, f"{os.path.basename(file)}:{found.line} holds to `{text}`{said}"
 
 
 def _goes_by(holding: Any, sizes: Set[int]) -> bool:
