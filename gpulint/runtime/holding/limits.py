@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gpulint.runtime.holding.naming import GROWING, function_at, tree_of
+from gpulint.runtime.holding.naming import function_at, name_of, targets_of, tree_of
 
 _REMOVING = set("pop popitem popleft clear remove discard".split())
-_PUSHING = ("heappush", "insort", "insort_left", "insort_right")
 _SIZES = ("size", "numel", "qsize")
 _JOINING = ("cat", "concat", "concatenate", "stack", "vstack", "hstack", "append")
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
@@ -26,7 +25,7 @@ class Limit(NamedTuple):
 
     def value(self, value_of: Callable[[str], Any]) -> int | None:
         """The size, by what names have (`self.room` and `room` are both asked for as `room`); None where that does not tell it."""
-        found = self.most.value if isinstance(self.most, ast.Constant) else value_of(_name_of(self.most))
+        found = self.most.value if isinstance(self.most, ast.Constant) else value_of(name_of(self.most))
         return found if type(found) is int and found >= 0 else None
 
 
@@ -99,47 +98,43 @@ class _Reader:
         sought, through = self._sought, False
         if isinstance(node, ast.Name) and node.id in self._aliases:
             return True
-        if sought.name == "self" and isinstance(node, ast.Call) and _name_of(node.func) == "super":
+        if sought.name == "self" and isinstance(node, ast.Call) and name_of(node.func) == "super":
             return True
         while sought.nested and isinstance(node, (ast.Subscript, ast.Call)):
             through = True
             # `pools.setdefault(k, [])`
             node = getattr(node.func, "value", None) if isinstance(node, ast.Call) else node.value
         kind = ast.Attribute if sought.attribute else ast.Name
-        return isinstance(node, kind) and _name_of(node) == sought.name and through == sought.nested
+        return isinstance(node, kind) and name_of(node) == sought.name and through == sought.nested
 
     def _mentions(self, node: ast.AST) -> bool:
         return any(map(self._is_it, ast.walk(node)))
 
     def _is_length(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Subscript):  # `kept.shape[0]`
-            return _name_of(node.value) == "shape" and self._is_it(getattr(node.value, "value", None))
+            return name_of(node.value) == "shape" and self._is_it(getattr(node.value, "value", None))
         if not isinstance(node, ast.Call):
             return False
-        if _name_of(node.func) in _SIZES:
+        if name_of(node.func) in _SIZES:
             return self._is_it(getattr(node.func, "value", None))
-        of = node.args[0] if node.args and _name_of(node.func) == "len" else None
+        of = node.args[0] if node.args and name_of(node.func) == "len" else None
         return self._is_it(of) or (isinstance(of, ast.Name) and of.id == "self" and self._measured)
 
     def _grown(self, function: ast.AST) -> Iterator[ast.AST]:
         for node in _own(function):
-            if isinstance(node, ast.Call):
-                method = _name_of(node.func) in GROWING and self._is_it(getattr(node.func, "value", None))
-                if method or (_name_of(node.func) in _PUSHING and node.args and self._is_it(node.args[0])):
-                    yield node
-            elif isinstance(node, ast.AugAssign) and self._is_it(node.target):
-                yield node
-            elif isinstance(node, ast.Assign):
+            found = any(grows and self._is_it(target) for target, grows in targets_of(node))
+            if isinstance(node, ast.Assign):
                 keyed = any(isinstance(to, ast.Subscript) and self._is_it(to.value) for to in node.targets)
                 joins = any(_joins(one) and self._mentions(one) for one in ast.walk(node.value))
-                if (keyed and self._sought.mapping) or (joins and any(map(self._is_it, node.targets))):
-                    yield node
+                found = (keyed and self._sought.mapping) or (joins and any(map(self._is_it, node.targets)))
+            if found:
+                yield node
 
     def _removes(self, body: list[Any]) -> bool:
         for node in (inner for one in body for inner in ast.walk(one)):
             if isinstance(node, ast.Call):
-                popped = _name_of(node.func) in _REMOVING and self._is_it(getattr(node.func, "value", None))
-                if popped or (_name_of(node.func) == "heappop" and node.args and self._is_it(node.args[0])):
+                popped = name_of(node.func) in _REMOVING and self._is_it(getattr(node.func, "value", None))
+                if popped or (name_of(node.func) == "heappop" and node.args and self._is_it(node.args[0])):
                     return True
             elif isinstance(node, ast.Delete):
                 if any(self._is_it(to.value) for to in node.targets if isinstance(to, ast.Subscript)):
@@ -167,7 +162,7 @@ class _Reader:
                 most = target.slice.lower or _negated(target.slice.upper)  # type: ignore[attr-defined]
         elif isinstance(node, ast.Assign) and any(map(self._is_it, map(_whole, node.targets))):
             for value in filter(self._mentions, ast.walk(node.value)):
-                if isinstance(value, ast.Call) and _name_of(value.func) in ("nlargest", "nsmallest"):
+                if isinstance(value, ast.Call) and name_of(value.func) in ("nlargest", "nsmallest"):
                     most = value.args[0]
                 elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
                     most = value.slice.upper if value.slice.lower is None else _negated(value.slice.lower)
@@ -213,17 +208,13 @@ def _whole(target: ast.expr) -> ast.expr:
 
 def _joins(node: ast.AST) -> bool:
     added = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-    return added or (isinstance(node, ast.Call) and _name_of(node.func) in _JOINING)
+    return added or (isinstance(node, ast.Call) and name_of(node.func) in _JOINING)
 
 
 def _negated(node: ast.expr | None) -> ast.expr | None:
     return node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else None
 
 
-def _name_of(node: Any) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
 def _called(body: list[Any]) -> set[str]:
     """The names of what statements call."""
-    return {_name_of(node.func) for one in body for node in ast.walk(one) if isinstance(node, ast.Call)}
+    return {name_of(node.func) for one in body for node in ast.walk(one) if isinstance(node, ast.Call)}
