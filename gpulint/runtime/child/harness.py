@@ -227,12 +227,10 @@ class Harness:
         return True
 
     def _changes_to(self, thread: int) -> bool:
-        """Whether another thread is followed from now on: where it alone runs networks, before any step was sampled, or where the main
-        thread trains after all."""
+        """Whether another thread is followed from now on: where it alone runs networks, before any step was sampled."""
         self._others[thread] += 1
         session = self.session
-        alone = self._others[thread] > ALONE and not session.sampled and not session.done
-        if session.probe is None or not (alone or (thread == self._own and self._optimizing)):
+        if self._others[thread] <= ALONE or session.sampled or session.done or session.probe is None:
             return False
         self._followed = thread
         self._steps.event()
@@ -435,6 +433,8 @@ class Harness:
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
         closures, self._closures = self._closures or 0, None
+        if threading.get_ident() == self._own:
+            self._followed = self._own  # it trains after all
         if not self._here() or closures > MOST_CLOSURES:
             return
         frame = sys._getframe(1)

@@ -183,7 +183,7 @@ class Looks:
         session, lingering = self._session, self._session.lingering
         if lingering is None:
             return
-        ended: dict[tuple[Site, Place], Drift] = {}
+        ended: dict[tuple[Site, Place], str] = {}
         for series in (session.series[kind] for kind in session.main_kinds):
             before = now = series.window
             if before is None or now is None:
@@ -194,7 +194,9 @@ class Looks:
                 held, last = lingering.held, lingering.later(same=True)
                 fell = lingering.fell if held else 0
                 now = series.window = released(before, series.window or before, held, fell, last)
-            ended |= {(d.site, d.place): d for d in now.drifts if d.status in ("bounded", "filling")}
+            # What a limit explains is asked of each by itself: something else may keep of the same.
+            over = (d for d in now.drifts if d.status == "bounded" and not d.limited)
+            ended |= {(d.site, d.place): d.reason for d in over}
         for each in session.series.values() if not session.stepper.has_optimizer else ():
             each.past = [self._since(window) for window in each.past]
             each.window = each.window and self._since(each.window)
@@ -202,8 +204,8 @@ class Looks:
         for other in others:
             if other.window is not None and ended:
                 drifts = [
-                    replace(d, status=one.status, reason=one.reason, limited=one.limited)
-                    if d.status == "leak" and (one := ended.get((d.site, d.place)))
+                    replace(d, status="bounded", reason=ended[d.site, d.place])
+                    if d.status == "leak" and (d.site, d.place) in ended
                     else d
                     for d in other.window.drifts
                 ]
@@ -223,10 +225,8 @@ class Looks:
             cell = session.frames.sites[block.site], block.place
             sizes[cell] += block.size
             fresh[cell] += block.size if block.epoch >= after[len(after) // 2] else 0
-        reason, drifts = (
-            f"grew no further in {len(after)} more steps, while it was replaced",
-            list(window.drifts),
-        )
+        reason = f"grew no further in {len(after)} more steps, while it was replaced"
+        drifts = list(window.drifts)
         for one in grown:
             cell = one.site, one.place
             later = Later(len(after), round(sizes[cell] - one.total * one.times / (one.times - 1)))
