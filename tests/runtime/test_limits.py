@@ -66,6 +66,19 @@ DICTS = {
         "def put(self, k, x):\n self.kept[k] = x\n if len(self.kept) > self.room: self.kept.popitem(last=False)",
         "self.room",
     ),
+    "by what it takes": (
+        "def put(self, k, x):\n self.kept[k] = x\n self.size += x.nbytes\n"
+        " while self.size > self.most: self.size -= self.kept.popitem()[1].nbytes",
+        "self.size > self.most",
+    ),
+    "emptied now and then": (
+        "def put(self, k, x):\n self.kept[k] = x\n if self.step % 500 == 0: self.kept = {}",
+        "self.step % 500 == 0",
+    ),
+    "replaced now and then": (
+        "def put(self, k, x):\n self.kept[k] = x\n if self.step % 500 == 0: self.kept = dict(self.kept)",
+        None,
+    ),
     "keys come round": ("def put(self, k, x): self.kept[k % 32] = x", "32"),
     "wrong key": (
         "def put(self, k, x):\n self.kept[k] = x\n self.keys.append(str(k))\n"

@@ -18,7 +18,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Limit(NamedTuple):
-    """`line` is where the container is held to a size, `most` the expression of that size."""
+    """`line` is where the container is held to a size, `most` the expression of that size, or the comparison that says when it is made smaller."""
 
     line: int
     most: ast.expr
@@ -130,17 +130,19 @@ class _Reader:
             if found:
                 yield node
 
-    def _removes(self, body: list[Any]) -> bool:
+    def _removes(self, body: list[Any], surely: bool = False) -> bool:
+        """With `surely` nothing counts that may remove nothing, or puts something else in its place."""
         for node in (inner for one in body for inner in ast.walk(one)):
             if isinstance(node, ast.Call):
                 popped = name_of(node.func) in _REMOVING and self._is_it(getattr(node.func, "value", None))
+                popped = popped and not (surely and len(node.args) > 1)
                 if popped or (name_of(node.func) == "heappop" and node.args and self._is_it(node.args[0])):
                     return True
             elif isinstance(node, ast.Delete):
                 if any(self._is_it(to.value) for to in node.targets if isinstance(to, ast.Subscript)):
                     return True
             elif isinstance(node, ast.Assign) and any(map(self._is_it, map(_whole, node.targets))):
-                return True
+                return not surely or not any(ast.iter_child_nodes(node.value))
         return False
 
     # -- what holds it to a size
@@ -169,11 +171,18 @@ class _Reader:
         return Limit(node.lineno, most) if most is not None and _negated(most) is None else None  # type: ignore[attr-defined]
 
     def _guard(self, node: ast.AST, function: ast.AST, growths: dict[int, ast.AST]) -> Limit | None:
-        """`if len(kept) > 64: kept.pop(0)`, `if len(kept) < 64: kept.append(x)`"""
+        """`if len(kept) > 64: kept.pop(0)`, `if len(kept) < 64: kept.append(x)`, and not by its length `while size > most: kept.popitem()`,
+        `if step % 64 == 0: kept.clear()`"""
         if not isinstance(node, (ast.If, ast.While)):
             return None
         for compared in ast.walk(node.test):
-            if not isinstance(compared, ast.Compare) or not self._is_length(compared.left):
+            if not isinstance(compared, ast.Compare):
+                continue
+            comes_round = isinstance(compared.left, ast.BinOp) and isinstance(compared.left.op, ast.Mod)
+            until = isinstance(node, ast.While) and isinstance(compared.ops[0], (ast.Gt, ast.GtE))
+            if not self._is_length(compared.left):
+                if (comes_round or until) and self._removes(node.body, surely=True):
+                    return Limit(node.lineno, compared)
                 continue
             operator, limit = type(compared.ops[0]), Limit(node.lineno, compared.comparators[0])
             within = {id(inner) for one in node.body for inner in ast.walk(one)}

@@ -143,7 +143,8 @@ def _limit(state: _State, path: list[Any], container: str, length: int | None) -
     if most is not None and length is not None and length > most + 1 + most // SLACK:
         return None, ""
     said = "" if most is None or text == str(most) else f", {most}"
-    return most, f"{os.path.basename(file)}:{found.line} holds to `{text}`{said}"
+    does = "makes smaller at" if type(found.most) is ast.Compare else "holds to"
+    return most, f"{os.path.basename(file)}:{found.line} {does} `{text}`{said}"
 
 
 def _goes_by(holding: Any, sizes: Set[int]) -> bool:
