@@ -1,7 +1,7 @@
 """Writing a file so that, killed at any moment, it is either the old one or the new one.
 
-The new content is written beside the file under a name that says whose it is. Killed before it takes the file's name, it
-stays; whoever next writes to the folder, or searches it, takes it out.
+The new content is written beside the file and then takes its name. A writer that is killed in between leaves it there, under a
+name that says whose it is: `.train.py.gpulint-k3x_1b9q.tmp`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import errno
 import os
 import re
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Final
@@ -31,12 +30,6 @@ _REASONS = {
     errno.EPERM: "permission denied: a new file cannot be made in its directory",
 }
 
-# `.train.py.gpulint-4711-183746-k3x_1b9q.tmp`: the file that is written, the writer's process and when that started.
-_NAME: Final = re.compile(r"\..+\.gpulint-(?P<process>\d+)-(?P<started>\d+)-\w+\.tmp")
-_SUFFIX: Final = ".tmp"
-_PLAIN: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-# Seconds after which nobody is still writing, where this cannot be told otherwise
-_LONG_AGO: Final = 24 * 3600.0
 _MANY_NAMES: Final = (
     "the file has other names (hard links), which would keep the old content; "
     "it is unchanged: put a copy in its place first"
@@ -87,7 +80,7 @@ def one_at_a_time(path: str) -> Iterator[None]:
     The lock is on the folder itself, so no file is left. Where there are no such locks (Windows, some network file
     systems) nobody waits."""
     try:
-        handle = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY | _PLAIN)
+        handle = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
     except OSError:
         yield
         return
@@ -104,70 +97,9 @@ def _is_stream(path: str) -> bool:
     return _STREAM.fullmatch(os.path.abspath(path)) is not None
 
 
-def is_leftover(name: str) -> bool:
-    """Whether a file's name is one under which new content waits for its place."""
-    return name.endswith(_SUFFIX) and _NAME.fullmatch(name) is not None
-
-
-def sweep(path: str) -> None:
-    """Take out what a writer has left that was killed: the file at `path`, or those in the folder there."""
-    with suppress(OSError):
-        names = os.listdir(path) if os.path.isdir(path) else [""]
-        for name in names:
-            file = os.path.join(path, name) if name else path
-            if is_leftover(os.path.basename(file)) and _is_abandoned(file):
-                with suppress(OSError):
-                    os.unlink(file)
-
-
-def _is_abandoned(file: str) -> bool:
-    """Whether nobody will finish a file: its writer, who holds a lock on it, is gone. A writer in another container has a
-    number of its own, but the lock of all."""
-    match = _NAME.fullmatch(os.path.basename(file))
-    try:
-        found = os.lstat(file)
-        if match is None or not stat.S_ISREG(found.st_mode):
-            return False
-        if fcntl is None:
-            return found.st_mtime < time.time() - _LONG_AGO
-        handle = os.open(file, os.O_RDONLY | _PLAIN)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return found.st_mtime < time.time() - _LONG_AGO
-    finally:
-        os.close(handle)
-    return not _lives(int(match["process"]), match["started"])
-
-
-def _lives(process: int, started: str) -> bool:
-    if os.path.exists("/proc/self/stat"):
-        return _started(process) == started
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _started(process: int) -> str:
-    """When a process started, in the system's ticks: numbers of processes come again. "0" where it has ended, or where
-    the system does not tell."""
-    try:
-        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
-            fields = stream.read().rpartition(")")[2].split()
-        return "0" if fields[0] in "ZX" else fields[19]
-    except (OSError, IndexError):
-        return "0"
-
-
 def _replace(target: str, write: Callable[[IO[bytes]], object]) -> int:
+    import tempfile  # not with the module: it takes ten milliseconds to import
+
     try:
         old: os.stat_result | None = os.stat(target)
     except FileNotFoundError:
@@ -177,17 +109,8 @@ def _replace(target: str, write: Callable[[IO[bytes]], object]) -> int:
     if old is not None and not os.access(target, os.W_OK):
         raise OSError(errno.EACCES, "permission denied", target)
     folder, name = os.path.split(target)
-    sweep(folder or ".")
-    own = os.getpid()
-    unique = os.urandom(6).hex()
-    temporary = os.path.join(folder, f".{name[:40]}.gpulint-{own}-{_started(own)}-{unique}{_SUFFIX}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o600)
-    lock = -1
+    handle, temporary = tempfile.mkstemp(".tmp", f".{name[:40]}.gpulint-", folder or ".")
     try:
-        if fcntl is not None:
-            lock = os.dup(handle)  # held until the file has its name, which is after it is closed
-            with suppress(OSError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with os.fdopen(handle, "wb") as stream:
             write(stream)
             stream.flush()
@@ -199,9 +122,6 @@ def _replace(target: str, write: Callable[[IO[bytes]], object]) -> int:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    finally:
-        if lock != -1:
-            os.close(lock)
     _sync_folder(folder or ".")
     return size
 

@@ -37,6 +37,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigResolver",
+    "Context",
     "Glob",
     "Overrides",
     "did_you_mean",

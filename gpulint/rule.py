@@ -123,7 +123,8 @@ class Report:
     makes libcst nodes is given as a function: it is only called where the file is reported on. `doubts` say what the code does
     not show, each in one clause: with any the report has low confidence, and its fix is never safe.
     `subject` is the name of what it is about, as the code spells it, and `claim` what a run can say to this report, where
-    that is not the rule's `runtime_claim`: the verifier goes by these and never by the message.
+    that is not the rule's `runtime_claim`: the verifier goes by these and never by the message. `follows` are the places that mend
+    this as well where they are told and mended.
     """
 
     at: Place
@@ -136,6 +137,7 @@ class Report:
     doubts: tuple[str, ...] = ()
     subject: str = ""
     claim: Claim | None = None
+    follows: frozenset[Any] = frozenset()
 
     @property
     def confidence(self) -> Confidence:

@@ -29,7 +29,8 @@ class HeldGraph(Rule):
     *error*, or a *warning* where the rounds are no batches or what is held goes out of sight. Where `backward()` has
     freed the graph's buffers, its nodes still pile up in host memory, and a running total becomes one ever deeper
     graph: a *note* for a scalar, which fails no run, a *warning* for what has a size of its own. So it is for a loss of a network that is seen to have a few layers only: each
-    leaves some nodes, of half a kilobyte.
+    leaves some nodes, of half a kilobyte. Where the forward itself is told as a *warning* (GPU201), what keeps its graph is a
+    *note* that names it: one mend serves both.
 
     `.cpu()`, `.to()`, `.clone()`, `.float()` and indexing keep the graph. `.item()`, `.detach()` and `float()` do not.
 

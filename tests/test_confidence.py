@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpulint.rules import all_rules
 from support import codes, findings, gpulint
 
 import gpulint as api
@@ -254,3 +255,37 @@ def test_what_is_not_shown_is_counted(folder: Path) -> None:
     assert hint not in last_line("--no-cache", "--confidence", LOW)
     (folder / "scores.py").write_text(CERTAIN, encoding="utf-8")
     assert hint not in last_line("--no-cache")
+
+
+KEPT = """\
+import torch
+from torchvision.models import resnet50
+
+
+def outputs(videos):
+    model = resnet50().cuda().eval()
+    kept = []
+    for at in range(videos.shape[1]):
+        out = model(videos[:, at].cuda())
+        kept.append(out)
+    print(torch.stack(kept, 1).argmax(-1).tolist())
+
+
+outputs(torch.zeros(8, 16, 3, 224, 224))
+"""
+
+
+@pytest.mark.parametrize(
+    ("selected", "told"),
+    [
+        (("GPU101", "GPU201"), [("GPU101", "note"), ("GPU201", "warning")]),
+        (("GPU101",), [("GPU101", "warning")]),
+    ],
+)
+def test_what_one_mend_serves_as_well_is_a_note(
+    selected: tuple[str, ...], told: list[tuple[str, str]]
+) -> None:
+    found = lint_text(KEPT, "kept.py", RuleSet(tuple(one for one in all_rules() if one.code in selected)))
+    assert sorted((one.code, one.severity.word) for one in found) == told
+    causes = [other.position.row for one in found if one.code == "GPU101" for other in one.related]
+    assert causes == [one.line for one in found if one.code == "GPU201"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support import gpulint
 
-from gpulint.fix.unused import names_left_unused, without_imports
+from gpulint.fix.imports import names_left_unused, without_imports
 
 TRAIN = """
 # copies

@@ -395,7 +395,7 @@ async def test_settings_of_the_editor(tmp_path: Path) -> None:
         await editor.until(lambda: len(editor.shown) == 2)
         assert editor.shown == [
             "gpulint: unknown setting 'colour'",
-            "gpulint: unsafeFixes: expected true or false",
+            'gpulint: unsafeFixes: expected true or false, got "yes"',
         ]
         sent = len(editor.published)
         settings = {"gpulint": {"ignore": ["GPU6", "GPU101"]}}

@@ -8,19 +8,15 @@ Not modelled: frees that wait for events of other streams, private pools of CUDA
 fragmentation (it has none: it maps physical pages).
 """
 
-from gpulint.allocator.model import Allocator, OutOfMemory, Piece, Snapshot
-from gpulint.allocator.replay import Event, replay
+from gpulint.allocator.model import Allocator, OutOfMemory, Piece
 from gpulint.allocator.settings import LARGE_SEGMENT, MIB, Settings, parse_settings
 
 __all__ = [
     "LARGE_SEGMENT",
     "MIB",
     "Allocator",
-    "Event",
     "OutOfMemory",
     "Piece",
     "Settings",
-    "Snapshot",
     "parse_settings",
-    "replay",
 ]

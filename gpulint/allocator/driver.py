@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_left, insort
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 _GRAIN: Final = 32 << 20  # bytes: addresses come from the system in multiples of it
 _TOP: Final = 1 << 46
@@ -33,35 +33,6 @@ class _Chunk:
             return None
         room, address = min(fitting)
         return address, room
-
-
-class Addresses(Protocol):
-    """Says where new segments come to lie."""
-
-    def stay_below(self, address: int) -> None:
-        """Give out nothing from this address on, where something lies that is not from here."""
-
-    def malloc(self, size: int) -> int:
-        """The address of a new segment of so many bytes."""
-
-    def free(self, address: int) -> None:
-        """Take a segment back. One that is not from here is passed over."""
-
-
-class AnyOrder:
-    """Each segment anywhere, another order for each seed: how much do the figures depend on it?"""
-
-    def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
-
-    def stay_below(self, address: int) -> None:
-        """Nothing to do: these addresses are all above those of any card."""
-
-    def malloc(self, size: int) -> int:
-        return (1 + self._chance.getrandbits(64)) << 50  # so far from one another that none touch
-
-    def free(self, address: int) -> None:
-        """Nothing to do: no address is given out twice."""
 
 
 class Driver:
@@ -114,6 +85,19 @@ class Driver:
             self._floor = address = self._floor - size
         chunk = self._chunks[address] = _Chunk(address, size, [(address, size)])
         return chunk
+
+
+class AnyOrder(Driver):
+    """Each segment anywhere, another order for each seed: how much do the figures depend on it?"""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._chance = random.Random(seed)
+
+    def malloc(self, size: int) -> int:
+        return (
+            1 + self._chance.getrandbits(64)
+        ) << 50  # so far from one another, and from any card's, that none touch
 
 
 def _put_back(gaps: list[_Gap], gap: _Gap) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpulint.allocator.blocks import Block, Heap, Pool, Segment
-from gpulint.allocator.driver import Addresses, Driver
+from gpulint.allocator.driver import Driver
 from gpulint.allocator.settings import (
     MIN_BLOCK,
     MIN_LARGE,
@@ -29,18 +28,6 @@ class OutOfMemory(MemoryError):
             f"no room for {requested} bytes: {allocated} allocated, {reserved} reserved, {free} free"
         )
         self.requested, self.allocated, self.reserved, self.free = requested, allocated, reserved, free
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Figures in bytes, as torch reports them."""
-
-    allocated: int
-    reserved: int
-    peak_allocated: int
-    peak_reserved: int
-    largest_free: int
-    retries: int
 
 
 class Piece(NamedTuple):
@@ -65,13 +52,13 @@ class Allocator:
         settings: Settings | str = "",
         capacity: int | None = None,
         limit: int | None = None,
-        addresses: Addresses | None = None,
+        addresses: Driver | None = None,
     ) -> None:
         self.settings = parse_settings(settings) if isinstance(settings, str) else settings
         self.capacity = UNLIMITED if capacity is None else capacity
         self.limit = limit
         self.allocated = self.reserved = self.peak_allocated = self.peak_reserved = 0
-        self.retries = self.segments = 0
+        self.retries = 0
         self._pools = {True: Pool(True), False: Pool(False)}
         self._heap = Heap()
         self._next_address = 1 << 32  # of expandable ranges
@@ -120,7 +107,6 @@ class Allocator:
             self.reserved += block.size if block.mapped else 0
             if not block.allocated:
                 self._heap.insert(pool, block)
-        self.segments += 1
         self.reset_peak()
 
     def empty_cache(self) -> None:
@@ -135,16 +121,11 @@ class Allocator:
     def free_on_card(self) -> int:
         return self.capacity - self.reserved
 
-    def snapshot(self) -> Snapshot:
-        free = [b for b in self._heap.blocks.values() if b.mapped and not b.allocated]
-        return Snapshot(
-            allocated=self.allocated,
-            reserved=self.reserved,
-            peak_allocated=self.peak_allocated,
-            peak_reserved=self.peak_reserved,
-            largest_free=max((b.size for b in free), default=0),
-            retries=self.retries,
-        )
+    @property
+    def largest_free(self) -> int:
+        """The largest block that a tensor could take without anything new from the driver."""
+        free = (block.size for block in self._heap.blocks.values() if block.mapped and not block.allocated)
+        return max(free, default=0)
 
     # -- sizes -------------------------------------------------------------------------------------------------
 
@@ -234,7 +215,6 @@ class Allocator:
             return self._expand(pool, size, stream)
         if not self._reserve(wanted):
             return None
-        self.segments += 1
         address = self._driver.malloc(wanted)
         block = Block(address, wanted, stream, pool.small, Segment(address, wanted, False))
         self._heap.blocks[address] = block
@@ -286,7 +266,6 @@ class Allocator:
         block = Block(address, length, stream, pool.small, Segment(address, length, True), mapped=False)
         self._heap.blocks[address] = block
         self._heap.insert(pool, block)
-        self.segments += 1
         return block
 
     @staticmethod
@@ -337,7 +316,6 @@ class Allocator:
         del self._heap.blocks[block.address]
         self._driver.free(block.address)
         self.reserved -= block.size
-        self.segments -= 1
 
     def _release_cached(self, pool: Pool) -> None:
         free = [self._heap.blocks[address] for blocks in pool.free.values() for _, address in blocks]

@@ -28,7 +28,6 @@ from gpulint.lint.results import FileResult
 from gpulint.source.files import content_hash
 from gpulint.version import __version__
 
-FORMER: Final = ".gpulint_cache"  # in the project: where it was once
 _FORMAT: Final = 6
 # With the last, not yet whole
 _OURS: Final = re.compile(r"[0-9a-f]{24}-[0-9a-f]{24}\.json(?:\.[0-9a-f]{12})?")
@@ -37,8 +36,6 @@ _STALE_SECONDS: Final = 30 * 24 * 3600
 ABSENT: Final = ""
 # By system: the variable with the place of users' caches, and where in their home that is without it.
 _PLACES: Final = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Library/Caches")}
-_CAN_HOLD: Final = os.name == "posix"
-_PLAIN: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Foreign(OSError):
@@ -66,94 +63,59 @@ def _check_outside(folder: str, root: str) -> None:
         raise Foreign(folder, why)
 
 
-class _Folder:
-    """A folder that only its user writes to, open: no other can take its place, and no name in it is followed as a link. On
-    Windows, which has no such handles, its path stands for it.
-
-    Raises OSError, and `Foreign` where others may write to it.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._handle: int | None = None
-
-    def __enter__(self) -> _Folder:
-        if _CAN_HOLD:
-            self._handle = _held(self._path)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-
-    def names(self) -> list[str]:
-        """What is in it that is ours."""
-        return [
-            name
-            for name in os.listdir(self._path if self._handle is None else self._handle)
-            if _OURS.fullmatch(name)
-        ]
-
-    def read(self, name: str) -> bytes:
-        """The content of a file; nothing where there is none, or something else in its place."""
-        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
-        with contextlib.suppress(OSError), os.fdopen(self._open(name, flags), "rb") as stream:
-            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                return stream.read()
-        return b""
-
-    def write(self, name: str, data: bytes) -> None:
-        """Wholly or not at all."""
-        unfinished = f"{name}.{os.urandom(6).hex()}"
-        try:
-            with os.fdopen(self._open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
-                stream.write(data)
-            source, target = self._place(unfinished), self._place(name)
-            os.replace(source, target, src_dir_fd=self._handle, dst_dir_fd=self._handle)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                self.remove(unfinished)
-            raise
-
-    def written(self, name: str) -> float:
-        """When, in seconds of the system's clock."""
-        return os.stat(self._place(name), dir_fd=self._handle, follow_symlinks=False).st_mtime
-
-    def remove(self, name: str) -> None:
-        os.unlink(self._place(name), dir_fd=self._handle)
-
-    def _open(self, name: str, flags: int) -> int:
-        return os.open(self._place(name), flags | _PLAIN, 0o600, dir_fd=self._handle)
-
-    def _place(self, name: str) -> str:
-        return os.path.join(self._path, name) if self._handle is None else name
+def _check_own(folder: str) -> None:
+    """That only its user writes to a folder. Raises OSError, and `Foreign` where others may."""
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode):
+        raise Foreign(folder, "it is a file or a link")
+    if os.name != "posix":
+        return
+    if found.st_uid != os.geteuid():
+        raise Foreign(folder, "it belongs to another user; name a folder of your own, or none")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Foreign(folder, "others may write to it; name a folder of your own, or none")
 
 
-def _held(path: str) -> int:
+def _own_files(folder: str) -> list[str]:
+    """What is in a folder that is ours."""
+    return [os.path.join(folder, name) for name in os.listdir(folder) if _OURS.fullmatch(name)]
+
+
+def _content(path: str) -> dict[str, Any]:
+    """What is in a file of ours; nothing where there is none, something else in its place, or another version's."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise Foreign(path, "it is a file or a link") from None
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return {}
+        with open(path, "rb") as stream:
+            found = json.load(stream)
+        return found if found["format"] == _FORMAT else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def _write(path: str, content: dict[str, Any]) -> None:
+    """Wholly or not at all, and for the user's eyes alone."""
+    unfinished = f"{path}.{os.urandom(6).hex()}"
+    try:
+        with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
+            stream.write(json.dumps(content, separators=(",", ":")).encode())
+        os.replace(unfinished, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished)
         raise
-    found = os.fstat(handle)
-    if found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return handle
-    os.close(handle)
-    whose = "others may write to it" if found.st_uid == os.geteuid() else "it belongs to another user"
-    raise Foreign(path, f"{whose}; name a folder of your own, or none")
 
 
 def forget(path: str, tops: Iterable[str]) -> list[str]:
     """Take away, in the folder at `path`, what is remembered of the projects in the real folders `tops`; which projects these were.
     Raises OSError."""
     gone: set[str] = set()
-    with _Folder(path) as folder:
-        for name in folder.names():
-            root = _loads(folder.read(name)).get("root", "")
-            if not root or any(is_below(root, top) for top in tops):
-                folder.remove(name)
-                gone.add(root)
+    _check_own(path)
+    for file in _own_files(path):
+        root = _content(file).get("root", "")
+        if not root or any(is_below(root, top) for top in tops):
+            os.unlink(file)
+            gone.add(root)
     return sorted(gone - {""})
 
 
@@ -166,7 +128,7 @@ class Cache:
         self._is_given = bool(given)
         self._root = os.path.realpath(root)
         place = hashlib.blake2b(self._root.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
-        self._name = f"{place}-{digest}.json"
+        self._path = os.path.join(self.folder, f"{place}-{digest}.json")
         self._entries: dict[str, Any] = {}
         self._added: dict[str, Any] = {}
 
@@ -175,8 +137,8 @@ class Cache:
         if self._is_given:
             _check_outside(self.folder, self._root)
         try:
-            with _Folder(self.folder) as folder:
-                self._entries = self._read(folder)
+            _check_own(self.folder)
+            self._entries = self._read()
         except Foreign:
             raise
         except OSError:  # none has
@@ -214,37 +176,25 @@ class Cache:
             return
         with contextlib.suppress(OSError):
             os.makedirs(self.folder, 0o700, exist_ok=True)
-            with _Folder(self.folder) as folder:
-                known = self._read(folder)
-                entries = {
-                    path: stored for path, stored in known.items() if os.path.exists(path)
-                } | self._added
-                data = {"format": _FORMAT, "root": self._root, "entries": entries}
-                folder.write(self._name, json.dumps(data, separators=(",", ":")).encode())
-                if not known:
-                    _sweep(folder)
-                self._added = {}
+            _check_own(self.folder)
+            known = self._read()
+            still = {path: stored for path, stored in known.items() if os.path.exists(path)}
+            _write(self._path, {"format": _FORMAT, "root": self._root, "entries": still | self._added})
+            if not known:
+                _sweep(self.folder)
+            self._added = {}
 
-    def _read(self, folder: _Folder) -> dict[str, Any]:
-        entries = _loads(folder.read(self._name)).get("entries")
+    def _read(self) -> dict[str, Any]:
+        entries = _content(self._path).get("entries")
         return entries if isinstance(entries, dict) else {}
 
 
-def _sweep(folder: _Folder) -> None:
+def _sweep(folder: str) -> None:
     """Take out what no run has written for a month: projects that are gone, other configurations, runs that died."""
     limit = time.time() - _STALE_SECONDS
-    for name in folder.names():
-        if folder.written(name) < limit:
-            folder.remove(name)
-
-
-def _loads(data: bytes) -> dict[str, Any]:
-    """What is in a file of ours; nothing where it is none, or another version's."""
-    try:
-        found = json.loads(data)
-        return found if found["format"] == _FORMAT else {}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return {}
+    for file in _own_files(folder):
+        if os.lstat(file).st_mtime < limit:
+            os.unlink(file)
 
 
 def run_digest(settings: str, rule_files: tuple[str, ...] = ()) -> str:

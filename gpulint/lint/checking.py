@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -50,22 +50,11 @@ class Gate:
     """Whether any of some rules can fire on a file's bytes. A word that several rules ask for is searched once."""
 
     def __init__(self, rules: Sequence[type[Rule]]) -> None:
-        plain = Rule.can_fire.__func__  # type: ignore[attr-defined]
-        self._special = [rule for rule in rules if getattr(rule.can_fire, "__func__", None) is not plain]
-        ordinary = (rule for rule in rules if rule not in self._special)
-        self._needs = list(dict.fromkeys(rule.triggers for rule in ordinary))
+        self._needs = list(dict.fromkeys(rule.triggers for rule in rules))
 
     def passes(self, raw: bytes) -> bool:
-        seen: dict[bytes, bool] = {}
-
-        def has(word: bytes) -> bool:
-            if word not in seen:
-                seen[word] = word in raw
-            return seen[word]
-
-        return any(all(any(map(has, group)) for group in groups) for groups in self._needs) or any(
-            rule.can_fire(raw) for rule in self._special
-        )
+        has = cache(raw.__contains__)
+        return any(all(any(map(has, group)) for group in groups) for groups in self._needs)
 
 
 def _importing(stem: str, name: str) -> re.Pattern[bytes]:
@@ -277,7 +266,7 @@ class Checker:
 
     def _tidied(self, text: str, done: FixResult, task: Task) -> FixResult:
         """The same without the imports that the fixes have left unused, unless another file takes them from here."""
-        from gpulint.fix.unused import names_left_unused, without_imports
+        from gpulint.fix.imports import names_left_unused, without_imports
 
         unused = names_left_unused(text, done.text)
         stem = Path(task.path).stem

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpulint.atomic import sweep
 from gpulint.bounds import is_project_root
 from gpulint.config import Config
 from gpulint.findings import Finding, Severity
-from gpulint.lint.cache import ABSENT, FORMER, Cache, Foreign, run_digest
+from gpulint.lint.cache import ABSENT, Cache, Foreign, run_digest
 from gpulint.lint.checking import Checker, Mode
 from gpulint.lint.results import FileResult, Task, crashed, diagnostic
 from gpulint.lint.selection import rule_files
@@ -125,8 +124,6 @@ class _Runner:
         self._hashes: dict[str, str] = {}
 
     def run(self) -> Run:
-        for path in self._found.leftovers if self._options.mode != "diff" else ():
-            sweep(path)
         with self._stage("load rules"):
             for number in range(len(self._configs)):
                 self._checker.selection(number)
@@ -163,9 +160,6 @@ class _Runner:
                 settings += repr(self._checker.top)
             digest = run_digest(settings, tuple(rule_files(config.rules)))
             cache = Cache(self._options.cache_dir, config.root, digest)
-            former = os.path.join(config.root, FORMER)
-            if os.path.lexists(former):
-                self._tell(f"{former} is not used, and may be deleted: the cache is in {cache.folder}")
             try:
                 cache.load()
                 caches[number] = cache

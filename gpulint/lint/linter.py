@@ -24,7 +24,7 @@ from gpulint.answers import (
 from gpulint.findings import Confidence, Edit, Finding, Fix, Position, Related, Severity
 from gpulint.lint.cells import unread_cell
 from gpulint.lint.trees import SourceError, Trees, deep_stack
-from gpulint.rule import Claimed, Cost, Report, Rule, RuleSet, SettingProblem, node_of
+from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule, RuleSet, SettingProblem, node_of
 from gpulint.source.files import MAX_TEXT
 from gpulint.source.program import top_of
 from gpulint.source.shell import TextSetting, text_settings
@@ -190,10 +190,28 @@ def _tells_size(answer: Answer) -> bool:
 
 def _reports(looked: Text, rules: RuleSet) -> Iterator[tuple[type[Rule], Report]]:
     """What the rules have to say about a file, certain or not, without what its tests or its callers excuse."""
+    found: list[tuple[type[Rule], Report]] = []
     for rule in rules.rules:
         began = perf_counter()
-        yield from ((rule, report) for report in _reports_of(looked, rule, rules))
+        found += ((rule, report) for report in _reports_of(looked, rule, rules))
         looked.took[rule.code] = perf_counter() - began
+    matters = [one for one in found if not one[1].doubts and one[1].severity is not Severity.INFO]
+    told = {
+        at: rule.code for rule, report in matters for at in (report.at, *(one.at for one in report.related))
+    }
+    for rule, report in found:
+        yield rule, _under_its_cause(report, told)
+
+
+def _under_its_cause(report: Report, told: Mapping[Any, str]) -> Report:
+    """A report as a note where all that it follows from is told as well: who mends that, mends this."""
+    if not report.follows or not report.follows <= told.keys() or report.severity is Severity.ERROR:
+        return report
+    causes = sorted(report.follows, key=lambda one: (one.lineno, one.col_offset))
+    related = (
+        RelatedNode(f"once this is mended, it keeps nothing of it ({told[one]})", one) for one in causes
+    )
+    return replace(report, severity=Severity.INFO, related=(*report.related, *related))
 
 
 def _finding(rule: type[Rule], report: Report, module: cst.Module, spans: Spans, filename: str) -> Finding:

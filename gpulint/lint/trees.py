@@ -17,9 +17,9 @@ from gpulint.source.syntax import Flaw, flaw
 if TYPE_CHECKING:
     import libcst as cst
 
-# The parser and the analysis recurse into brackets and blocks. Deeper files are refused before they can overflow the
-# stack of the native parser, which no exception would report.
-MAX_NESTING = 400
+# Brackets in brackets that libcst's native parser is given, or a quarter as many blocks: deeper ones would overflow its stack, which
+# no exception would report. Python's own parser, which reads every text first, refuses half as many.
+_MOST_NESTED: Final = 400
 
 # Frames that the analysis may need for nested code. Python's own parser runs under the ordinary limit, with which it
 # keeps within the native stack.
@@ -96,7 +96,7 @@ def refuse(text: str) -> None:
 
 def is_for_another_python(text: str, wrong: Flaw) -> bool:
     """Whether libcst reads what the running Python refuses: code for a newer Python, most of the time."""
-    if wrong.too_deep:
+    if wrong.too_deep or _is_deep(text):
         return False
     try:
         with deep_stack():
@@ -114,10 +114,9 @@ def _explained(text: str, wrong: Flaw) -> str:
 
 
 def parse(text: str) -> cst.Module:
-    """Parse a file's text. Raises `SourceError` with the place where it stops making sense."""
+    """Parse a file's text, which is not nested too deeply. Raises `SourceError` with the place where it stops making sense."""
     import libcst as cst
 
-    _check_nesting(text)
     try:
         return cst.parse_module(text)
     except cst.ParserSyntaxError as error:
@@ -146,36 +145,13 @@ def _check_depth(tree: ast.Module) -> None:
             stack.append((child, 0 if isinstance(child, ast.stmt) else depth + 1))
 
 
-def _check_nesting(text: str) -> None:
-    """Refuse texts whose brackets or blocks nest deeper than the parser's stack can bear.
-
-    Counts brackets without looking at strings, so a line is examined closely only when the plain count is suspicious.
-    """
-    if text.count("(") + text.count("[") + text.count("{") > MAX_NESTING:
-        depth = deepest = row = 0
-        for number, line in enumerate(text.split("\n"), start=1):
-            for character in line:
-                if character in "([{":
-                    depth += 1
-                    if depth > deepest:
-                        deepest, row = depth, number
-                elif character in ")]}" and depth:
-                    depth -= 1
-        if deepest > MAX_NESTING and _really_nested(text):
-            raise SourceError(
-                f"brackets are nested more than {MAX_NESTING} deep: gpulint does not analyse this file", row
-            )
-    deepest_indent = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        indent = len(line) - len(line.lstrip(" \t"))
-        if indent > deepest_indent and line.strip():
-            deepest_indent = indent
-            if indent > MAX_NESTING and _really_nested(text):
-                raise SourceError("blocks are nested too deeply: gpulint does not analyse this file", number)
-
-
-def _really_nested(text: str) -> bool:
-    """Count nesting on tokens, where strings and comments no longer deceive."""
+def _is_deep(text: str) -> bool:
+    """Whether brackets or blocks nest too deeply for libcst's parser, in a text of which Python's own has only seen the beginning.
+    Counted on tokens, where strings and comments do not deceive, and only where there are enough of them."""
+    brackets = sum(map(text.count, "([{"))
+    indented = max(len(line) - len(line.lstrip(" \t")) for line in text.split("\n"))
+    if max(brackets, indented) <= _MOST_NESTED:
+        return False
     import io
     import tokenize
 
@@ -191,8 +167,8 @@ def _really_nested(text: str) -> bool:
                 indent += 1
             elif token.type == tokenize.DEDENT:
                 indent -= 1
-            if depth > MAX_NESTING or indent > MAX_NESTING // 4:
+            if depth > _MOST_NESTED or indent > _MOST_NESTED // 4:
                 return True
     except (tokenize.TokenError, SyntaxError, IndentationError):
-        return depth > MAX_NESTING
+        return depth > _MOST_NESTED
     return False

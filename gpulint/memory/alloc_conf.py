@@ -65,9 +65,10 @@ def in_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def refusal(text: str) -> str | None:
-    """The first thing in these settings that torch refuses, in a sentence; None where it takes them all."""
-    for problem in bad_options(text):
+def refusal(text: str, version: str | None = None) -> str | None:
+    """The first thing in these settings that torch refuses, in a sentence; None where it takes them all. `version` is of the
+    torch that has to, where that is known."""
+    for problem in bad_options(text, version_tuple(version) if version is not None else None):
         meant = f" (`{problem.mended}`)" if problem.mended else ""
         return "; ".join(filter(None, (problem.what, problem.hint))) + meant
     return None

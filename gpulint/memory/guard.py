@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 from gpulint.memory.device import cuda_started, logger, torch_module
 from gpulint.memory.errors import empty_frames
 from gpulint.memory.figures import MemoryStats, stats
-from gpulint.memory.oom import Diagnosis, diagnose
+from gpulint.memory.oom import Diagnosis, diagnose, figures_of
 from gpulint.memory.oom.messages import OomMessage, parse_message
 from gpulint.memory.releasing import Cleared, clear
 from gpulint.units import format_bytes
@@ -64,7 +64,7 @@ class OomEvent:
             shown.append(f"recovered: {', '.join(told)}")
         if self.snapshot:
             shown.append(f"snapshot: {self.snapshot} (open it at https://pytorch.org/memory_viz)")
-        return shown
+        return [*shown, figures_of(self.diagnosis.message)]
 
 
 def is_oom(error: BaseException) -> bool:

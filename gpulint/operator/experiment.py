@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from gpulint.allocator import MIB, Allocator, Event, replay
+from gpulint.allocator import MIB, Allocator, OutOfMemory
 from gpulint.memory import alloc_conf
 from gpulint.operator.launcher import torch_version_of
 from gpulint.runtime.record.records import Record
@@ -32,6 +32,14 @@ SETTINGS = (
 
 
 # -- programs that fragment memory, as lists of allocations and frees ------------------------------------------
+
+
+class Event(NamedTuple):
+    """`alloc` or `free` of the allocation that a program calls `name`."""
+
+    action: Literal["alloc", "free"]
+    name: int
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +154,28 @@ class Outcome(Record):
 
 def in_model(scenario: Scenario, setting: str) -> Outcome:
     """Run a scenario in the allocator model."""
-    end, succeeded = replay(scenario.events, setting, scenario.limit)
-    return Outcome(scenario.name, setting, "model", succeeded, **asdict(end))
+    model, succeeded = Allocator(setting, limit=scenario.limit), True
+    addresses: dict[int, int] = {}
+    try:
+        for event in scenario.events:
+            if event.action == "alloc":
+                addresses[event.name] = model.malloc(event.size)
+            else:
+                model.free(addresses.pop(event.name))
+    except OutOfMemory:
+        succeeded = False
+    return Outcome(
+        scenario.name,
+        setting,
+        "model",
+        succeeded,
+        model.peak_allocated,
+        model.peak_reserved,
+        model.allocated,
+        model.reserved,
+        model.largest_free,
+        model.retries,
+    )
 
 
 def on_gpu(
@@ -160,8 +188,7 @@ def on_gpu(
     failed = partial(Outcome, scenario.name, setting, "gpu", False)
     with tempfile.TemporaryDirectory(prefix="gpulint-experiment-") as folder:
         given, result = Path(folder, "scenario.json"), Path(folder, "result.json")
-        events = [(event.action, event.name, event.size) for event in scenario.events]
-        given.write_text(json.dumps({"limit": scenario.limit, "events": events}))
+        given.write_text(json.dumps({"limit": scenario.limit, "events": scenario.events}))
         script = Path(__file__).with_name("replaying.py")
         try:
             done = subprocess.run(

@@ -101,10 +101,12 @@ def allocator_environment(
     """The variable and its value for `--alloc-conf wanted`; None where nothing is to be set.
 
     "auto" adds what measurements recommend to what the environment says already, which wins; any other text is
-    set as it is. Raises ValueError for text that is not of the allocator's form.
+    set as it is. Raises ValueError for text that is not of the allocator's form, or that this torch refuses.
     """
     variable = alloc_conf.variable_for(version)
     if wanted != "auto":
+        if refused := alloc_conf.refusal(wanted, version):
+            raise ValueError(f"{refused} (GPU604)")
         return variable, alloc_conf.render(alloc_conf.parse(wanted))
     merged = alloc_conf.automatic(version, sys.platform) | alloc_conf.in_environment(environment)
     return (variable, alloc_conf.render(merged)) if merged else None

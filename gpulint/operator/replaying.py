@@ -24,10 +24,8 @@ def replay(given: dict[str, Any]) -> dict[str, Any]:
         for action, name, size in given["events"]:
             if action == "alloc":
                 tensors[name] = torch.empty(size, dtype=torch.uint8, device="cuda")
-            elif action == "free":
-                del tensors[name]
             else:
-                cuda.empty_cache()
+                del tensors[name]
     except torch.cuda.OutOfMemoryError:
         succeeded = False
     stats = cuda.memory_stats()

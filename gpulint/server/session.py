@@ -13,7 +13,7 @@ from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from gpulint.config import CONFIDENCES, Overrides
+from gpulint.config import KEYS, ConfigError, Context, Overrides
 from gpulint.server import diagnostics
 from gpulint.server.checks import Checks, Engine, Found, Worker
 from gpulint.server.diagnostics import Editing, FixAll, Shown, diagnostic
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from gpulint.lint.explaining import Explained
 
 
-_KNOWN: Final = ("select", "ignore", "confidence", "unsafeFixes")
+# What the client calls a key of the configuration.
+_KNOWN: Final = {
+    "select": "select",
+    "ignore": "ignore",
+    "confidence": "confidence",
+    "unsafeFixes": "unsafe-fixes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +45,23 @@ class ServerOptions:
 
 def read_options(given: Any) -> ServerOptions:
     """The options in a client's JSON. What has the wrong form is passed over and told."""
-    if given is None:
-        return ServerOptions()
-    if not isinstance(given, dict):
-        return ServerOptions(problems=("the settings are no object",))
-    settings = given.get("gpulint", given)
+    settings = {} if given is None else given
+    if isinstance(settings, dict):
+        settings = settings.get("gpulint", settings)
     if not isinstance(settings, dict):
-        return ServerOptions(problems=("the setting gpulint is no object",))
+        return ServerOptions(problems=("the settings are no object",))
+    found: dict[str, Any] = {}
     problems = [f"unknown setting {name!r}" for name in settings if name not in _KNOWN]
-    select = _codes(settings, "select", problems)
-    ignore = _codes(settings, "ignore", problems) or ()
-    confidence = settings.get("confidence")
-    if confidence is not None and confidence not in CONFIDENCES:
-        problems.append('confidence: expected "high" or "low"')
-        confidence = None
-    unsafe = settings.get("unsafeFixes")
-    if unsafe is not None and not isinstance(unsafe, bool):
-        problems.append("unsafeFixes: expected true or false")
-    overrides = Overrides(select=select, ignore=ignore, confidence=confidence)
-    return ServerOptions(overrides, unsafe is True, tuple(problems))
-
-
-def _codes(settings: dict[str, Any], name: str, problems: list[str]) -> tuple[str, ...] | None:
-    value = settings.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        problems.append(f'{name}: expected a list of codes or prefixes such as ["GPU1", "GPU201"]')
-        return None
-    return tuple(value)
+    for name, key in _KNOWN.items():
+        try:
+            if settings.get(name) is not None:
+                found[key] = KEYS[key].parse(Context("", "", ""), name, settings[name])
+        except ConfigError as error:
+            problems.append(str(error))
+    overrides = Overrides(
+        select=found.get("select"), ignore=found.get("ignore", ()), confidence=found.get("confidence")
+    )
+    return ServerOptions(overrides, found.get("unsafe-fixes", False), tuple(problems))
 
 
 # Seconds without a key before a check begins, where the server decides when to check.

@@ -1,5 +1,5 @@
-"""Reads a pickle of plain data as a stream: nothing is imported, nothing is called, and nothing is kept that its reader does
-not keep.
+"""Reads a pickle of plain data as a stream, as Python has written it since 3.8 (protocols 4 and 5): nothing is imported, nothing is
+called, and nothing is kept that its reader does not keep.
 
 Python's own unpickler would hold every dictionary of the file in its memo until the end, and each is a thousand times as
 large as what is wanted of it. Here whoever reads gets each dictionary and list once it is complete, and says what stands for
@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Final, Protocol
 
 OPEN: Final = object()  # stands for containers that nothing stands for yet
-_MOST_AHEAD: Final = 1 << 20  # numbers that may be left out
 
 
 class NotPlainData(ValueError):
@@ -52,11 +51,11 @@ class Memo:
         if number is not None:
             self.numbers.append(number)
         else:
-            self.put(len(self.numbers), value)
+            self.numbers.append(0)
+            self.put(len(self.numbers) - 1, value)
 
     def put(self, slot: int, value: Any) -> None:
-        if slot >= len(self.numbers):
-            self._extend_to(slot)
+        """Let a value stand at a number that has been given out."""
         if isinstance(value, (List, Dict)):
             value.slot = slot
             self.open[slot] = value
@@ -78,11 +77,6 @@ class Memo:
         where it does not."""
         number, slots = self._of_value.get(id(value)), range(len(self.numbers) - 1, -1, -1)
         return next((slot for slot in slots if self.numbers[slot] == number), -1)
-
-    def _extend_to(self, slot: int) -> None:
-        if slot > len(self.numbers) + _MOST_AHEAD:
-            raise NotPlainData(f"it numbers its values up to {slot} and has not so many")
-        self.numbers.extend([0] * (slot + 1 - len(self.numbers)))
 
 
 # Far more than a snapshot has, and together some hundreds of MiB.
@@ -118,15 +112,8 @@ _REFUSED: Final = {
 _GETS: Final = re.compile(rb"\((?:h.|j.{4})+e|(?:h.|j.{4})a", re.DOTALL)
 _GET: Final = re.compile(rb"h(.)|j(.{4})", re.DOTALL)
 _GET1, _GET4 = ord("h"), ord("j")
-_PUTS: Final = {0x94: 1, 0x71: 2, 0x72: 5}  # bytes of the opcodes that number a value
-_WIDTHS: Final = {
-    0x8C: 1,
-    0x58: 4,
-    0x8D: 8,
-    0x43: 1,
-    0x42: 4,
-    0x8E: 8,
-}  # bytes of a text's length, or of bytes
+_MEMOIZE: Final = 0x94
+_WIDTHS: Final = {0x8C: 1, 0x58: 4, 0x8D: 8}  # bytes of a text's length
 _CONSTANTS: Final[dict[int, Any]] = {0x4E: None, 0x88: True, 0x89: False, 0x29: ()}
 _U2, _U4, _I4, _F8 = (struct.Struct(form).unpack_from for form in ("<H", "<I", "<i", ">d"))
 
@@ -157,7 +144,7 @@ class Machine:
         """What stands for the value in the file."""
         self._refill(0)
         if self._data[:1] != b"\x80":
-            raise NotPlainData("it does not begin as a pickle of protocol 2 or later does")
+            raise NotPlainData("it does not begin as a pickle of protocol 4 or later does")
         stack, marks, memo, push = self._stack, self._marks, self._memo, self._stack.append
         numbers, values = memo.numbers, memo.values
         data, last, at = self._data, self._last, 0
@@ -213,18 +200,12 @@ class Machine:
                     case 0x4D:  # BININT2
                         push(_U2(data, at)[0])
                         at += 2
-                    case 0x71:  # BINPUT
-                        self._put(data[at])
-                        at += 1
-                    case 0x72:  # LONG_BINPUT
-                        self._put(_U4(data, at)[0])
-                        at += 4
-                    case 0x8C | 0x58 | 0x8D | 0x43 | 0x42 | 0x8E:  # texts, and bytes
+                    case 0x8C | 0x58 | 0x8D:  # texts
                         width = _WIDTHS[code]
                         length = int.from_bytes(data[at : at + width], "little")
                         raw, at = self._bytes(at + width, length)
                         data, last = self._data, self._last
-                        push(self._kept(raw) if code in b"CB\x8e" else self._text(raw))
+                        push(self._text(raw))
                     case 0x4E | 0x88 | 0x89 | 0x29:  # NONE, NEWTRUE, NEWFALSE, EMPTY_TUPLE
                         push(_CONSTANTS[code])
                     case 0x73:  # SETITEM
@@ -243,17 +224,11 @@ class Machine:
                     case 0x95:  # FRAME
                         at += 8
                     case 0x80:  # PROTO
-                        if not 2 <= data[at] <= 5:
+                        if data[at] not in (4, 5):
                             raise NotPlainData(
                                 f"it is written in protocol {data[at]} of pickle, which is not known"
                             )
                         at += 1
-                    case 0x30:  # POP
-                        stack.pop()
-                    case 0x31:  # POP_MARK
-                        self._since_mark()
-                    case 0x32:  # DUP
-                        push(stack[-1])
                     case 0x2E:  # STOP
                         break
                     case _:
@@ -308,14 +283,11 @@ class Machine:
         if self._bytes_kept > _MOST_BYTES:
             raise NotPlainData("it has more in it, besides events, than a snapshot has")
 
-    def _kept(self, raw: bytes) -> bytes:
-        self._take(64 + len(raw))
-        return raw
-
     def _text(self, raw: bytes) -> str:
         text = self._texts.get(raw)
         if text is None:
-            text = self._kept(raw).decode("utf-8", "surrogatepass")
+            self._take(64 + len(raw))
+            text = raw.decode("utf-8", "surrogatepass")
             if len(raw) <= _LONGEST_KNOWN:
                 if len(self._texts) >= _MOST_KNOWN:
                     self._texts.clear()
@@ -355,8 +327,7 @@ class Machine:
         """A list, with the references that follow where it has nothing else; where to go on."""
         made = List()
         self._stack.append(made)
-        width = _PUTS.get(data[at])
-        run = _GETS.match(data, at + width) if width is not None else None
+        run = _GETS.match(data, at + 1) if data[at] == _MEMOIZE else None
         if run is None:
             return at
         whole = run[0]
@@ -369,10 +340,7 @@ class Machine:
             self._runs[whole] = known
             self._take(len(whole))
         self._stack[-1] = known
-        if width == 1:
-            self._memo.append(known)
-        else:
-            self._put(data[at + 1] if width == 2 else _U4(data, at + 1)[0])
+        self._memo.append(known)
         return run.end()
 
     def _extend(self, added: list[Any]) -> None:
@@ -413,11 +381,6 @@ class Machine:
         slot = getattr(target, "slot", -1) if isinstance(target, (List, Dict)) else self._memo.last(target)
         if slot >= 0:
             self._memo.put(slot, stands)
-
-    def _put(self, slot: int) -> None:
-        if slot < len(self._memo.numbers):
-            self._runs.clear()
-        self._memo.put(slot, self._stack[-1])
 
 
 def _references(run: bytes) -> list[int]:

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Final
 
 from gpulint.allocator import Allocator, OutOfMemory, Piece, Settings, parse_settings
-from gpulint.allocator.driver import Addresses, AnyOrder
+from gpulint.allocator.driver import AnyOrder, Driver
 from gpulint.allocator.settings import SMALL_SEGMENT, UNLIMITED
 from gpulint.memory.alloc_conf import parse
 from gpulint.snapshot.recording import MOST_OF_A_CARD, RESERVES, Action, Lines, Recording, Trace, settings_of
@@ -191,7 +191,7 @@ class _Player:
         return replace(one, unsure=unsure)
 
     def play(
-        self, text: str, settings: Settings, capacity: int | None, addresses: Addresses | None = None
+        self, text: str, settings: Settings, capacity: int | None, addresses: Driver | None = None
     ) -> Outcome:
         """What the model says. Without a capacity nothing fails."""
         model = Allocator(settings, capacity, addresses=addresses)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpulint.atomic import is_leftover
 from gpulint.bounds import LeadsOut, real_path
 from gpulint.config import Config, ConfigResolver, Glob
 from gpulint.source.files import FileError, read_bytes, why_unreadable
@@ -56,13 +55,11 @@ class Problem:
 
 @dataclass(slots=True)
 class Discovery:
-    """What a search found. `skipped` has a path and a reason for everything left out, `leftovers` what writing may have
-    left that was killed."""
+    """What a search found. `skipped` has a path and a reason for everything left out."""
 
     targets: list[Target] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    leftovers: list[str] = field(default_factory=list)
 
 
 def excluded(path: str, config: Config) -> str | None:
@@ -175,8 +172,6 @@ class _Search:
         for entry in entries:
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not _is_meant(entry.name) and not entry.is_symlink():
-                if is_leftover(entry.name):
-                    self._found.leftovers.append(entry.path)
                 continue
             reason = excludes.reason(entry.path, entry.name, is_directory)
             if reason is None and config.respect_gitignore:

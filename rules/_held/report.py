@@ -113,8 +113,7 @@ def _base(node: Any) -> Any:
 def report(asked: Asked, told: Held, style: str = "auto") -> Report:
     """What is reported of what is kept."""
     found = cuts(asked, told.store, told.at)
-    what = asked.source(_named(told, found))
-    message, reason, cost, severity = _words(asked, told, what, found)
+    message, reason, cost, severity = _words(asked, told, asked.source(_named(told, found)), found)
     return Report(
         told.at,
         message,
@@ -124,6 +123,7 @@ def report(asked: Asked, told: Held, style: str = "auto") -> Report:
         lambda: _repair(asked, told, found, style),
         _related(asked, told),
         subject=_subject(told),
+        follows=frozenset(node for value in told.values for node, _ in value.origins),
     )
 
 

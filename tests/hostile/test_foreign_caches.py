@@ -40,39 +40,6 @@ def hide_everything(entry: Path) -> None:
     entry.write_text(json.dumps(data))
 
 
-def leads_away(former: Path, outside: Path) -> None:
-    former.symlink_to(outside)
-
-
-def versions_lead_away(former: Path, outside: Path) -> None:
-    former.mkdir()
-    for version in ("0.1.0", "0.2.0"):
-        (former / version).symlink_to(outside)
-
-
-def makes_a_file(former: Path, outside: Path) -> None:
-    former.mkdir()
-    (former / ".gitignore").symlink_to(outside / "made")
-
-
-def waits(former: Path, outside: Path) -> None:
-    os.mkfifo(former)
-
-
-@pytest.mark.parametrize("plant", [leads_away, versions_lead_away, makes_a_file, waits])
-@pytest.mark.parametrize("isolated", [(), ("--isolated",)], ids=["", "isolated"])
-def test_what_lies_where_the_cache_once_was(
-    clone: Path, outside: Path, plant: Callable[[Path, Path], None], isolated: tuple[str, ...]
-) -> None:
-    (clone / "train.py").write_text(HELD)
-    for number in range(3):
-        (clone / f"other_{number}.py").write_text("import torch\n")
-    plant(clone / ".gpulint_cache", outside)
-    told = run(clone, *isolated).stderr
-    assert told.count(b".gpulint_cache") == told.count(b"\n") == 1
-    assert run(clone, *isolated, "--quiet").stderr == b""
-
-
 @pytest.mark.parametrize("place", ["kept", "deep/kept", "link", "link/kept"])
 def test_a_cache_folder_in_the_repository(clone: Path, written: Path, place: str) -> None:
     """Also one that is asked for: entries that hide what there is may have come with it."""

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from gpulint.allocator import LARGE_SEGMENT, MIB, Allocator, Event, OutOfMemory, parse_settings, replay
+from gpulint.allocator import LARGE_SEGMENT, MIB, Allocator, OutOfMemory, parse_settings
 
 KIB = 1024
 
@@ -69,9 +69,9 @@ class TestDefault:
         model = Allocator()
         for _ in range(4):
             model.malloc(512 * KIB)
-        assert (model.reserved, model.segments) == (2 * MIB, 1)
+        assert model.reserved == 2 * MIB
         model.malloc(1)
-        assert (model.reserved, model.segments) == (4 * MIB, 2)
+        assert model.reserved == 4 * MIB
 
     def test_best_fit_prefers_the_smallest_that_fits(self) -> None:
         model = Allocator()
@@ -94,12 +94,11 @@ class TestDefault:
     def test_neighbours_merge(self) -> None:
         model = Allocator()
         parts = [model.malloc(5 * MIB) for _ in range(4)]
-        assert model.segments == 1
         for part in (parts[0], parts[2], parts[1]):
             model.free(part)
-        assert model.snapshot().largest_free == 15 * MIB
+        assert model.largest_free == 15 * MIB
         model.free(parts[3])
-        assert model.snapshot().largest_free == 20 * MIB
+        assert model.largest_free == 20 * MIB
         model.empty_cache()
         assert model.reserved == 0
 
@@ -115,7 +114,7 @@ class TestDefault:
         kept = model.malloc(2 * MIB)
         model.empty_cache()
         assert model.reserved == LARGE_SEGMENT
-        assert model.snapshot().largest_free == 18 * MIB
+        assert model.largest_free == 18 * MIB
         model.free(kept)
 
     def test_retry_returns_the_cache_and_counts(self) -> None:
@@ -290,18 +289,3 @@ class TestInvariants:
             model.free(address)
         model.empty_cache()
         assert (model.allocated, model.reserved) == (0, 0)
-
-
-class TestReplay:
-    def test_a_trace(self) -> None:
-        events = [
-            Event("alloc", 1, 30 * MIB),
-            Event("alloc", 2, 30 * MIB),
-            Event("free", 1),
-            Event("alloc", 3, 20 * MIB),
-            Event("free", 2),
-            Event("empty"),
-        ]
-        end, _ = replay(events)
-        assert (end.allocated, end.reserved) == (20 * MIB, 30 * MIB)
-        assert (end.peak_allocated, end.peak_reserved) == (60 * MIB, 60 * MIB)

@@ -43,7 +43,7 @@ PLAIN = some.recursive(
 )
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("protocol", [4, 5])
 @given(value=PLAIN, chunk=some.sampled_from([80, 131, 1 << 20]))
 @settings(max_examples=30, deadline=None)
 def test_plain_data_reads_as_python_reads_it(protocol: int, value: Any, chunk: int) -> None:
@@ -54,7 +54,7 @@ def test_plain_data_reads_as_python_reads_it(protocol: int, value: Any, chunk: i
         opcodes.CHUNK = before  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("protocol", [4, 5])
 def test_values_that_are_shared_stay_shared(protocol: int) -> None:
     frame = {"line": 1}
     stack = [frame, frame]
@@ -67,7 +67,7 @@ def test_values_that_are_shared_stay_shared(protocol: int) -> None:
 
 
 def test_a_long_string_goes_over_the_edge_of_what_is_read_at_once() -> None:
-    value = ["x" * (3 * opcodes.CHUNK + 17), "after", {"key": b"y" * opcodes.CHUNK}]
+    value = ["x" * (3 * opcodes.CHUNK + 17), "after", {"key": "y" * opcodes.CHUNK}]
     assert load(pickle.dumps(value, 4)) == value
 
 
@@ -78,7 +78,7 @@ class _Runs:
         return (setattr, (_Runs, "ran", True))
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("protocol", [4, 5])
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -98,17 +98,17 @@ def test_what_would_run_is_refused(value: Any, why: str, protocol: int) -> None:
     ("data", "why"),
     [
         (b"\x80\x04cos\nsystem\n(S'true'\ntR.", "a class or a function"),
-        (b"\x80\x02(Vfoo\nios\nsystem\n.", "does not belong"),
+        (b"\x80\x04(Vfoo\nios\nsystem\n.", "does not belong"),
         (b"\x80\x04K\x01Q.", "outside itself"),
         (b"\x80\x04\x82\x01.", "extensions"),
         (b"\x80\x06N.", "protocol 6"),
-        (b"(dp0\n.", "protocol 2"),
-        (b"hello", "protocol 2"),
+        (b"\x80\x02N.", "protocol 2"),
+        (b"(dp0\n.", "protocol 4"),
+        (b"hello", "protocol 4"),
         (b"\x80\x04.", "left over"),
         (b"\x80\x04NN.", "left over"),
         (b"\x80\x04e.", "damaged"),
         (b"\x80\x04h\x05.", "damaged"),
-        (b"\x80\x04Nr\xff\xff\xff\xff.", "numbers its values"),
         (b"\x80\x04}](\x8c\x01aue.", "damaged|dictionary"),
         (b"\x80\x04K\x01K\x02a.", "no list"),
         (b"\x80\x04]\x94(K\x01u.", "no dictionary"),
@@ -128,9 +128,9 @@ _TEXT = b"X\x00\x00\x10\x00" + bytes(1 << 20)  # 1 MiB
         (b"", b"N" * 1000, 200),
         (b"", b"(" * 1000, 200),
         (b"", b"]" * 1000, 200),
-        (b"N", b"]\x940" * 1000, 200),  # lists that are numbered and thrown away
+        (b"]", b"(" + b"]\x94" * 500 + b"e", 200),  # lists that are numbered
         (b")", b"\x85" * 1000, 1),  # tuples in one another: Python crashes where it hashes them
-        (b"}N", b"(NNt0" * 1000, 1250),
+        (b"]", b"(" + b"(NNt" * 250 + b"e", 1250),
         (b"(", _TEXT, 64),
         (b"", b"X\xff\xff\xff\x7f", 1),
     ],

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 Kind = Literal[
@@ -51,7 +52,7 @@ class Assumption:
     at: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # nobody changes one; frozen, to make one takes three times as long
 class Value:
     """`origins` are the places where a thing was made, each a node and its frame: of a tensor with a graph the forwards; of a
     network, a container or an instance the call or the parameter. `parts` are those of a tuple, or of a dict by key; `ref` is a
@@ -70,15 +71,15 @@ class Value:
     others: tuple[Any, ...] = ()
 
     def but(self, **changes: Any) -> Value:
-        new = object.__new__(Value)
-        for name in Value.__slots__:
-            object.__setattr__(new, name, changes[name] if name in changes else getattr(self, name))
+        new = Value(*_FIELDS(self))
+        for name, one in changes.items():
+            setattr(new, name, one)
         return new
 
     def assuming(self, *more: Assumption) -> Value:
         """The same, resting on more."""
         new = tuple(one for one in more if one not in self.assumptions)
-        return replace(self, assumptions=(*self.assumptions, *new)[:MOST_ASSUMPTIONS]) if new else self
+        return self.but(assumptions=(*self.assumptions, *new)[:MOST_ASSUMPTIONS]) if new else self
 
     @property
     def refs(self) -> tuple[Any, ...]:
@@ -105,6 +106,7 @@ class Value:
         return self.kind not in ("unknown", "bottom")
 
 
+_FIELDS: Final = attrgetter(*(one.name for one in fields(Value)))
 BOTTOM: Final = Value("bottom")  # nothing yet: what is worked out right now
 UNKNOWN: Final = Value()
 NONE: Final = Value("none", const=None)
@@ -112,7 +114,9 @@ NUMBER: Final = Value("number", device="host", size="scalar")
 TEXT: Final = Value("text")
 
 # Kinds that say more than others, where ways differ: what may be None is what it is else.
-_SAYS_LEAST: Final = ("bottom", "none", "unknown", "number", "text", "context", "library")
+_SAYS_LEAST: Final = {
+    kind: at for at, kind in enumerate("bottom none unknown number text context library".split())
+}
 
 
 def join(values: Iterable[Value]) -> Value:
@@ -171,4 +175,4 @@ def _joined_parts(a: Value, b: Value) -> tuple[Any, ...] | None:
 
 
 def _says(value: Value) -> int:
-    return _SAYS_LEAST.index(value.kind) if value.kind in _SAYS_LEAST else len(_SAYS_LEAST) + int(value.graph)
+    return _SAYS_LEAST.get(value.kind, len(_SAYS_LEAST) + value.graph)

@@ -417,9 +417,6 @@ class Calling:
                 return self._evaluator.value_of(node.args[0], frame)  # `no_grad()(function)`
         return Value("context", ref=row.mode)
 
-    def _gives_receiver(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        return base
-
     def _gives_argument(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return self._evaluator.value_of(node.args[0], frame).but(const=UNSET) if node.args else UNKNOWN
 
@@ -483,16 +480,11 @@ class Calling:
 
     def _gives_elements(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if base.kind == "dict" and base.parts:
-            return Value(
-                "list",
-                receiver=join((*(one for _, one in base.parts), self._contained(base))),
-                origins=base.origins,
-            )
+            contained = self._evaluator.element(base.but(parts=None))
+            inside = join((*(one for _, one in base.parts), contained))
+            return Value("list", receiver=inside, origins=base.origins)
         element = self._evaluator.element(base)
         return Value("list", receiver=element, origins=base.origins, graph=element.graph)
-
-    def _contained(self, base: Value) -> Value:
-        return self._evaluator.element(base.but(parts=None))
 
     def _gives_pairs(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         inner = self._gives_elements(row, base, node, frame)
@@ -655,8 +647,8 @@ class Calling:
 
     def _put_in(self, key: str, frame: Frame, wanted: str | None) -> Iterator[Value]:
         flow = frame.flow
-        for store in flow.stores:
-            if key_of(store.target.value) == key and self._may_be(store.target.slice, frame, wanted):
+        for store in flow.stored.get(key, ()):
+            if self._may_be(store.target.slice, frame, wanted):
                 yield self._evaluator.value_of(store.value, frame)
         for one in flow.definitions.get(key, ()):
             if one.kind == "augmented":
@@ -762,7 +754,7 @@ _GIVES: dict[str, Any] = {
     "text": Calling._gives_text,
     "device": Calling._gives_device,
     "context": Calling._gives_context,
-    "receiver": Calling._gives_receiver,
+    "receiver": lambda self, row, base, node, frame: base,
     "argument": Calling._gives_argument,
     "arguments": Calling._gives_arguments,
     "copy": Calling._gives_copy,

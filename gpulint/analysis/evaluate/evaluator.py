@@ -67,6 +67,7 @@ class Evaluator:
         self.names = Names(self)
         self.calling = Calling(self)
         self.modes = Modes(self)
+        self.instance, self.method = self.names.instance, program.method
         self.evaluated = 0
         self.entered = 0
         self.followed = 0
@@ -127,6 +128,11 @@ class Evaluator:
             return TOO_MUCH
         if frame.caller is not None and (what is ast.Name or what is ast.Attribute) and frame.is_outer(node):
             return self.value_of(node, self.root(frame.function))
+        if what is ast.Name and (first := self.names.first_use(node, frame.flow)) is not node:
+            found = self.value_of(first, frame)
+            if first in frame.memo:
+                frame.memo[node] = found
+            return found
         method = _EXPRESSIONS.get(what)
         return self._first(frame.memo, node, frame, method) if method is not None else UNKNOWN
 
@@ -392,14 +398,6 @@ class Evaluator:
             return None
         return False if base.kind in ("unknown", "module", "object") else None
 
-    def instance(self, cls: Class) -> Value:
-        """An object of a class of the project."""
-        return self.names.instance(cls)
-
-    def method(self, cls: Any, name: str) -> Function | None:
-        """The method of an object of a class; None where it has none, or is of no class of the project."""
-        return self.program.method(cls, name)
-
     def methods(self, value: Value, name: str) -> list[tuple[Function, Value]]:
         """The methods that a name of an object may be, of each class that it may be of, with the object as one of that class: of one that
         leaves it to those that derive from it, theirs."""
@@ -419,7 +417,7 @@ class Evaluator:
         """What a definition gives its key."""
         kind = definition.kind
         if kind == "parameter":
-            return self._once(frame.memo, definition, frame, _parameter)
+            return self._once(frame.memo, definition, frame, _PARAMETER)
         if kind in ("assign", "loop", "context"):
             value = self.value_of(definition.value, frame)
             if kind == "loop":
@@ -457,9 +455,9 @@ class Evaluator:
 
     def returned(self, frame: Frame) -> Value:
         """What a function gives back: what its returns that are reached give, or what it yields."""
-        return self._once(self._returned, frame, frame, _given_back)
+        return self._once(self._returned, frame, frame, Evaluator._given_back)
 
-    def given_back(self, frame: Frame) -> Value:
+    def _given_back(self, key: Frame, frame: Frame) -> Value:
         flow = frame.flow
         if flow.yields:
             given = [self.value_of(one.value, frame) for one in flow.yields if one.value is not None]
@@ -521,32 +519,24 @@ class Evaluator:
 
     def is_dead(self, node: Any, frame: Frame) -> bool:
         """Whether a statement's conditions are known not to hold in a frame, of itself and of those around it."""
-        statement = frame.flow.statement_of(node)
+        flow = frame.flow
+        statement = flow.statement_of(node)
+        conditions = flow.conditions(statement)
+        if not conditions or statement in flow.unreachable:
+            return statement in flow.unreachable
         key = ("dead", statement)
         found = frame.memo.get(key)
         if found is None:
-            found = self._is_dead(statement, frame)
+            found = any(self.truth(test, frame) is (not wanted) for test, wanted in conditions)
             if not self._running:  # else it may rest on something unfinished
                 frame.memo[key] = found
         return found
-
-    def _is_dead(self, statement: Any, frame: Frame) -> bool:
-        if statement in frame.flow.unreachable:
-            return True
-        for test, wanted in frame.flow.conditions(statement):
-            holds = self.truth(test, frame)
-            if holds is not None and holds is not wanted:
-                return True
-        return False
 
     def grad_is_off(self, node: Any, frame: Frame) -> bool:
         """Whether a guard in sight switches grad off at a node: in its function, or in the calls that the frame is of."""
         return self.modes.guard(node, frame) is not None
 
     # -- expressions
-
-    def _name(self, node: ast.Name, frame: Frame) -> Value:
-        return self.names.name(node, frame)
 
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
         found = Value("text", const="")
@@ -857,17 +847,10 @@ class Evaluator:
             return None
         return self.names.role(key, frame.function)
 
-    def _call(self, node: ast.Call, frame: Frame) -> Value:
-        return self.calling.call(node, frame)
-
     def _comprehension(self, node: Any, frame: Frame) -> Value:
-        element = self.value_of(node.elt, frame)
-        kind: Any = "set" if isinstance(node, ast.SetComp) else "list"
+        kind: Any = {ast.SetComp: "set", ast.DictComp: "dict"}.get(node.__class__, "list")
+        element = self.value_of(node.value if kind == "dict" else node.elt, frame)
         return Value(kind, origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
-
-    def _dict_comprehension(self, node: ast.DictComp, frame: Frame) -> Value:
-        element = self.value_of(node.value, frame)
-        return Value("dict", origins=frozenset({(node, frame)}), receiver=element, graph=element.graph)
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return Value("function", ref=None, origins=frozenset({(node, frame)}))
@@ -880,10 +863,6 @@ def _constant(node: ast.Constant) -> Value:
     if isinstance(value, str):
         return Value("text", const=value)
     return Value("number", device="host", size="scalar", const=value)
-
-
-def _parameter(evaluator: Evaluator, definition: Definition, frame: Frame) -> Value:
-    return evaluator.names.parameter(definition, frame)
 
 
 def _replacing(node: ast.Subscript, frame: Frame) -> Any:
@@ -901,10 +880,6 @@ def _entry(value: Value, node: Any) -> Value:
     guess = Assumption("what the entry is, the code does not show", node)
     entry = Value("unknown", graph=Graph.MAY, origins=value.origins, assumptions=value.assumptions)
     return entry.assuming(guess)
-
-
-def _given_back(evaluator: Evaluator, key: Frame, frame: Frame) -> Value:
-    return evaluator.given_back(frame)
 
 
 def _appended(left: Value, right: Value) -> Value:
@@ -925,8 +900,9 @@ def _computed(op: Any, left: Any, right: Any) -> Any:
         return UNSET
 
 
+_PARAMETER: Any = lambda self, definition, frame: self.names.parameter(definition, frame)  # noqa: E731
 _EXPRESSIONS: dict[type, Any] = {
-    ast.Name: Evaluator._name,
+    ast.Name: lambda self, node, frame: self.names.name(node, frame),
     ast.JoinedStr: Evaluator._text,
     ast.FormattedValue: Evaluator._formatted,
     ast.Tuple: Evaluator._tuple,
@@ -943,10 +919,10 @@ _EXPRESSIONS: dict[type, Any] = {
     ast.BinOp: Evaluator._binary,
     ast.Subscript: Evaluator._subscript,
     ast.Attribute: Evaluator._attribute,
-    ast.Call: Evaluator._call,
+    ast.Call: lambda self, node, frame: self.calling.call(node, frame),
     ast.ListComp: Evaluator._comprehension,
     ast.SetComp: Evaluator._comprehension,
     ast.GeneratorExp: Evaluator._comprehension,
-    ast.DictComp: Evaluator._dict_comprehension,
+    ast.DictComp: Evaluator._comprehension,
     ast.Lambda: Evaluator._lambda,
 }

@@ -27,6 +27,7 @@ from gpulint.analysis.syntax.flow import ENTRY, Definition, Flow
 from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dotted, key_of, last_name
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
+_AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
 _CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
@@ -43,6 +44,16 @@ class Names:
         self._set_by_others: dict[tuple[Class, str], bool] = {}
 
     # -- names
+
+    def first_use(self, node: ast.Name, flow: Flow) -> ast.Name:
+        """The first use of a name that stands for the same as this one, whatever the frame: for one definition, given as it is."""
+        firsts = flow.firsts
+        if node not in firsts:
+            reaching = flow.reaching(node)
+            given = len(reaching) == 1 and reaching[0].kind in _AS_GIVEN and not reaching[0].path
+            is_same = given and not is_no_tensor(node, reaching[0], flow)
+            firsts[node] = firsts.setdefault((node.id, reaching), node) if is_same else node
+        return firsts[node]
 
     def name(self, node: ast.Name, frame: Frame) -> Value:
         """The value of a name where it is read."""
@@ -75,8 +86,8 @@ class Names:
 
     def _filled(self, found: Value, name: str, frame: Frame) -> Value:
         """A tensor that is filled item by item: it has the graph of what is put into it."""
-        for one in frame.flow.stores:
-            if isinstance(one.target.value, ast.Name) and one.target.value.id == name and not one.path:
+        for one in frame.flow.stored.get(name, ()):
+            if not one.path:
                 given = self._evaluator.value_of(one.value, frame)
                 if given.graph:
                     graph, origins = max(found.graph, given.graph), found.origins | given.origins
@@ -90,8 +101,7 @@ class Names:
             return False
         for test, wanted in flow.conditions(statement):
             if frame.given is not None or not _asks_for_parameters(flow, test):
-                holds = self._evaluator.truth(test, frame)
-                if holds is not None and holds is not wanted:
+                if self._evaluator.truth(test, frame) is (not wanted):
                     return True
         return statement in flow.unreachable
 
@@ -494,12 +504,11 @@ class Names:
 
 
 def _asks_for_parameters(flow: Flow, test: Any) -> bool:
-    return any(
-        definition.kind == "parameter"
-        for one in ast.walk(test)
-        if isinstance(one, ast.Name) and one in flow.parents
-        for definition in flow.reaching(one)
-    )
+    key = (_asks_for_parameters, test)
+    if key not in flow.known:
+        names = (one for one in ast.walk(test) if isinstance(one, ast.Name) and one in flow.parents)
+        flow.known[key] = any(each.kind == "parameter" for one in names for each in flow.reaching(one))
+    return bool(flow.known[key])
 
 
 def _asked(flow: Flow, node: Any) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Function:
         nodes = getattr(self.node, "decorator_list", ())
         return frozenset(last_name(one.func if isinstance(one, ast.Call) else one) for one in nodes) - {""}
 
-    @property
+    @cached_property
     def takes_self(self) -> bool:
         """Whether its first parameter is the object it is called on."""
         if self.cls is None or self.parent is not None or not self.parameters:
@@ -73,17 +73,17 @@ class Function:
         # a class as a folder of functions: they are called through it, and their first parameters have nothing in common
         return self.parameters[0].arg in ("self", "cls") or not self.cls.is_folder
 
-    @property
+    @cached_property
     def takes_class(self) -> bool:
         """Whether its first parameter is the class it is called on."""
         return self.cls is not None and "classmethod" in self.decorators
 
-    @property
+    @cached_property
     def self_name(self) -> str:
         """The name of that parameter; empty where there is none."""
         return self.parameters[0].arg if self.takes_self else ""
 
-    @property
+    @cached_property
     def is_module(self) -> bool:
         """Whether it is the statements of a module."""
         return isinstance(self.node, ast.Module)
@@ -128,6 +128,7 @@ class File:
         self.functions: list[Function] = []
         self.classes: list[Class] = []
         self._within: dict[Function | None, list[Function]] = {}
+        self._calls: dict[str, tuple[tuple[Function, ast.Call], ...]] = {}
         self.by_node: dict[Any, Function | Class] = {}
         self.body = Function(tree, self)
         self._index(tree.body, None, None)
@@ -209,18 +210,13 @@ class File:
                 yield bisect_right(self._starts, at)
             at = text.find(name, after)
 
-    def calls_named(self, name: str) -> Iterator[tuple[Function, ast.Call]]:
+    def calls_named(self, name: str) -> tuple[tuple[Function, ast.Call], ...]:
         """The calls of what has this last name, with the function they stand in; only what may have one is bound."""
-        if name not in self.words:
-            return
-        seen: set[int] = set()
-        for row in self._rows_calling(name):
-            for function in self._around(row):
-                if id(function) in seen:
-                    continue
-                seen.add(id(function))
-                for call in function.flow.calls.get(name, ()):
-                    yield function, call
+        if name not in self._calls:
+            rows = self._rows_calling(name) if name in self.words else ()
+            those = dict.fromkeys(one for row in rows for one in self._around(row))
+            self._calls[name] = tuple((one, call) for one in those for call in one.flow.calls.get(name, ()))
+        return self._calls[name]
 
     def _around(self, row: int) -> list[Function]:
         """The function of a row, and where it stands in the head of one, what that is in."""

@@ -68,6 +68,7 @@ class Program:
         self._searched: dict[tuple[str, File], tuple[File, ...]] = {}
         self._tests: dict[str, bool] = {}  # by path: whether a file is one of tests
         self._lineages: dict[Class, tuple[Class | str, ...]] = {}
+        self._methods: dict[tuple[Class, str], Function | None] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
 
     @property
@@ -227,10 +228,12 @@ class Program:
 
     def method(self, cls: Any, name: str) -> Function | None:
         """The method that an object of a class has by a name; None also of what is no class of the project."""
-        for one in self.lineage(cls) if isinstance(cls, Class) else ():
-            if isinstance(one, Class) and name in one.methods:
-                return one.methods[name]
-        return None
+        if not isinstance(cls, Class):
+            return None
+        if (key := (cls, name)) not in self._methods:
+            classes = (one for one in self.lineage(cls) if isinstance(one, Class))
+            self._methods[key] = next((one.methods[name] for one in classes if name in one.methods), None)
+        return self._methods[key]
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """The classes of the files around that derive from a class, in any number of steps."""
@@ -256,7 +259,7 @@ class Program:
     def _others_with(self, word: str, home: File) -> Iterator[File]:
         count, own = 0, os.path.abspath(home.path)
         found = self.sources.files_with(home.path, word) if self.sources is not None else ()
-        stem = os.fsencode(Path(own).stem)
+        stem = os.fsencode(os.path.splitext(os.path.basename(own))[0])
         for path, raw in sorted(found, key=lambda one: stem not in one[1]):
             if count >= MOST_FOUND:
                 return

@@ -153,6 +153,7 @@ class Flow:
         self.blocks: dict[Any, Block] = {}
         self.calls: dict[str, list[ast.Call]] = {}
         self.stores: list[Store] = []
+        self.stored: dict[str | None, list[Store]] = {}  # the same by the key of the container
         self.returns: list[ast.Return] = []
         self.yields: list[Any] = []
         self.nested: dict[str, Any] = {}
@@ -165,6 +166,7 @@ class Flow:
         self._uses_of: dict[Definition, list[Any]] | None = None
         self._of_kind: dict[type, list[Any]] = {}
         self.outer: dict[Any, bool] = {}  # whether a name, or an attribute of one, is none of its own
+        self.firsts: dict[Any, Any] = {}  # uses of names by those that stand for the same
         self.known: dict[Any, Any] = {}  # what others have found in it, and keep
         self.falls_through = _Binder(self).run()
 
@@ -448,7 +450,9 @@ class _Binder:
             if what is ast.Subscript:
                 parents[node.slice] = node
                 self.expression(node.slice)
-                self.flow.stores.append(Store(node, value, self.statement, path))
+                store = Store(node, value, self.statement, path)
+                self.flow.stores.append(store)
+                self.flow.stored.setdefault(key_of(node.value), []).append(store)
         key = key_of(node)
         if key is not None:
             if kind == "augmented":

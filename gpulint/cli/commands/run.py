@@ -38,7 +38,6 @@ def command(
     allocator = None
     if alloc_conf is not None:
         version = launcher.torch_version_of(launcher.interpreter_of(program))
-        _refuse_what_torch_refuses(alloc_conf, version)
         with as_error(click.UsageError, ValueError, of="--alloc-conf"):
             allocator = launcher.allocator_environment(alloc_conf, version, os.environ)
     if not quiet:
@@ -66,18 +65,6 @@ def command(
     finally:
         launcher.remove(ended.folder)
     return launcher.leave_as(ended)
-
-
-def _refuse_what_torch_refuses(settings: str, version: str | None) -> None:
-    """As GPU604 judges the same text in a script."""
-    if settings == "auto":
-        return
-    from gpulint.rules import all_rules
-
-    rule = next(rule for rule in all_rules() if rule.code == "GPU604")
-    oldest = ".".join((version or "").split("+")[0].split(".")[:2])
-    for problem in rule().setting_problems(settings, {"target-torch": oldest}):
-        raise click.UsageError(f"--alloc-conf: {problem.message.replace('`', '')} (GPU604)")
 
 
 def _say(lines: list[str]) -> None:

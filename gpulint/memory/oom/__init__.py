@@ -4,11 +4,12 @@ When the caching allocator gives up it has already returned every block that it 
 cached then lies beside tensors in the same segments and cannot serve the request. So the question is whether
 free memory and cache together would have been enough.
 
-What `oom_guard` has logged is read back here, too: its diagnosis has the figures that torch's own message had.
+What `oom_guard` has logged is read back here, too: its report ends with the figures that torch's own message had.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,8 +17,8 @@ from typing import Any, Final, Literal
 
 from gpulint.memory.oom import advice
 from gpulint.memory.oom.advice import Advice, Cause, cause_of
-from gpulint.memory.oom.messages import OomMessage
-from gpulint.units import format_bytes, parse_bytes
+from gpulint.memory.oom.messages import OomMessage, Other
+from gpulint.units import format_bytes
 
 Kind = Literal["shape", "capacity", "fragmentation", "other-processes", "limit", "library", "host", "unclear"]
 
@@ -95,12 +96,6 @@ class Diagnosis:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-
-def kind_of(text: str) -> Kind | None:
-    """The kind whose headline is the first line of a diagnosis as text."""
-    first = text.strip().partition("\n")[0].strip()
-    return next((kind for kind, headline in _HEADLINES.items() if headline == first), None)
 
 
 def segment_size(size: int) -> int:
@@ -280,61 +275,30 @@ def _warnings(message: OomMessage) -> list[str]:
 
 # -- read back ---------------------------------------------------------------------------------------------------
 
-_SIZE: Final = r"\d+(?:\.\d+)? [KMGTPE]?i?B"
-# The first line of a report, or the only one where the guard has explained the like before; and what is a report's last where
-# the guard could clean up.
+# The first line of a report, or the only one where the guard has explained the like before; and what its last begins with.
 BEGIN: Final = re.compile(
     r"out of memory (?P<again>again )?in (?P<where>.+?:\d+ in \S+?)(?:\(\))?(?(again):.*|\s*)$", re.MULTILINE
 )
-END: Final = re.compile(r"^\s*recovered: allocated")
-_FREE = re.compile(
-    rf"^\s*free (?:on the card|(?P<metal>below Metal's limit)) (?P<free>{_SIZE})(?: of (?P<total>{_SIZE}))?",
-    re.MULTILINE,
-)
-_ALLOWED = re.compile(rf"this process may use (?P<allowed>{_SIZE}) and has reserved (?P<reserved>{_SIZE})")
-_FIGURES: Final = {
-    name: re.compile(rf"^\s*{words.replace('SIZE', f'(?P<size>{_SIZE})')}", re.MULTILINE)
-    for name, words in {
-        "requested": "requested SIZE",
-        "cached": "cached SIZE: reserved by torch",
-        "outside": "SIZE of this process lie outside torch's allocator",
-        "private": "SIZE are bound to private pools",
-        "others": "other processes hold SIZE",
-        "recovered": "recovered: allocated SIZE ->",
-    }.items()
-}
+END: Final = re.compile(r"^\s*figures: (?=\{)", re.MULTILINE)
+
+
+def figures_of(message: OomMessage) -> str:
+    """The last line of a report: what the message says, for `parse_report`."""
+    known = {name: value for name, value in asdict(message).items() if value not in (None, (), "")}
+    return f"figures: {json.dumps(known)}"
 
 
 def parse_report(text: str) -> OomMessage | None:
     """The message that a guard's report in `text` is about; None where there is none, or it is one line."""
-    begin = BEGIN.search(text)
-    if begin is None or begin["again"]:
+    end = END.search(text)
+    if end is None or BEGIN.search(text) is None:
         return None
-    free, allowed = _FREE.search(text), _ALLOWED.search(text)
-    told = {name: match for name, pattern in _FIGURES.items() if (match := pattern.search(text))}
-    sizes = {name: parse_bytes(match["size"]) for name, match in told.items()}
-    if "requested" not in sizes or free is None or ("cached" not in sizes and free["metal"] is None):
-        kind = kind_of(text[begin.end() :])
-        return None if kind is None else OomMessage("host" if kind == "host" else "cuda")
-    total = parse_bytes(free["total"]) if free["total"] else None
-    held, outside = sizes.get("cached", 0), sizes.get("outside")
-    # At most: what is not told apart, a small context say, is in it
-    most = (total or 0) - parse_bytes(free["free"]) - held - (outside or 0) - sizes.get("others", 0)
-    allocated = sizes.get("recovered", max(0, most))
-    if allowed is not None:
-        allocated = max(0, parse_bytes(allowed["reserved"]) - held)
-    return OomMessage(
-        "allocator",
-        requested=sizes["requested"],
-        total=total,
-        free=parse_bytes(free["free"]),
-        allocated=allocated,
-        cached=held,
-        process=allocated + held + outside if outside is not None else None,
-        allowed=parse_bytes(allowed["allowed"]) if allowed is not None else None,
-        private=sizes.get("private"),
-        backend="MPS" if free["metal"] else "CUDA",
-    )
+    try:
+        known, _ = json.JSONDecoder().raw_decode(text, end.end())
+        others = tuple(Other(**one) for one in known.pop("others", ()))
+        return OomMessage(**known, others=others)
+    except (ValueError, TypeError):
+        return None
 
 
 def raised_at(text: str) -> str | None:

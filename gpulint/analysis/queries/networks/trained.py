@@ -35,11 +35,11 @@ def frozen(evaluator: Evaluator, value: Value, before: Place | None = None) -> A
         return last[0] if last[1] else None
     by = None
     for origin in origins_of(evaluator, value):
-        uses = uses_since_made(evaluator, origin)
+        several = _switches_of(evaluator, origin)
         if before is not None:
-            uses = [one for one in uses if one.path or one.row]
-            uses = [one for one in uses if may_be_before(evaluator, one, before)]
-        found = _frozen_since(evaluator, uses, origin) or _frozen_in_parts(evaluator, origin, before)
+            several = [one for one in several if may_be_before(evaluator, one[0], before)]
+        is_off = bool(several) and all(off for _, off in several)  # and none switches them on again
+        found = several[0][0].node if is_off else _frozen_in_parts(evaluator, origin, before)
         if found is None and not isinstance(origin[0], ast.arg):
             return None  # what nobody is seen to give says nothing
         by = by or found
@@ -50,24 +50,23 @@ def last_switch(evaluator: Evaluator, value: Value, place: Place) -> tuple[Any, 
     """What last switches, in the function of a place and in any case before it, whether a network's weights want gradients: the node, and
     whether off."""
     flow = place.frame.flow
-    around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
     found: list[tuple[int, Any, bool]] = []
-    several = [(one, uses_since_made(evaluator, one)) for one in origins_of(evaluator, value)]
+    several = [one for origin in origins_of(evaluator, value) for one in _switches_of(evaluator, origin)]
     if all(where is None for _, where in value.origins):  # made out of sight: by its key
         before = effects_before(evaluator, place, _SWITCHES)
-        several += [(None, [Use("method", one.call, place.frame, row=one.row) for one in before])]
-    for origin, uses in several:
-        for use in uses:
-            off = switches_weights(evaluator, use)
-            off = None if off is None or (origin and _is_of_part(evaluator, use, origin)) else off
-            node = node_in(use, place.frame.function) if off is not None else None
-            if node is not None and off is not None:
-                statement = flow.statement_of(node)
-                blocks = [
-                    one for one in flow.around(statement) if not _goes_through_parts(evaluator, one, place)
-                ]
-                if flow.order[statement] < at and all(one in around for one in blocks):
-                    found.append((flow.order[statement], node, off))
+        several += _switching(
+            evaluator, (Use("method", one.call, place.frame, row=one.row) for one in before)
+        )
+    if not several:
+        return None
+    around, at = list(flow.around(place.at)), flow.order.get(flow.statement_of(place.at), 0)
+    for use, off in several:
+        node = node_in(use, place.frame.function)
+        if node is not None:
+            statement = flow.statement_of(node)
+            blocks = [one for one in flow.around(statement) if not _goes_through_parts(evaluator, one, place)]
+            if flow.order[statement] < at and all(one in around for one in blocks):
+                found.append((flow.order[statement], node, off))
     last = max(found, key=lambda one: one[0], default=None)
     return last[1:] if last is not None else None
 
@@ -81,16 +80,20 @@ def _goes_through_parts(evaluator: Evaluator, block: Block, place: Place) -> boo
     return things.kind in ("parameter", "module")
 
 
-def _frozen_since(evaluator: Evaluator, uses: list[Use], origin: Any) -> Any:
-    by = None
-    for use in uses:
-        off = switches_weights(evaluator, use)
-        if off is None or _is_of_part(evaluator, use, origin):
-            continue
-        if off is False:
-            return None  # and another switches them on again
-        by = use.node if by is None else by
-    return by
+def _switches_of(evaluator: Evaluator, origin: Any) -> list[tuple[Use, bool]]:
+    """What switches, wherever it stands, whether the weights of what was made at a place want gradients, all of them; each with whether off."""
+
+    def found() -> list[tuple[Use, bool]]:
+        several = _switching(evaluator, uses_since_made(evaluator, origin))
+        return [one for one in several if not _is_of_part(evaluator, one[0], origin)]
+
+    node, where = origin
+    return remembered(where.memo, (_switches_of, node), [], found) if where is not None else []
+
+
+def _switching(evaluator: Evaluator, uses: Iterable[Use]) -> list[tuple[Use, bool]]:
+    several = ((one, switches_weights(evaluator, one)) for one in uses)
+    return [(one, off) for one, off in several if off is not None]
 
 
 def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) -> Any:
@@ -106,9 +109,14 @@ def _frozen_in_parts(evaluator: Evaluator, origin: Any, before: Place | None) ->
 
 
 def _by_parts(evaluator: Evaluator, made: Value, before: Place | None) -> Any:
-    several = [one for one in parts(evaluator, made) if not weight(evaluator, one).is_none]
-    by = [frozen(evaluator, one, before) for one in several]
-    return by[0] if by and None not in by and all(one.kind == "module" for one in several) else None
+    by = None
+    for one in parts(evaluator, made):
+        if not weight(evaluator, one).is_none:
+            found = frozen(evaluator, one, before) if one.kind == "module" else None
+            if found is None:
+                return None
+            by = by or found
+    return by
 
 
 def parts(evaluator: Evaluator, value: Value) -> Iterator[Value]:
