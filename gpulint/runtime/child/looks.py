@@ -18,7 +18,18 @@ from gpulint.runtime.record import drift
 from gpulint.runtime.record.besides import FEWEST_STOPPED, Cycle, Later
 from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
-from gpulint.runtime.record.series import EVALUATION, GONE, Series, Span, View, Window, rank, released, spread
+from gpulint.runtime.record.series import (
+    EVALUATION,
+    GONE,
+    GROWING,
+    Series,
+    Span,
+    View,
+    Window,
+    rank,
+    released,
+    spread,
+)
 
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
@@ -188,7 +199,8 @@ class Looks:
             before = now = series.window
             if before is None or now is None:
                 continue
-            if self.suspects or any(holder.nodes for holder in before.holders):
+            grows = any(d.status in GROWING for d in before.drifts) or self.suspects
+            if grows or any(holder.nodes for holder in before.holders):
                 if lingering.held:
                     self.look(series, 2)
                 held, last = lingering.held, lingering.later(same=True)

@@ -15,6 +15,7 @@ from gpulint.runtime.child.session import KINDS, Lingering, Session, free_host_m
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
+from gpulint.runtime.record.series import GROWING
 
 # What stands in the store
 SAMPLED, CONTENT, CHOSEN, LAST = (f"gpulint/{name}" for name in ("sampled", "content", "chosen", "last"))
@@ -189,7 +190,7 @@ class Stopping:
         lingering = session.lingering = self._lingering
         lingering.awaiting = bool(reach) and self._misses_something()
         windows = [series.window for series in trained if series.window is not None]
-        leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
+        leaks = [d for window in windows for d in window.drifts if d.status in GROWING]
         nodes = any(holder.nodes for window in windows for holder in window.holders)
         if reach and session.world_size == 1 and (leaks or nodes or session.options.trial is None):
             growth = sum(drift.bytes_per_step for drift in leaks)
