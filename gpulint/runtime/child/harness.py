@@ -8,6 +8,7 @@ import random
 import sys
 import threading
 import weakref
+from collections import Counter
 from contextlib import ExitStack
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -31,6 +32,8 @@ from gpulint.runtime.record.result import End, RankResult, Site, StepKind
 __all__ = ["Harness", "Stop"]
 
 CUT = "Epochs were cut short (--cut-epochs), to reach lines that had not run when enough steps were sampled."
+THREAD = "Networks run on the thread `{}`: its steps were sampled, and what other threads of the script's do is seen in part."
+ALONE = 8  # events of another thread, without one of that which is followed
 MOST_CLOSURES = 30  # backwards in one optimizer's step, from which on they are the steps; LBFGS asks for 25 at most by default
 UNUSED = "The script does not use the GPU of this machine: what it keeps was measured on the host instead."
 
@@ -70,7 +73,10 @@ class Harness:
         self._numbers: dict[tuple[int, str], dict[int, weakref.ref[Any]]] = {}  # modules by where they ran
         self._went_backward = False
         self._closures: int | None = None  # backwards within the optimizer's step that is under way
-        self._main = threading.get_ident()
+        self._own = self._followed = (
+            threading.get_ident()
+        )  # the script's main thread, and the one whose events count
+        self._others: Counter[int] = Counter()  # events of other threads since its last
         self._undo = ExitStack()
 
     # -- start and stop --------------------------------------------------------------------------------------
@@ -209,13 +215,28 @@ class Harness:
     # -- events of the script --------------------------------------------------------------------------------
 
     def _here(self) -> bool:
-        """Whether an event counts: on the script's main thread, and not from our own doing. Also stops a
+        """Whether an event counts: on the thread that is followed, and not from our own doing. Also stops a
         script that has swallowed the stop."""
-        if self.session.looking or threading.get_ident() != self._main:
+        thread = threading.get_ident()
+        if self.session.looking or (thread != self._followed and not self._changes_to(thread)):
             return False
         if self.session.done:
             self._stopping.raise_again()
             return False
+        self._others.clear()
+        return True
+
+    def _changes_to(self, thread: int) -> bool:
+        """Whether another thread is followed from now on: where it alone runs networks, before any step was sampled."""
+        self._others[thread] += 1
+        session = self.session
+        if self._others[thread] <= ALONE or session.sampled or session.done or session.probe is None:
+            return False
+        self._followed = thread
+        self._steps.event()
+        if thread != self._own:
+            session.probe.join()
+            session.note(THREAD.format(threading.current_thread().name))
         return True
 
     def _confirm(self, kind: StepKind, previous: int, mark: int) -> None:
@@ -394,24 +415,26 @@ class Harness:
             self._stopping.stop_if_reached()
 
     def _loading(self, change: int) -> None:
-        if threading.get_ident() == self._main and self.session.probe is not None:
+        if threading.get_ident() == self._followed and self.session.probe is not None:
             self.session.probe.loading += change
 
     def _optimizer_made(self, optimizer: Any) -> None:
         self._optimizing = True
         self._stepper.optimizer_created()
         self._stopping.trained()
-        if threading.get_ident() == self._main and not self.session.done:
+        if threading.get_ident() == self._followed and not self.session.done:
             self._happens(sys._getframe(1))
             self._steps.begin_other_training(optimizer)
 
     def _optimizer_steps(self, optimizer: Any) -> None:
         """An optimizer begins a step."""
-        if threading.get_ident() == self._main:
+        if threading.get_ident() == self._followed:
             self._closures = 0
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
         closures, self._closures = self._closures or 0, None
+        if threading.get_ident() == self._own:
+            self._followed = self._own  # it trains after all
         if not self._here() or closures > MOST_CLOSURES:
             return
         frame = sys._getframe(1)

@@ -15,10 +15,21 @@ from gpulint.runtime.observing.calls import collect
 from gpulint.runtime.probes.base import Block
 from gpulint.runtime.probes.frames import Frames
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.besides import Cycle
+from gpulint.runtime.record.besides import FEWEST_STOPPED, Cycle, Later
 from gpulint.runtime.record.drift import FEWEST
 from gpulint.runtime.record.result import Drift, Holder, Place, Site, Status
-from gpulint.runtime.record.series import EVALUATION, GONE, Series, Span, View, Window, rank, released, spread
+from gpulint.runtime.record.series import (
+    EVALUATION,
+    GONE,
+    GROWING,
+    Series,
+    Span,
+    View,
+    Window,
+    rank,
+    released,
+    spread,
+)
 
 LOOKS = (5, 10)  # sampled steps after which the window is judged already, in case the script ends by itself
 MOST_EVALUATIONS = 12  # looks into evaluation loops that include a search for holders
@@ -88,7 +99,8 @@ class Looks:
         try:
             with session.aside():
                 nodes = range(*(session.marks[mark].sequence for mark in judged))
-                drifts, holders = look(session.probe, session.frames, view, nodes, session.cycles)
+                inputs = session.forwards.growing_inputs() if session.forwards is not None else (1.0, set())
+                drifts, holders = look(session.probe, session.frames, view, nodes, session.cycles, inputs)
                 return Window(drifts, holders, len(view.boundaries) - 1, judged)
         except Exception as error:
             said = f"steps could not be judged: {type(error).__name__}: {error}"
@@ -99,8 +111,16 @@ class Looks:
     @property
     def suspects(self) -> bool:
         """Whether something leaks from step to step, as far as it is known."""
+        return bool(self._leaks())
+
+    @property
+    def piles(self) -> bool:
+        """Whether something of that is kept, and not just replaced by something larger each time."""
+        return not all(drift.enlarged for drift in self._leaks())
+
+    def _leaks(self) -> list[Drift]:
         windows = (w for series in self._session.series.values() for w in (*series.past, series.window) if w)
-        return any(drift.status == "leak" for window in windows for drift in window.drifts)
+        return [drift for window in windows for drift in window.drifts if drift.status == "leak"]
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.
@@ -179,13 +199,19 @@ class Looks:
             before = now = series.window
             if before is None or now is None:
                 continue
-            if self.suspects or any(holder.nodes for holder in before.holders):
+            grows = any(d.status in GROWING for d in before.drifts) or self.suspects
+            if grows or any(holder.nodes for holder in before.holders):
                 if lingering.held:
                     self.look(series, 2)
                 held, last = lingering.held, lingering.later(same=True)
                 fell = lingering.fell if held else 0
                 now = series.window = released(before, series.window or before, held, fell, last)
-            ended |= {(d.site, d.place): d.reason for d in now.drifts if d.status == "bounded"}
+            # What a limit explains is asked of each by itself: something else may keep of the same.
+            over = (d for d in now.drifts if d.status == "bounded" and not d.limited)
+            ended |= {(d.site, d.place): d.reason for d in over}
+        for each in session.series.values() if not session.stepper.has_optimizer else ():
+            each.past = [self._since(window) for window in each.past]
+            each.window = each.window and self._since(each.window)
         others: list[Series | Span] = [session.series["eval"], *session.spans.values()]
         for other in others:
             if other.window is not None and ended:
@@ -196,6 +222,29 @@ class Looks:
                     for d in other.window.drifts
                 ]
                 other.window = other.window._replace(drifts=drifts)
+
+    def _since(self, window: Window) -> Window:
+        """The window as it stands where all steps are of one kind: what was replaced by something larger in each, and goes on to be replaced
+        without getting larger, has its size by now: what belongs to objects that come and go."""
+        session, (begin, end) = self._session, window.judged
+        after = [mark for mark in session.ended if mark > end]
+        grown = [d for d in window.drifts if d.status == "leak" and d.enlarged and d.times > 1]
+        if not grown or len(after) < FEWEST_STOPPED:
+            return window
+        session.probe.settle()
+        sizes, fresh = Counter[tuple[Site, Place]](), Counter[tuple[Site, Place]]()
+        for block in session.probe.born(begin).values():
+            cell = session.frames.sites[block.site], block.place
+            sizes[cell] += block.size
+            fresh[cell] += block.size if block.epoch >= after[len(after) // 2] else 0
+        reason = f"grew no further in {len(after)} more steps, while it was replaced"
+        drifts = list(window.drifts)
+        for one in grown:
+            cell = one.site, one.place
+            later = Later(len(after), round(sizes[cell] - one.total * one.times / (one.times - 1)))
+            if later.stopped(one.bytes_per_step) and fresh[cell] >= GONE * sizes[cell] > 0:
+                drifts[drifts.index(one)] = replace(one, status="bounded", reason=reason)
+        return window._replace(drifts=drifts)
 
     def look_at_end(self, frames: tuple[FrameType, ...], anew: bool = True) -> None:
         """A last look while a traceback, or a main thread that hangs, still holds the script's frames. Not
@@ -215,10 +264,11 @@ class Looks:
 
 _Cell = tuple[int, Place]  # site, place
 _Blocks = Collection[Block]
+_Inputs = tuple[float, set[int]]  # see `Forwards.growing_inputs`
 
 
 def look(
-    probe: Any, frames: Frames, view: View, nodes: range, tied: list[Cycle]
+    probe: Any, frames: Frames, view: View, nodes: range, tied: list[Cycle], inputs: _Inputs
 ) -> tuple[list[Drift], list[Holder]]:
     """Judge what `view` is at. `nodes` are the autograd sequence numbers that belong to what is judged. What ties the garbage that was
     found goes into `tied`."""
@@ -263,9 +313,11 @@ def look(
     if not targets and not nodes:
         return drifts, []
     urgent = {key for key, block in targets.items() if (frames.sites[block.site], block.place) in leaks}
-    found = holders.find(targets, probe.key, nodes, frames, view.frames, urgent)
+    found = holders.find(
+        targets, probe.key, nodes, frames, view.frames, urgent, False, inputs[1], 2 if view.window else 3
+    )
     drifts, found = drift.less_set_up(drifts, found)
-    drifts = drift.settle(drifts, found, probe.capacity())
+    drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found

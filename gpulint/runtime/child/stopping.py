@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from gpulint.runtime.child.session import KINDS, Lingering, Session, free_host_m
 from gpulint.runtime.child.steps import Steps
 from gpulint.runtime.child.windows import Windows
 from gpulint.runtime.record.result import End, Progress, StepKind, never_used_gpu
+from gpulint.runtime.record.series import GROWING
 
 # What stands in the store
 SAMPLED, CONTENT, CHOSEN, LAST = (f"gpulint/{name}" for name in ("sampled", "content", "chosen", "last"))
@@ -113,8 +115,15 @@ class Stopping:
         over = enough and self._has_gone_on()
         if self._session.world_size > 1:
             over = kind != "eval" and self._agreement.after_step(self._session.lingering is not None, over)
+        elif over and self._looks.piles:  # so it seemed when it was looked at last
+            self._look()
+            over = self._enough()
         if over:
             self.finish()
+
+    def _look(self) -> None:
+        if self._steps.evaluation is not None:
+            self._looks.look(self._session.series["eval"], 2)
 
     def _has_gone_on(self) -> bool:
         """Whether the first run of a trial has gone on for a while after what was to be sampled: what a fix changes may show
@@ -181,7 +190,7 @@ class Stopping:
         lingering = session.lingering = self._lingering
         lingering.awaiting = bool(reach) and self._misses_something()
         windows = [series.window for series in trained if series.window is not None]
-        leaks = [d for window in windows for d in window.drifts if d.status == "leak"]
+        leaks = [d for window in windows for d in window.drifts if d.status in GROWING]
         nodes = any(holder.nodes for window in windows for holder in window.holders)
         if reach and session.world_size == 1 and (leaks or nodes or session.options.trial is None):
             growth = sum(drift.bytes_per_step for drift in leaks)
@@ -211,7 +220,7 @@ class Stopping:
         session, lingering = self._session, self._session.lingering
         if lingering is None or session.world_size > 1:
             return False
-        going = lingering.seconds < lingering.patrol and not self._looks.suspects
+        going = lingering.seconds < lingering.patrol and not self._looks.piles
         return self._windows.missing or (
             going and (session.options.trial is None or self._windows.mark_open())
         )
@@ -242,8 +251,9 @@ class Stopping:
     def finish(self, look: bool = True) -> None:
         """End the script. Without `look` the loop that was judged last may be over."""
         session = self._session
-        if look and self._steps.evaluation is not None:
-            self._looks.look(session.series["eval"], 2)
+        if look:
+            self._look()
+            self._windows.look_again()
         self._looks.take_back()
         self._windows.mark_open()
         said = End("stopped", f"stopped after {session.sampled} sampled steps")
@@ -258,9 +268,9 @@ class Stopping:
             self.raise_stop()
 
     def raise_stop(self) -> None:
-        """Raise `Stop`, or end the process where the script does not let go."""
+        """Raise `Stop`, or end the process where the script does not let go, or where it would end one thread alone."""
         self._stops += 1
-        if self._stops > SWALLOWED:
+        if self._stops > SWALLOWED or threading.current_thread() is not threading.main_thread():
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):
                     stream.flush()

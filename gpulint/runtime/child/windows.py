@@ -29,6 +29,7 @@ MOST_ENDS = 100  # of a window, after which it is left alone
 LOOKED_AT = 0.5  # of its ends, which come between two looks at a window at least
 WAITED_FOR = 0.25  # of what is told: what several windows have left is told where one of them leaves less
 STEPWISE = 6  # ends after which it is known whether a window is just a step
+AGAIN = 1.1  # times the ends that were looked at last, at which it is looked at again before the run ends
 IN_STRETCH = 16  # steps
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
 
@@ -240,6 +241,18 @@ class Windows:
             self.begin(STRETCH, f"{STRETCH} {IN_STRETCH} steps", self._session.frames.here())
         elif len(self._session.ended) - span.first >= IN_STRETCH * (len(span.seconds) + 1):
             self.end(STRETCH, again=True)
+
+    def look_again(self) -> None:
+        """What grows in windows that have ended since they were looked at: it may have its size by now."""
+        for span in self._session.spans.values():
+            before = span.window
+            if before is None or len(span.ends) < AGAIN * before.steps:
+                continue
+            known = {(d.site, d.place): d for d in before.drifts if d.status != "leak"}
+            if len(known) < len(before.drifts):
+                self._looks.look_at(span)
+                drifts = [known.get((d.site, d.place), d) for d in span.window.drifts] if span.window else []
+                span.window = (span.window or before)._replace(drifts=drifts)
 
     def close(self) -> None:
         """The script has ended by itself: so have the calls and the evaluation under way."""

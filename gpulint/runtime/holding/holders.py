@@ -10,7 +10,7 @@ import os
 import statistics
 import types
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -27,6 +27,7 @@ from gpulint.runtime.record.result import Held, Holder, Place
 from gpulint.units import format_bytes
 
 _PLACES: tuple[Place, ...] = get_args(Place)
+OTHERS = 0.5  # of what a holder with a limit holds: where others hold so much of it, the limit says nothing
 SLICE = 0.5  # of a storage: a tensor that shows no more is a slice that keeps the rest
 
 
@@ -38,6 +39,8 @@ def find(
     extra_frames: tuple[types.FrameType, ...] = (),
     leaking: Set[Hashable] = frozenset(),
     modules: bool = False,
+    sizes: Set[int] = frozenset(),
+    several: int = 3,
 ) -> list[Holder]:
     """The holders of `targets` (storage key -> its block), largest first.
 
@@ -45,21 +48,47 @@ def find(
     reported even where they hold no target, because nodes cost host memory. `extra_frames` are frames to
     search besides the running ones. What no variable of the user's leads to is searched for in everything that there is
     where it is `leaking`: that takes a second or more. With `modules` a network is the holder of its parameters and buffers,
-    with those of its submodules. Never raises for what it finds: objects that cannot be looked into are
+    with those of its submodules. `sizes` are those of what networks were given. What holds memory of
+    `several` epochs gathers it. Never raises for what it finds: objects that cannot be looked into are
     passed over.
     """
+    roots = (walking.other_roots, walking.library_frames, walking.instances)
     walk = Walk(targets, key_of, old)
     with walking.undisturbed(), contextlib.closing(walk):
         walking.explore(walk, walking.user_roots(frames, walking.running_frames(frames, extra_frames)))
         if not targets and not walking.reaches_old(walk):
             return []  # as it is where nothing leaks: what the nodes keep need not be looked at then
         walking.follow_graphs(walk)
-        for roots in (walking.other_roots(frames), walking.library_frames(frames), walking.instances(frames)):
+        for others in roots:
             if not leaking <= walk.found.keys():
-                walking.explore(walk, roots)
+                walking.explore(walk, others(frames))
                 walking.follow_graphs(walk)
         lost = [block for key, block in targets.items() if key in leaking and key not in walk.found]
-        return _group(walk, lost, frames, modules)
+        groups = _group(walk, modules, sizes, several)
+        _hold_others_too(
+            walk, groups, walking.user_roots(frames, walking.running_frames(frames, extra_frames))
+        )
+        shown = _shown_of(walk, {key for group in groups for key in group.slices})
+        found = [_holder(group, frames, shown) for group in groups] + (
+            [_unknown(lost, frames)] if lost else []
+        )
+        return sorted(found, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
+
+
+def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple[Any, walking.Root]]) -> None:
+    """A limit of one holder says nothing where others, without it, hold what it holds."""
+    limited = [group for group in groups if group.name.limit]
+    held = {key: block for group in limited for key, block in group.held.items()}
+    if not held:
+        return
+    barred = frozenset(number for group in limited for number in group.objects)
+    again = Walk(held, walk.key_of, range(0), barred=barred)
+    with contextlib.closing(again):
+        walking.explore(again, roots)
+        walking.follow_graphs(again)
+        for group in limited:
+            if len(again.found.keys() & group.held.keys()) >= OTHERS * len(group.held):
+                group.name = group.name._replace(limit="", bound=None)
 
 
 def reached(
@@ -93,10 +122,14 @@ class _Group:
     errors: set[str] = field(default_factory=set)  # exceptions through whose tracebacks some are held
     # Storages of which a tensor shows a part, and their bytes
     slices: dict[Hashable, int] = field(default_factory=dict)
+    held: dict[Hashable, Block] = field(default_factory=dict)
+    objects: set[int] = field(default_factory=set)  # by id, that hold them
 
     def add(self, one: walking.Find, above: list[Any]) -> None:
         """A block, and the objects between its tensor and what holds the group."""
         self.blocks.append(one.block)
+        self.held[one.key] = one.block
+        self.objects.add(id(above[-1]))
         self.tensors.add(id(one.tensor))
         self.entries[id(above[max(0, len(above) - 2)])] += one.block.size
         self.graph |= one.graph
@@ -149,7 +182,8 @@ def _shown_of(walk: Walk, keys: Set[Hashable]) -> dict[Hashable, int]:
 class _Groups:
     """By what holds them, and by its name."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: Set[int]) -> None:
+        self._sizes = sizes
         self.by_object: dict[tuple[int, Place], _Group] = {}
         self.by_name: dict[tuple[object, ...], _Group] = {}
 
@@ -157,7 +191,7 @@ class _Groups:
         """That of the object at this position of a path."""
         key = (id(path[position]), place)
         if key not in self.by_object:
-            name = describe(path[position:])
+            name = describe(path[position:], self._sizes)
             alike = (name.text, name.file, name.line, place)
             self.by_object[key] = self.by_name.setdefault(alike, _Group(name, place))
         return self.by_object[key]
@@ -166,7 +200,7 @@ class _Groups:
 _Sets = dict[int, set[int]]  # by ids of objects
 
 
-def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list[Holder]:
+def _group(walk: Walk, modules: bool, sizes: Set[int], several: int) -> list[_Group]:
     epochs: _Sets = {}
     optimizers: _Sets = {}  # of which states are below an object
     paths: list[tuple[walking.Find, list[Any]]] = []
@@ -180,23 +214,18 @@ def _group(walk: Walk, lost: list[Block], frames: Frames, modules: bool) -> list
                 optimizers.setdefault(id(above), set()).add(optimizer)
             elif is_one(above, torch.optim.Optimizer):
                 optimizer = id(above)
-    enough = max(2, min(3, len({one.block.epoch for one in walk.finds})))
-    groups = _Groups()
+    enough = max(2, min(several, len({one.block.epoch for one in walk.finds})))
+    groups = _Groups(sizes)
     for one, path in paths:
         position = (_network(path) if modules else 0) or _holding(path, epochs, optimizers, enough)
         groups.of(path, position, one.block.place).add(one, path[: position + 1])
     _add_nodes(walk, groups)
-    named = groups.by_name.values()
-    shown = _shown_of(walk, {key for group in named for key in group.slices})
-    holders = [_holder(group, frames, shown) for group in named]
-    if lost:
-        holders.append(_unknown(lost, frames))
-    return sorted(holders, key=lambda holder: (-holder.bytes, -holder.nodes, holder.text))
+    return list(groups.by_name.values())
 
 
 def _holding(path: list[Any], epochs: _Sets, optimizers: _Sets, enough: int) -> int:
     """Position in the path of the object that gathers memory of several steps: the list, not the dict in it
-    that was made anew in each step. `enough` is 3 rather than 2, because one step's memory may lie on both
+    that was made anew in each step. `enough` is 3 rather than 2 for steps, because one's memory may lie on both
     sides of a boundary. An optimizer gathers its state, but not where there are ever more of them."""
     for position, above in enumerate(path[:-1]):
         if is_one(above, torch.optim.Optimizer):

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 MOST_HEAD = 48  # characters of a loop's head that are said
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_PUSHING = ("heappush", "insort", "insort_left", "insort_right")
 _GROWING = set(
     "append appendleft extend extendleft insert add update setdefault put put_nowait push __setitem__".split()
 )
 
 
 @functools.lru_cache(maxsize=256)
-def _tree(file: str) -> ast.Module | None:
+def tree_of(file: str) -> ast.Module | None:
     try:
         with open(file, "rb") as source:
             return ast.parse(source.read())
@@ -30,13 +31,13 @@ def storing_lines(file: str, name: str, attribute: bool, first_line: int = 0) ->
     `attribute` looks for `anything.name` instead of the bare name. `first_line` restricts the search to the
     function that starts there (its decorators included), where one does.
     """
-    tree = _tree(file)
+    tree = tree_of(file)
     if tree is None:
         return ()
-    scope = _function_at(tree, first_line) or tree
+    scope = function_at(tree, first_line) or tree
     found: list[tuple[int, int]] = []
     for node, looped in _walk(scope, False):
-        for target, grows in _targets(node):
+        for target, grows in targets_of(node):
             named, through_item = _is_named(target, name, attribute)
             if named:
                 from_itself = _mentions(getattr(node, "value", None), name, attribute)
@@ -47,12 +48,12 @@ def storing_lines(file: str, name: str, attribute: bool, first_line: int = 0) ->
 
 def renews(file: str, name: str, attribute: bool, line: int) -> bool:
     """Whether the statement at a line makes a new value of `name` from the old one: `kept = torch.cat([kept, out])`."""
-    tree = _tree(file)
+    tree = tree_of(file)
     return tree is not None and any(
         _is_named(target, name, attribute)[0] and _mentions(getattr(node, "value", None), name, attribute)
         for node, _ in _walk(tree, False)
         if getattr(node, "lineno", 0) == line
-        for target, _ in _targets(node)
+        for target, _ in targets_of(node)
     )
 
 
@@ -73,7 +74,7 @@ def heads(file: str) -> frozenset[int]:
 def _loops(file: str) -> tuple[tuple[int, int, str], ...]:
     """First and last line of every loop of a file, and its head."""
     found = []
-    for node in ast.walk(_tree(file) or ast.Module([], [])):
+    for node in ast.walk(tree_of(file) or ast.Module([], [])):
         if isinstance(node, ast.While):
             head = f"while {ast.unparse(node.test)}"
         elif isinstance(node, (ast.For, ast.AsyncFor, *_COMPREHENSIONS)):
@@ -105,7 +106,7 @@ def _mentions(value: ast.AST | None, name: str, attribute: bool) -> bool:
     )
 
 
-def _function_at(tree: ast.Module, line: int) -> ast.AST | None:
+def function_at(tree: ast.Module, line: int) -> ast.AST | None:
     if line <= 0:
         return None
     for node in ast.walk(tree):
@@ -116,10 +117,12 @@ def _function_at(tree: ast.Module, line: int) -> ast.AST | None:
     return None
 
 
-def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+def targets_of(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """The expressions a node stores into, each with whether that lets it grow."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
         yield node.func.value, True
+    elif isinstance(node, ast.Call) and node.args and name_of(node.func) in _PUSHING:
+        yield node.args[0], True
     elif isinstance(node, ast.Assign):
         for target in node.targets:
             yield from ((part, False) for part in _parts(target))
@@ -132,6 +135,11 @@ def _targets(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         for item in node.items:
             yield from ((part, False) for part in _parts(item.optional_vars)) if item.optional_vars else ()
+
+
+def name_of(node: ast.AST) -> str:
+    """The last name of `a.b.name`; empty where an expression is something else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _parts(target: ast.expr) -> Iterator[ast.expr]:

@@ -3,17 +3,22 @@ line."""
 
 from __future__ import annotations
 
+import ast
 import functools
+import gc
 import itertools
+import operator
 import os
+import queue
 import sys
 import types
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 import torch
 
+from gpulint.runtime.holding.limits import Container, limit_of
 from gpulint.runtime.holding.naming import renews, storing_lines
 from gpulint.runtime.holding.walking import Root, grad_of
 from gpulint.runtime.probes import plain
@@ -26,6 +31,7 @@ from gpulint.runtime.record.result import Scope
 _LRU: Any = type(functools.lru_cache(maxsize=None)(lambda: None))
 _MAXLEN: Any = vars(deque)["maxlen"]
 _WRITTEN = frozenset({str, int, bool, float, type(None)})  # kinds of keys that an expression can have
+SLACK = 8  # one entry in so many may be there beside a limit, until it is cut
 PARTS = ("_parameters", "_buffers", "_modules")  # dicts of a module, whose keys are its attributes
 
 
@@ -43,6 +49,7 @@ class Name(NamedTuple):
     bound: int | None
     length: int | None
     renews: bool
+    limit: str
 
 
 class _State(NamedTuple):
@@ -67,8 +74,8 @@ class _State(NamedTuple):
         return cls(name, scope, f"{site.function}()", site.file, site.line, name, via=via)
 
 
-def describe(path: list[Any]) -> Name:
-    """The name of the object at the beginning of a path, which ends at a `Root`."""
+def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Name:
+    """The name of the object at the beginning of a path, which ends at a `Root`. `sizes` are those of what networks were given."""
     holding, chain = path[0], path[::-1]
     state, skip = _State(), False
     for position, (above, below) in enumerate(itertools.pairwise(chain)):
@@ -92,14 +99,69 @@ def describe(path: list[Any]) -> Name:
         lines = storing_lines(state.file, state.base, state.attribute, state.first_line)
         if not lines and state.first_line:
             lines = storing_lines(state.file, state.base, state.attribute)
+    length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else plain.length_of(holding)
+    if plain.is_one(holding, torch.Tensor):
+        length = next(iter(torch.Tensor.size(holding)), None)
+    limit = ""
+    if queues := [one for one in path[1:3] if plain.is_one(one, queue.Queue)]:
+        bound = attribute(queues[0], "maxsize") or None
+    if bound is None and type(holding) is not _LRU:
+        bound, limit = _limit(state, path, container, length)
+    if bound is None and not limit and _goes_by(holding, sizes):
+        limit = "grows with the size of the networks' input, which is the largest so far"
     variable = state.variable
     if container == "dict" and not variable.endswith("]") and state.scope != "cache":
         variable += "[...]"
-    length = int(_LRU.cache_info(holding).currsize) if type(holding) is _LRU else plain.length_of(holding)
     scope, owner, file = state.scope, state.owner, state.file
     renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
     text, line = _text(state, variable, container), lines[0] if lines else state.first_line
-    return Name(text, variable, container, scope, owner, file, line, lines, bound, length, renewed)
+    return Name(text, variable, container, scope, owner, file, line, lines, bound, length, renewed, limit)
+
+
+def _limit(state: _State, path: list[Any], container: str, length: int | None) -> tuple[int | None, str]:
+    """The most entries that the script's code lets a container have, as far as it can be told, and in words which line does; where it has
+    more, that does nothing."""
+    holding, file, first_line = path[0], state.file, state.first_line
+    nested = state.variable.endswith("]")
+    sought = Container(state.base, state.attribute, nested, container == "dict", state.owner)
+    objects = [one for one in path[:-1] if plain.attributes_of(one) is not None]
+    own = plain.is_one(holding, dict, list, deque, set)
+    if own and plain.module_of(type(holding)) not in ("builtins", "collections"):
+        file, first_line = file_of(type(holding)), 0
+        sought = Container("self", False, False, plain.is_one(holding, dict), plain.name_of(type(holding)))
+    found = limit_of(file, sought, first_line) if file and sought.name else None
+    if found is None:
+        return None, ""
+    root = path[-1].where
+    local = frame_locals(root) if type(root) is types.FrameType else {}
+    beside = [one for one in map(plain.attributes_of, local.values()) if one is not None]
+    modules = [one for one in list(sys.modules.values()) if attribute(one, "__file__") == file]
+    known = [*filter(None, map(plain.attributes_of, (*objects, *modules))), local, *beside]
+    classes = [plain.namespace_of(kind) for one in objects for kind in plain.bases_of(type(one))]
+    most = found.value(lambda name: next((one[name] for one in (*known, *classes) if name in one), None))
+    text = ast.unparse(found.most)
+    if most is not None and length is not None and length > most + 1 + most // SLACK:
+        return None, ""
+    said = "" if most is None or text == str(most) else f", {most}"
+    does = "makes smaller at" if type(found.most) is ast.Compare else "holds to"
+    return most, f"{os.path.basename(file)}:{found.line} {does} `{text}`{said}"
+
+
+def _goes_by(holding: Any, sizes: Set[int]) -> bool:
+    """Whether it is as large as the networks' input: a tensor of that size, or a dict or cache with an entry for each, in the order of
+    their sizes."""
+    if not sizes:
+        return False
+    if plain.is_one(holding, torch.Tensor):
+        return set(torch.Tensor.size(holding)) <= sizes
+    inner = gc.get_referents(holding) if type(holding) is _LRU else [holding]
+    entries = next((plain.items_of(one) for one in inner if plain.is_one(one, dict)), [])
+    keys = [
+        [part for part in plain.elements_of([key] if type(key) is not tuple else key) if type(part) is int]
+        for key, _ in entries
+    ]
+    in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
+    return len(keys) > 1 and in_order and all(key and sizes >= set(key) for key in keys)
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:

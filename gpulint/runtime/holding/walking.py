@@ -74,6 +74,7 @@ class Walk:
     most: int = MOST_OBJECTS
     # Not followed: from objects with these ids to this one
     cut: tuple[frozenset[int], Any] = (frozenset(), None)
+    barred: frozenset[int] = frozenset()  # ids of objects that are not looked into
 
     @property
     def complete(self) -> bool:
@@ -108,7 +109,12 @@ def _drain(walk: Walk, queue: deque[Any]) -> None:
 
 def _reach(walk: Walk, queue: deque[Any], value: Any, parent: Any) -> None:
     kind = type(value)
-    if kind in _ATOMIC or id(value) in walk.parents or (kind in PLAIN and not value):
+    if (
+        kind in _ATOMIC
+        or id(value) in walk.parents
+        or (kind in PLAIN and not value)
+        or id(value) in walk.barred
+    ):
         return
     skip = walk.skipped.get(kind)
     if skip is None:

@@ -4,10 +4,12 @@ which were saved for nothing where no backward comes."""
 from __future__ import annotations
 
 import heapq
+import itertools
 import statistics
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +25,9 @@ from gpulint.runtime.record.result import ForwardFigures, Site
 # something every 2ⁿ-th call is followed then, and all are measured.
 FOLLOWED = 8
 ENDS = 8  # nodes that are watched at either end of a call's graph
+MOST_SIZES = 1000  # of one dimension of what a network is given
+FEWEST_SIZES = 3  # that show that it grows
+AGAIN = 3  # times that each has come, on average
 MOST_NODES = 1000  # visited in search of the first ones
 
 
@@ -94,6 +99,8 @@ class Forwards:
         self._frames = frames
         self._on_root = on_root
         self.allocated = allocated
+        # How often what outermost modules were given has had a size, by module, mode, argument and dimension
+        self._inputs: dict[tuple[str, bool, int, int], Counter[int]] = {}
         self._state = _State()
         self._cells: dict[tuple[int, str, bool, bool], _Cell] = {}
         self._sequence: Callable[[], int] = getattr(torch._C._autograd, "_get_sequence_nr", int)
@@ -129,12 +136,31 @@ class Forwards:
         """Run an outermost module unwatched, and what it calls as well."""
         state = self._state
         if self.active and not state.depth:
-            self._on_root(module)
+            self._comes(module, args, kwargs)
         state.depth += 1
         try:
             return self._original(module, *args, **kwargs)
         finally:
             state.depth -= 1
+
+    def _comes(self, module: Any, args: Any, kwargs: Any) -> None:
+        for position, tensor in enumerate(_tensors([*args, *kwargs.values()])):
+            for number, size in enumerate(tensor.shape):
+                key = (type(module).__name__, bool(module.training), position, number)
+                sizes = self._inputs.setdefault(key, Counter())
+                if len(sizes) < MOST_SIZES:
+                    sizes[size] += 1
+        self._on_root(module)
+
+    def growing_inputs(self) -> tuple[float, set[int]]:
+        """How many times as large as at first is what networks are given, where it grows now and then, and the sizes of it so far. What
+        comes in ever new sizes, or in some of no order, is none that grows."""
+        times, growing = 1.0, False
+        for sizes in self._inputs.values():
+            rises = all(earlier < later for earlier, later in itertools.pairwise(sizes))
+            if rises and len(sizes) >= FEWEST_SIZES and sum(sizes.values()) >= AGAIN * len(sizes):
+                times, growing = max(times, max(sizes) / max(1, min(sizes))), True
+        return times, {size for sizes in self._inputs.values() for size in sizes} if growing else set()
 
     def _watch(self, module: Any, args: Any, kwargs: Any) -> Any:
         if not self.active:
@@ -142,7 +168,7 @@ class Forwards:
         state = self._state
         outermost = state.depth == 0
         if outermost:
-            self._on_root(module)
+            self._comes(module, args, kwargs)
         outer_training, state.training = state.training, bool(module.training)
         # Read only where it can tell more: of calls that save nothing the first ones have told it.
         place = (self._frames.index(sys._getframe(1)), type(module).__name__, state.training)

@@ -36,7 +36,7 @@ UNEXPLAINED = 0.25  # of the growth of a step: less is the measurement's
 RISES = 3  # times that `allocated` was higher than before: fewer are no steady growth
 TOTAL = 8  # sampled steps below which a rise is not held against what is named
 
-Why = Literal["bounded", "occasional", "gc-garbage", "optimizer", "host", "few"]
+Why = Literal["bounded", "filling", "occasional", "gc-garbage", "optimizer", "host", "few"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,9 @@ class Harmless(Record):
     @property
     def label(self) -> str:
         """What it is called: what came now and then only may yet be growth."""
-        return "not settled" if self.why in ("occasional", "few") else "harmless"
+        return {"occasional": "not settled", "few": "not settled", "filling": "may be filling"}.get(
+            self.why, "harmless"
+        )
 
 
 @dataclass(frozen=True, slots=True)

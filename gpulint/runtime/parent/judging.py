@@ -94,11 +94,16 @@ def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgem
         most = max(piled, key=lambda drift: drift.total)
         text = f"{size(sum(d.bytes_per_step for d in piled))} a step pile up until the end of {judgement.per(most.released)}"
         return confirmed(f"{text}, which lets go of it", bytes=sum(d.total for d in piled))
-    limited = next((holder for holder in holders if holder.bound is not None), None)
+    limited = next((h for h in holders if h.bound is not None and not h.limit), None)
     if limited is not None:
         text = f"kept by {limited.text}, which holds at most {limited.bound}"
         return refuted(text, holder=limited.text)
-    for status, judged in (("bounded", refuted), ("occasional", inconclusive), ("gc-garbage", refuted)):
+    for status, judged in (
+        ("bounded", refuted),
+        ("filling", inconclusive),
+        ("occasional", inconclusive),
+        ("gc-garbage", refuted),
+    ):
         found = next((drift for drift in drifts if drift.status == status), None)
         if found is not None:
             return judged(f"{size(found.total)} survived: {found.reason}")

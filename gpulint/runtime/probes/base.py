@@ -76,6 +76,10 @@ class Probe(Protocol):
         """Stop watching and leave what was entered; only where nothing was entered after it and left open."""
         return None
 
+    def join(self) -> None:
+        """Watch the thread that calls this as well."""
+        return None
+
     def keep_history(self) -> None:
         """Record all that happens, to the end, where that is a GPU's. Before `start`."""
         return None

@@ -149,6 +149,10 @@ class HostProbe(TorchDispatchMode, Probe):  # type: ignore[no-untyped-call]
         self.active = False
         self._undo.close()
 
+    def join(self) -> None:
+        self.__enter__()  # type: ignore[no-untyped-call]
+        self.adopt()
+
     def leave(self) -> None:
         self.stop()
         self.__exit__(None, None, None)  # type: ignore[no-untyped-call]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -205,7 +206,8 @@ class _Look:
             return None
         steps, reason = self.edges[-1] - self.edges[0], "is replaced by something larger each time"
         total = round(slope_of(self.levels) * steps)
-        return replace(self.drift("leak", total, len(amounts), 1.0, steps, reason), enlarged=True)
+        found = self.drift("leak", total, len(amounts), 1.0, steps, reason)
+        return replace(found, enlarged=True, times=amounts[-1] / (min(filter(None, amounts), default=0) or 1))
 
     def begins_late(self, events: list[int], eligible: list[int], late: list[int], total: int) -> bool:
         """Whether the site leaks from some step of the window on, and not before. A rolling window has survivors at the end
@@ -290,7 +292,10 @@ def less_set_up(
 
 
 def settle(
-    drifts: Sequence[result.Drift], holders: Sequence[result.Holder], room: int | None = None
+    drifts: Sequence[result.Drift],
+    holders: Sequence[result.Holder],
+    room: int | None = None,
+    inputs: float = 1.0,
 ) -> list[result.Drift]:
     """Take back what a limit explains: leaks of which at least nine tenths are in containers that cannot grow for ever.
 
@@ -298,9 +303,19 @@ def settle(
     known) is no limit, nor is one that keeps graphs or networks by what was meant to be a value. What was replaced by something
     larger a few times alone must have been made of what it replaced.
     """
-    renewed = {held.site for holder in holders if holder.renews for held in holder.births}
-    drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or d.site in renewed]
-    limits = [holder for holder in holders if holder.bound is not None]
+    held = [(one.site, one.bytes, holder) for holder in holders for one in holder.births]
+    renewed: Counter[result.Site] = Counter()
+    for site, size, holder in held:
+        renewed[site] += size if holder.renews else -size
+    drifts = [d for d in drifts if not d.enlarged or d.count >= FEWEST_LEVELS or renewed[d.site] > 0]
+    lasting = {site for site, _, holder in held if holder.scope not in ("local", "unknown")}
+    drifts = [
+        replace(d, status="filling", reason=f"{d.reason}, as large as the input of networks, which grows")
+        if d.enlarged and d.status == "leak" and d.site not in lasting and d.times <= inputs**2 > 1
+        else d
+        for d in drifts
+    ]
+    limits = [holder for holder in holders if holder.bound is not None or holder.limit]
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 
 
@@ -310,18 +325,24 @@ def _keeps(holder: result.Holder, drift: result.Drift) -> bool:
 
 def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | None) -> result.Drift:
     bounded = sum(held.bytes for h in keepers for held in h.births if held.site == drift.site)
-    if drift.status not in ("leak", "occasional") or drift.enlarged or bounded < 0.9 * drift.total:
+    if drift.status not in ("leak", "occasional") or bounded < 0.9 * drift.total:
         return drift
     limit = max(keepers, key=lambda h: h.bytes)
-    reason = f"kept by {limit.text}, which holds at most {limit.bound}"
+    by_code = bool(limit.limit)  # of the script's, and not by what it is
+    if (drift.enlarged and not by_code) or (by_code and (drift.status != "leak" or limit.pins == "graph")):
+        return drift
+    what = f"which {limit.limit}" if by_code else f"which holds at most {limit.bound}"
+    reason = f"kept by {limit.text}, {what}"
     full = _when_full(limit)
     if full > limit.bytes:
         reason += f": {format_bytes(full)} then"
-    pins = limit.pins if full >= NOTED else ""
+    pins = limit.pins if full >= NOTED and not by_code else ""
     if pins or (room is not None and full > room):
         card = f", of {format_bytes(room)} that there are" if room is not None and full > room else ""
         what = f"; its entries keep whole {pins}s" if pins else ""
         return replace(drift, status="leak", reason=f"{reason}{card}{what}", limited=True)
+    if by_code and (limit.bound is None or (limit.length or 0) < limit.bound):
+        return replace(drift, status="filling", reason=f"{reason}; it still fills", limited=True)
     return replace(drift, status="bounded", reason=reason, limited=True)
 
 

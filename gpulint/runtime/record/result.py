@@ -21,7 +21,7 @@ StepKind = Literal["train", "eval", "explicit"]
 Place = Literal["device", "host"]
 Scope = Literal["local", "global", "attribute", "class attribute", "closure", "cache", "optimizer", "unknown"]
 Boundary = Literal["optimizer", "forward", "batch", "explicit", "none"]
-Status = Literal["leak", "occasional", "bounded", "gc-garbage"]
+Status = Literal["leak", "filling", "occasional", "bounded", "gc-garbage"]
 TrendStatus = Literal["flat", "growing", "shrinking", "fragmentation", "unknown"]
 Figure = Literal["allocated", "reserved", "host_tensors", "rss", "heap"]
 EndReason = Literal[
@@ -142,11 +142,14 @@ class Drift(Record):
     `bytes_per_step` is averaged over the steps that could be judged (`steps`), `share` is the part of them
     that left something behind, `slope` the Theil-Sen slope of the site's live bytes per step. `total` bytes
     in `count` blocks, from `events` stretches, are alive at the end. Status: *leak* grows in every step or at regular intervals;
+    *filling* grows as far as it was watched, and what keeps it is held to a size that it has not reached;
     *occasional* survives without regularity; *bounded* is kept by something with a limit (deque, lru_cache,
     optimizer state) or stopped growing; *gc-garbage* was freed by `gc.collect()`. `limited` says
     that what keeps it has a most number of entries, and `reason` which. `enlarged`: nothing survived, but what is in use is
     replaced by something larger each time. It grew until the end of a window, of the name `released`, and was let go of then; or it has
     `outlived` so few of them that nothing is said. What was born in warm-up is not listed.
+
+    `times` is the last of an `enlarged` site's levels as a multiple of the first.
 
     Where it was judged from end to end of `windows` larger windows, `window` is their name (`evaluation`, "call of `trial()`") and
     `per_window` the bytes that one leaves behind; `bytes_per_step` is spread over their steps then.
@@ -171,6 +174,7 @@ class Drift(Record):
     window: str = ""
     windows: int = 0
     per_window: float = 0.0
+    times: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +218,8 @@ class Holder(Record):
     cost host memory even if backward freed their tensors. `bound` is the most entries it can have (deque,
     lru_cache), `length` how many it has now, `entry` the bytes of the
     middle one of those that keep any (0 where they cannot be told apart). `pins` says what its entries keep besides values, `renews` that new values of
-    the variable are made of the old ones. `released`, as in `Drift`: all of it was let go of.
+    the variable are made of the old ones. `released`, as in `Drift`: all of it was let go of. `limit` says which line of the script's holds
+    it to a size, and to which.
     """
 
     text: str
@@ -237,6 +242,7 @@ class Holder(Record):
     pins: Literal["", "graph", "network"] = ""
     renews: bool = False
     released: str = ""
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

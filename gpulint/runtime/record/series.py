@@ -17,6 +17,7 @@ EVALUATION = "evaluation"  # the name of those windows, beside a training
 ROUND = "round of"  # how the names of loops' windows begin
 STRETCH = "stretch of"  # the same of so many steps one after the other, after the sampled ones
 _NAMED = attrgetter("file", "line", "variable", "owner")  # what tells a holder from others
+GROWING = ("leak", "filling")
 GONE = 0.5  # of what leaked: where less is left, it was let go of
 
 
@@ -163,19 +164,19 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
     for one in before.drifts:
         later = left.get((one.site, one.place))
         left_of_it = one.total - fell if one.enlarged else later.total if later else 0
-        if one.status == "leak" and left_of_it < GONE * one.total:
+        if one.status in GROWING and left_of_it < GONE * one.total:
             reason = f"was let go of within {steps} more steps of the same loop"
-            one = replace(one, status="bounded", reason=reason)
+            one = replace(one, status="bounded", reason=reason, limited=False)
         drifts.append(one)
     if drifts == before.drifts and last is not None:
         reason = f"grew no further in {last.steps} more steps of the same loop"
         drifts = [
-            replace(one, status="bounded", reason=reason)
-            if one.status == "leak" and last.stopped(one.bytes_per_step)
+            replace(one, status="bounded", reason=reason, limited=False)
+            if one.status in GROWING and last.stopped(one.bytes_per_step)
             else one
             for one in drifts
         ]
-    kept = {(d.site, d.place) for d in drifts if d.status == "leak"}
+    kept = {(d.site, d.place) for d in drifts if d.status in GROWING}
     nodes = [(_NAMED(later), later.nodes) for later in now.holders]
     holders = [
         held
@@ -221,7 +222,9 @@ def united(
         for d in w.drifts
         if d.status == "leak" and d.kind != "eval" and d.share >= EVERY_STEP
     }
-    known = {(d.site, d.place) for w in windows for d in w.drifts if d.status in ("leak", "bounded")}
+    known = {
+        (d.site, d.place) for w in windows for d in w.drifts if d.status in ("leak", "filling", "bounded")
+    }
     growing: set[tuple[Site, Place]] = set()  # from window to window
     for span in sorted(spans, key=_rank_of):
         if span.window is not None:
