@@ -657,8 +657,8 @@ class _Worklist:
         elif row.gives == "module" and self.track == "graph":
             self.use("given", call, frame, path, name, row=row)  # a layer, and no value
         elif self.track == "object" and row.gives != "receiver":
-            role = "reads" if path[:1] == (PARAMETERS,) or row.gives == "number" else "given"
-            self.use(role, call, frame, path, name, row=row)
+            is_read = path[:1] == (PARAMETERS,) or row.gives == "number"
+            self.use("reads" if is_read else "given", call, frame, path, name, row=row)
         elif row.gives == "receiver":
             self.use("method", call, frame, path, name, row=row)
             self.push(call, frame, path)

@@ -63,4 +63,4 @@ def _is_test_function(file: File, node: ast.FunctionDef) -> bool:
     wanted = len(node.args.posonlyargs) + len(node.args.args) - len(node.args.defaults)
     if not node.name.startswith("test_"):
         return node.name == "test" and not (wanted or node.args.kwonlyargs)
-    return not wanted or next(file.calls_named(node.name), None) is None
+    return not (wanted and file.calls_named(node.name))

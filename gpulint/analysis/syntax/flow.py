@@ -166,7 +166,7 @@ class Flow:
         self._uses_of: dict[Definition, list[Any]] | None = None
         self._of_kind: dict[type, list[Any]] = {}
         self.outer: dict[Any, bool] = {}  # whether a name, or an attribute of one, is none of its own
-        self.firsts: dict[Any, Any] = {}  # uses of names by those that stand for the same
+        self.firsts: dict[Any, ast.Name] = {}  # uses of names by those that stand for the same
         self.known: dict[Any, Any] = {}  # what others have found in it, and keep
         self.falls_through = _Binder(self).run()
 
