@@ -97,13 +97,13 @@ BUDGETS = {
     ANALYSIS: 127,
     f"{ANALYSIS}.syntax": 695,
     f"{ANALYSIS}.project": 667,
-    f"{ANALYSIS}.domain": 122,
-    f"{ANALYSIS}.evaluate": 3_109,
+    f"{ANALYSIS}.domain": 125,
+    f"{ANALYSIS}.evaluate": 3_106,
     f"{ANALYSIS}.models": 231,
-    f"{ANALYSIS}.queries": 4_748,
-    RULES: 6_301,
+    f"{ANALYSIS}.queries": 4_774,
+    RULES: 6_303,
 }
-MOST_OF_READING = 16_000  # all of them together
+MOST_OF_READING = 16_028  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

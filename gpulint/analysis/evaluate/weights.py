@@ -176,14 +176,12 @@ def _of_class(evaluator: Evaluator, cls: Class, node: ast.Call, frame: Frame, de
             if key.startswith(f"{method.self_name}.") and key.count(".") == 1:
                 found += [_of_attribute(evaluator, one, frame, depth) for one in definitions]
     summed = _sum(found)
-    if summed.is_none and not (plain and _adds_none(cls)):
+    by_others = any(
+        method.words & _ADDING for method in cls.methods.values()
+    )  # than by a layer in an attribute
+    if summed.is_none and (by_others or not plain):
         return Weight(0, False)
     return summed
-
-
-def _adds_none(cls: Class) -> bool:
-    """Whether no method of a class gives it weights by other means than a layer in an attribute."""
-    return not any(method.words & _ADDING for method in cls.methods.values())
 
 
 def _helpers(evaluator: Evaluator, init: Function) -> list[Function]:

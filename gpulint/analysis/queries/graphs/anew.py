@@ -33,14 +33,14 @@ class Older:
 def older_parts(evaluator: Evaluator, backward: Backward) -> Iterator[Older]:
     """What may be gone through by more than one backward, since nothing shows that each makes it itself."""
     frame = backward.frame
-    named = [one for one in ast.walk(frame.function.node) if _names_backward(one)]
+    named = [
+        one
+        for one in ast.walk(frame.function.node)
+        if "backward" in (getattr(one, "attr", None), getattr(one, "value", None))
+    ]
     if not all(_is_called_at_once(evaluator, one, frame) for one in named):
         yield Older("`backward` is named here other than to call it on a tensor", False)
     yield from _Walk(evaluator, backward).run()
-
-
-def _names_backward(node: Any) -> bool:
-    return "backward" in (getattr(node, "attr", None), getattr(node, "value", None))
 
 
 def _is_called_at_once(evaluator: Evaluator, node: Any, frame: Frame) -> bool:

@@ -36,17 +36,12 @@ class Filled:
 
 def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST) -> Filled | None:
     """How a program fills what an expression gives; None where data goes into it, or what is not seen."""
-    row, method = None, None
-    if isinstance(node, ast.Call):
-        row = evaluator.row_of(node, frame)
-        method = (
-            evaluator.table.method("tensor", last_name(node.func))
-            if row is None and called_on(node)
-            else None
-        )
-        of_numbers = row is not None and row.fills == "of sizes" and not _is_of_sizes(evaluator, node, frame)
-        if row is not None and row.fills and not of_numbers:
-            return Filled(row.fills, node, tuple((one, frame) for one in _shape(node)))
+    row = evaluator.row_of(node, frame) if isinstance(node, ast.Call) else None
+    of_numbers = row is not None and row.fills == "of sizes" and not _is_of_sizes(evaluator, node, frame)
+    if row is not None and row.fills and not of_numbers:
+        return Filled(row.fills, node, tuple((one, frame) for one in _shape(node)))
+    is_method = row is None and called_on(node) is not None
+    method = evaluator.table.method("tensor", last_name(node.func)) if is_method else None
     parts = _parts(evaluator, node, frame, row, method) if depth > 0 else []
     several = [filled(evaluator, *one, depth - 1) for one in parts if not _is_plain(evaluator, *one)]
     found = [one for one in several if one is not None]

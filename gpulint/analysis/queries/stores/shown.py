@@ -6,7 +6,7 @@ import ast
 from enum import IntEnum
 from typing import Any, Final
 
-from gpulint.analysis.domain.values import Graph, Value
+from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.queries.networks.runs import Run, entered, runs_of
@@ -39,13 +39,9 @@ def shown(evaluator: Evaluator, node: Any, frame: Frame) -> Shown:
         return Shown.TENSOR
     made = Shown.NOTHING
     unseen = _is_by_others(evaluator, node, frame) or _is_of_unseen(evaluator, node, frame)
-    if all(_is_tensor(one) for one in ways) and not unseen:
+    if all(one.kind in ("tensor", "parameter") and not one.assumptions for one in ways) and not unseen:
         made = Shown.SCALAR if all(one.size == "scalar" for one in ways) else Shown.TENSOR
     return made if made is Shown.SCALAR else max(made, _asked(evaluator, node, frame))
-
-
-def _is_tensor(value: Value) -> bool:
-    return value.kind in ("tensor", "parameter") and not value.assumptions
 
 
 def _is_by_others(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
