@@ -1,4 +1,4 @@
-"""A replay buffer that takes in what a recurrent network carries on, cut off its graph before it is pushed."""
+"""A replay buffer that takes in what a recurrent network carries on, made without grad."""
 
 import random
 
@@ -27,9 +27,10 @@ buffer = Buffer(100_000)
 hidden = torch.zeros(1, 1, 64).cuda()
 for _ in range(1_000_000):
     state = torch.randn(1, 1, 8).cuda()
-    _, following = net(state, hidden)
-    buffer.push(hidden.detach(), state, 1.0)
-    hidden = following.detach()
+    with torch.no_grad():
+        _, following = net(state, hidden)
+    buffer.push(hidden, state, 1.0)
+    hidden = following
     if len(buffer.items) >= 32:
         states = torch.cat([one[1] for one in buffer.sample(32)], 1)
         loss = head(net(states)[0]).pow(2).mean()
