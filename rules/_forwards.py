@@ -15,7 +15,7 @@ from gpulint.analysis.queries.networks.stepped import steps_beside
 from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.syntax.nodes import dotted, last_name
-from gpulint.answers import Answer, Question, left_open, proven, refuted
+from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
 from gpulint.rule import AddImport, Change, Wrap
 
 if TYPE_CHECKING:
@@ -65,12 +65,13 @@ def builds_graph(asked: Asked, run: Run, grad: GradMode) -> Iterator[Answer]:
 
 
 def of_old_torch(asked: Asked) -> Iterator[Answer]:
-    """The doubt that a torch without `no_grad` runs the file, where the project may make something `volatile`: else grad is on in any."""
+    """That a torch without `no_grad` may run the file: a doubt where the project may make something `volatile`; else grad is on in any,
+    and there is nothing to mend it with."""
     old = old_torch(asked.evaluator, asked.file)
     files = asked.evaluator.program.searched("volatile", asked.file) if old is not None else ()
     named = (getattr(node, "arg", getattr(node, "attr", "")) for one in files for node in ast.walk(one.tree))
-    if old is not None and "volatile" in named:
-        yield old
+    if old is not None:
+        yield old if "volatile" in named else minor(old.question, old.clause, old.at)
 
 
 def _frozen_at(evaluator: Evaluator, node: Any, frame: Frame) -> Any:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
+    from gpulint.analysis.syntax.flow import Flow
 
 
 class EvalWithGrad(Rule):
@@ -162,6 +163,8 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     flow = run.frame.flow
     grad = grad_mode(evaluator, run.inner, run.where)
     yield from builds_graph(asked, run, grad)
+    if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
+        yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if run.frame.function.is_module and not flow.loops(run.call):
         yield refuted(Question.MEANT, "a script tries its network out")
     if is_tried_out(evaluator, run):
@@ -220,6 +223,13 @@ def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
         return True
     sites = evaluator.callers(run.frame.function)
     return all(one.certain for one in sites) and use.frame.function in {one.frame.function for one in sites}
+
+
+def _is_left_out(flow: Flow, guard: ast.Call, call: ast.Call) -> bool:
+    """Whether a guard is made before a call, in a block around it, and not entered."""
+    statement, own = flow.statement_of(guard), flow.statement_of(call)
+    is_bare = isinstance(statement, ast.Expr) and statement.value is guard
+    return is_bare and flow.order[statement] < flow.order[own] and flow.blocks[statement] in flow.around(own)
 
 
 def _is_told_below(asked: Asked, run: Run) -> bool:

@@ -61,7 +61,7 @@ def test_an_entry_is_kept_where_it_is_restored_and_numbers_are_not() -> None:
             net.load_state_dict(weights)
             return epoch + 1
         """)
-    assert {definition.key for definition, _ in what.bound} == {"state"}
+    assert {definition.key for definition, _ in what.bound} == {"state", "weights"}  # both hold its tensors
     assert what.entries
     assert len(what.networks) == 1
     assert what.adopted is None

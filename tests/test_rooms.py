@@ -101,9 +101,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_106,
     f"{ANALYSIS}.models": 231,
     f"{ANALYSIS}.queries": 4_774,
-    RULES: 6_303,
+    RULES: 6_310,
 }
-MOST_OF_READING = 16_028  # all of them together
+MOST_OF_READING = 16_035  # all of them together
 MOST_MODULES = 120  # of theirs
 
 
