@@ -26,7 +26,7 @@ from typing import Any
 
 from _measure import table
 from _parts import about, write
-from _scripts import Loop, Script
+from _scripts import Script
 from _scripts import table as entries
 from public_scripts import Bench, described, last_line
 
@@ -71,13 +71,13 @@ class Planted(Script):
         """What the report must name."""
         return HOLDERS[self.leak]
 
-    def command(self, device: str, loop: Loop | None = None) -> tuple[str, ...]:
+    def command(self, device: str) -> tuple[str, ...]:
         """A sweep gives the script its arguments itself."""
-        return () if self.leak == "trial" else Script.command(self, device, loop)
+        return () if self.leak == "trial" else Script.command(self, device)
 
-    def prepare(self, checkouts: Path, copy: Path, loop: Loop | None = None) -> Path:
+    def prepare(self, checkouts: Path, copy: Path) -> Path:
         """A fresh copy, made small, with its leak."""
-        home = Script.prepare(replace(self, script=self.original), checkouts, copy, loop)
+        home = Script.prepare(replace(self, script=self.original), checkouts, copy)
         for file, text, other in self.edits:
             _edit(home / file, text, other)
         if self.leak == "none":
@@ -180,7 +180,7 @@ def main() -> int:
     records: list[dict[str, Any]] = []
     head = about(options.device)
     with tempfile.TemporaryDirectory(prefix="planted-") as folder, ThreadPoolExecutor(options.jobs) as pool:
-        bench = Bench(options.checkouts.resolve(), options.device, {}, Path(folder))
+        bench = Bench(options.checkouts.resolve(), options.device, Path(folder))
         for record in pool.map(partial(one, bench), wanted):
             records.append(record)  # written at once: a machine may be taken away
             print(f"{record['name']}: {record['problem'] or 'as it should be'}", flush=True)

@@ -3,7 +3,6 @@
     python benchmarks/speed.py                  fetch pinned package sources with pip and time them
     python benchmarks/speed.py TREE...          time these trees instead
     python benchmarks/speed.py --make-peers     first install each peer into a venv of its own in the cache
-    python benchmarks/speed.py --markdown       end with the table that the README shows
 
 Every tool is run as its installed console script, with its own defaults and caches off. What is compared is
 CPU seconds (user and system) of the whole process tree, because tools differ in how many processes they
@@ -22,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import os
 import random
 import shutil
@@ -35,10 +33,11 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from _measure import Run, find_script, hardware, run_measured, table
+from _measure import HERE, Run, find_script, hardware, run_measured, table
+from _parts import write
 
-RESULTS = Path(__file__).parent / "results"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gpulint-benchmarks"
 
 # Wheels, not sdists: pip runs a package's build script to read an sdist's metadata, and no code of the
@@ -355,58 +354,13 @@ def details(works: Sequence[Workload]) -> str:
     return table(head, rows)
 
 
-def growth(works: Sequence[Workload]) -> str:
-    """How CPU time grows with size: what 1,000 more lines cost from the smallest to the largest share."""
-    rows = []
-    for name in ("tree", "sample"):
-        sizes = sorted((work for work in works if work.name == name), key=lambda work: work.lines)
-        if len(sizes) < 2:
-            continue
-        small, large = sizes[0], sizes[-1]
-        for tool in large.tools:
-            if not (small.cpu(tool) and large.cpu(tool)) or large.lines == small.lines:
-                continue
-            least, most = statistics.median(small.cpu(tool)), statistics.median(large.cpu(tool))
-            marginal = (most - least) / (large.lines - small.lines) * 1e6
-            rows.append(
-                [name, tool, f"{large.lines / small.lines:.2f}", f"{most / least:.2f}", f"{marginal:,.1f}"]
-            )
-    return table(["workload", "tool", "lines ×", "CPU ×", "marginal CPU ms / 1,000 lines"], rows)
-
-
-def readme(works: Sequence[Workload], versions: dict[str, str], machine: dict[str, str | int | float]) -> str:
-    """The README's table: one row per tool, start-up and cost per 1,000 lines, ratios to gpulint."""
-    last = {work.name: work for work in sorted(works, key=lambda work: work.share)}
-    rows = []
-    for name in [tool.name for tool in TOOLS if "sample" in tool.on]:
-        row = [f"{name} {versions[name]}".strip() if name in versions else f"{name} (not installed)"]
-        for key in ("sample", "training", "hook"):
-            work = last.get(key)
-            cpu = work.cpu(name) if work else []
-            if work is None or not cpu:
-                row.append(work.failed.get(name, "-") if work else "-")
-            elif key == "hook":
-                row.append(f"{milliseconds(cpu)} ms")
-            else:
-                ratios = work.ratio(name)
-                times = f" ({statistics.median(ratios):.3g}×)" if ratios and name != "gpulint" else ""
-                row.append(f"{milliseconds([value / work.lines * 1000 for value in cpu])} ms{times}")
-        rows.append(row)
-    head = ["tool", "any code, per 1,000 lines", "training code, per 1,000 lines", "one small file"]
-    return (
-        table(head, rows)
-        + f"\n\nCPU time, user and system, median of alternating runs, no caches; {machine['cpu']}, "
-        + f"{machine['cores']} cores, Python {machine['python']}, {machine['date']}."
-    )
-
-
 def to_json(
     works: Sequence[Workload],
     versions: dict[str, str],
     machine: dict[str, str | int | float],
     trees: Sequence[str],
     options: argparse.Namespace,
-) -> str:
+) -> dict[str, Any]:
     """Everything measured, without a path of this machine."""
     measured = []
     for work in works:
@@ -419,18 +373,15 @@ def to_json(
             for name, runs in work.runs.items()
         }
         measured.append(record)
-    return json.dumps(
-        {
-            "machine": machine,
-            "versions": versions,
-            "trees": list(trees),
-            "rounds": options.rounds,
-            "seed": options.seed,
-            "commands": {tool.name: list(tool.check) for tool in TOOLS},
-            "workloads": measured,
-        },
-        indent=1,
-    )
+    return {
+        "machine": machine,
+        "versions": versions,
+        "trees": list(trees),
+        "rounds": options.rounds,
+        "seed": options.seed,
+        "commands": {tool.name: list(tool.check) for tool in TOOLS},
+        "workloads": measured,
+    }
 
 
 def locate(options: argparse.Namespace) -> dict[str, Path]:
@@ -476,7 +427,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--make-peers", action="store_true", help="install the peers, each into its own venv")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder for sources and peers")
     parser.add_argument("--output", type=Path, help="JSON file (default: benchmarks/results/speed-DATE.json)")
-    parser.add_argument("--markdown", action="store_true", help="end with the README's table")
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -497,12 +447,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="gpulint-speed-") as scratch:
         works = plan(sources, options, present, Path(scratch))
         measure(works, present, options.rounds, options.limit)
-    print(details(works), growth(works), sep="\n\n")
-    output = options.output or RESULTS / f"speed-{datetime.date.today():%Y-%m-%d}.json"
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(to_json(works, versions, machine, [tree.name for tree in trees], options) + "\n")
-    if options.markdown:
-        print("\n" + readme(works, versions, machine))
+    print(details(works))
+    output = options.output or HERE / "results" / f"speed-{datetime.date.today():%Y-%m-%d}.json"
+    write(output, to_json(works, versions, machine, [tree.name for tree in trees], options))
     return 1 if any(work.failed for work in works) else 0
 
 
