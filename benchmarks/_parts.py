@@ -84,9 +84,8 @@ def printed(done: subprocess.CompletedProcess[str]) -> str:
 
 @dataclass
 class Parts:
-    """What was done so far. `record` is the data, `problems` what was not as it should be; `name` stands before each of them."""
+    """What was done so far. `record` is the data, `problems` what was not as it should be."""
 
-    name: str = ""
     save: Callable[[], None] = lambda: None  # called after each part: a machine may be taken away
     record: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -105,7 +104,7 @@ class Parts:
     def want(self, holds: bool, what: str) -> None:
         """Keep it as a problem unless it holds."""
         if not holds:
-            self.problems.append(", ".join(filter(None, (self.name, what))))
+            self.problems.append(what)
 
 
 def run_parts(kind: str, what: str | None, measure: Callable[[str, Parts], None]) -> int:

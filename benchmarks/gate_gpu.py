@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,7 @@ def one_script(bench: Bench, name: str) -> None:
     script.write_text(SCRIPTS[name].replace(LOOP, LOOP.format(warmup=WARMUP)), encoding="utf-8")
     base = ("--baseline", "memory.json")
 
-    def plain() -> Any:
-        return bench.python(script, PLAIN=str(WARMUP + STEPS))
+    plain = partial(bench.python, script, PLAIN=str(WARMUP + STEPS))
 
     def write_down() -> Any:
         found = bench.ended(0, f"{name}: writing the baseline", script, *base, "--write-baseline")
@@ -129,8 +129,7 @@ def one_script(bench: Bench, name: str) -> None:
         bench.want(reached == read, said)
         return found
 
-    def compare() -> Any:
-        return bench.ended(0, f"{name}: the same script again", script, *base, "--tolerance", "0")
+    compare = partial(bench.ended, 0, f"{name}: the same script again", script, *base, "--tolerance", "0")
 
     def grown() -> Any:
         found = bench.ended(1, f"{name}: growth", script, *base, WIDE="4")
@@ -145,11 +144,8 @@ def one_script(bench: Bench, name: str) -> None:
         bench.want((below["status"], exact["status"]) == (1, 0), f"{name}: --max-peak is not exact")
         return {"below": below, "exact": exact}
 
-    def unlimited() -> Any:
-        return bench.ended(0, f"{name}: without limits it", script)
-
     parts = {"plain": plain, "write": write_down, "compare": compare, "grown": grown, "limit": limit}
-    parts["unlimited"] = unlimited
+    parts["unlimited"] = partial(bench.ended, 0, f"{name}: without limits it", script)
     for what, do in parts.items():
         if what != "limit" or name == "transformer":
             bench.part(f"{name}: {what}", do)

@@ -1,6 +1,6 @@
 """Public training scripts, run plainly or under the verifier: what `planted.py` and `trial_gains.py` share.
 
-    python benchmarks/public_scripts.py        # lists repositories at which commits, and the arguments
+    python benchmarks/public_scripts.py        # lists repositories at which commits
 
 CHECKOUTS of those has a folder `owner+name` for each repository listed. Scripts run in fresh copies, with synthetic
 data (`_scripts.py`) and, in place of torchvision, matplotlib and requests, the packages in `standins/`.
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from _measure import HERE, tail
-from _scripts import SCRIPTS, Script
+from _scripts import Script, table
 
 LIMIT = 240.0  # seconds for one run
 
@@ -185,12 +185,8 @@ def described(script: Script, device: str) -> dict[str, Any]:
     }
 
 
-def last_line(text: str) -> str:
-    return text.splitlines()[-1] if text else ""
-
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["watch"]:
         sys.exit(watch(json.loads(sys.argv[2])))
-    for one in SCRIPTS:
-        print("\t".join((one.repository, one.commit, *list(described(one, "cuda").values())[3:])))
+    for entry in (one for kind in ("script", "fixed", "planted") for one in table(kind)):
+        print(entry["repository"], entry["commit"], entry["name"], sep="\t")

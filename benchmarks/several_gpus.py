@@ -59,23 +59,23 @@ LEAKS: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 
 
-def leaking(script: Path, device: str, leak: str, parts: Parts) -> dict[str, Any]:
+def leaking(script: Path, device: str, name: str, expected: tuple[int, ...], parts: Parts) -> dict[str, Any]:
     """Sample the steps of one program in two processes: what grows, where, and what is wrong about it."""
     variables = {"OMP_NUM_THREADS": "1", **({} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""})}
     # No finding is judged: whatever grows is told as growth that none explains.
     result = gpulint.verify(
         script, findings=(), steps=STEPS, launch=LAUNCH, timeout=180.0, reach=0.0, environment=variables
     )
-    run, (_, expected) = result.run, LEAKS[leak]
+    run = result.run
     growing = [
         (one.ranks, one.device or one.host, one.text) for one in result.unpredicted if one.device or one.host
     ]
     wanted = [(expected, KEPT)] if expected else []
     found = [(ranks, size) for ranks, size, _ in growing]
-    parts.want(run.end.reason == "stopped", f"leak on {leak}: {run.end.message} {(run.stderr or '')[-800:]}")
-    parts.want(found == wanted, f"leak on {leak}: found {growing}, wanted {wanted}")
+    parts.want(run.end.reason == "stopped", f"{name}: {run.end.message} {(run.stderr or '')[-800:]}")
+    parts.want(found == wanted, f"{name}: found {growing}, wanted {wanted}")
     for _, _, text in growing:
-        parts.want("`kept`" in text, f"leak on {leak}: the holder is {text}")
+        parts.want("`kept`" in text, f"{name}: the holder is {text}")
     ranks = [
         {"rank": rank.rank, "device": rank.environment.device_name, "steps": rank.steps("train"), "notes": rank.notes}
         for rank in run.ranks
@@ -88,11 +88,11 @@ def measure(device: str, parts: Parts) -> None:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "parallel.py")
         for wrapper, (imports, wrap) in WRAPPERS.items():
-            parts.name = wrapper
-            for leak, (statement, _) in LEAKS.items():
+            for leak, (statement, expected) in LEAKS.items():
                 told = {"imports": imports, "wrap": wrap, "backend": backend, "device": device}
                 script.write_text(BODY.format(leak=statement, **told))
-                parts.part(f"{wrapper}: {leak}", partial(leaking, script, device, leak, parts))
+                name = f"{wrapper}, leak on {leak}"
+                parts.part(name, partial(leaking, script, device, name, expected, parts))
 
 
 if __name__ == "__main__":

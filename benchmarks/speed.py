@@ -144,7 +144,6 @@ class Workload:
     """Files to be checked in one call, and what each tool took for them in each round."""
 
     name: str
-    share: float
     files: int
     lines: int
     folder: Path
@@ -240,51 +239,36 @@ def take(sources: Iterable[Source], lines: float, seed: int) -> list[Source]:
     return chosen
 
 
-def nested(
-    sources: Sequence[Source], lines: float, shares: Sequence[float], seed: int
-) -> dict[float, list[Source]]:
-    """For each share of `lines` a choice of files; every smaller choice lies within the larger ones."""
-    choices = {}
-    pool = list(sources)
-    for share in sorted(shares, reverse=True):
-        whole = share >= 1 and lines >= sum(source.lines for source in pool)
-        pool = pool if whole else take(pool, lines * share, seed)
-        choices[share] = pool
-    return dict(sorted(choices.items()))
-
-
-def lay_out(name: str, share: float, sources: Sequence[Source], tools: Sequence[str], root: Path) -> Workload:
+def lay_out(name: str, sources: Sequence[Source], tools: Sequence[str], root: Path) -> Workload:
     """Copy the files into a folder of their own, where no tool finds a configuration or an ignore file."""
-    folder = root / f"{name}-{share:g}"
+    folder = root / name
     for source in sources:
         target = folder / source.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source.path, target)
-    return Workload(name, share, len(sources), sum(s.lines for s in sources), folder, tuple(tools))
+    return Workload(name, len(sources), sum(s.lines for s in sources), folder, tuple(tools))
 
 
 def plan(
     sources: Sequence[Source], options: argparse.Namespace, present: dict[str, Path], root: Path
 ) -> list[Workload]:
-    """The workloads of this run. Each share of a workload contains the smaller shares' files."""
+    """The workloads of this run."""
 
     def taking_part(workload: str) -> list[str]:
         return [tool.name for tool in TOOLS if tool.name in present and workload in tool.on]
 
-    whole = sum(source.lines for source in sources)
     training = [source for source in sources if b".backward(" in source.path.read_bytes()]
-    works = []
-    for name, lines in (("tree", whole), ("sample", min(whole, options.sample_lines))):
-        for share, chosen in nested(sources, lines, options.shares, options.seed).items():
-            works.append(lay_out(name, share, chosen, taking_part(name), root))
-    if training:
-        chosen = take(training, options.sample_lines, options.seed)
-        works.append(lay_out("training", 1, chosen, taking_part("training"), root))
+    chosen = {
+        "tree": sources,
+        "sample": take(sources, options.sample_lines, options.seed),
+        "training": take(training, options.sample_lines, options.seed),
+    }
+    works = [lay_out(name, files, taking_part(name), root) for name, files in chosen.items() if files]
     for name, text in (("hook", SMALL_FILE), ("hook-training", SMALL_TRAINING_FILE)):
         (root / name).mkdir(parents=True)
         (root / name / "changed.py").write_text(text)
-        works.append(Workload(name, 1, 1, text.count("\n"), root / name, tuple(taking_part(name))))
-    works.append(Workload("version", 1, 0, 0, root, tuple(taking_part("version"))))
+        works.append(Workload(name, 1, text.count("\n"), root / name, tuple(taking_part(name))))
+    works.append(Workload("version", 0, 0, root, tuple(taking_part("version"))))
     return works
 
 
@@ -308,7 +292,7 @@ def measure(works: Sequence[Workload], present: dict[str, Path], rounds: int, li
                     print(f"{work.name}: {name} {problem}", file=sys.stderr)
                 elif number:
                     work.runs.setdefault(name, []).append(run)
-            print(f"{work.name} {work.share:g}: round {number} of {rounds}", file=sys.stderr)
+            print(f"{work.name}: round {number} of {rounds}", file=sys.stderr)
 
 
 def target_of(work: Workload) -> str:
@@ -328,7 +312,7 @@ def details(works: Sequence[Workload]) -> str:
             runs = work.runs.get(name)
             if not runs:
                 why = work.failed.get(name, "no run")
-                rows.append([work.name, f"{work.share:g}", str(work.lines), name, why, *"----"])
+                rows.append([work.name, str(work.lines), name, why, *"----"])
                 continue
             cpu = work.cpu(name)
             ratios = work.ratio(name)
@@ -339,10 +323,9 @@ def details(works: Sequence[Workload]) -> str:
             wall = milliseconds([run.wall for run in runs])
             peak = f"{max(run.peak_mib for run in runs):.0f}"
             measured = [milliseconds(cpu), wall, per, spread, peak]
-            rows.append([work.name, f"{work.share:g}", str(work.lines), name, *measured])
+            rows.append([work.name, str(work.lines), name, *measured])
     head = [
         "workload",
-        "share",
         "lines",
         "tool",
         "CPU ms",
@@ -415,7 +398,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--sample-lines", type=int, default=6000, help="lines of the sample that slow peers get"
     )
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.25, 0.5, 1.0], metavar="SHARE")
     parser.add_argument("--seed", type=int, default=0, help="of the samples")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a run is given up")
     parser.add_argument(
@@ -430,8 +412,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    if not all(0 < share <= 1 for share in options.shares):
-        parser.error("every share must be above 0 and at most 1")
     return options
 
 

@@ -2,7 +2,6 @@
 
     python benchmarks/trial_gains.py OUT.json [--device cpu|cuda] [--jobs 4] [--only NAME]
     python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: scripts.toml
-    python benchmarks/trial_gains.py list                                  # which repositories at which commits
 
 Every script is run as it is, twice, then with the fixes of its findings; OUT.json has each fix's verdict and gains, and the
 gains by rule. Scripts with fixes that claim time run alone, the others `--jobs` at a time: memory is measured by process.
@@ -193,13 +192,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=("cpu", "cuda"))
     parser.add_argument("--jobs", type=int, default=2, help="scripts that run at the same time")
     parser.add_argument("--only", action="append", default=[], help="only scripts whose name has this in it")
-    parser.add_argument("--checkouts", type=Path, help="folder with the checkouts of public_scripts.py list")
+    parser.add_argument(
+        "--checkouts", type=Path, help="folder with the checkouts that public_scripts.py lists"
+    )
     parser.add_argument("--no-fixtures", action="store_true", help="only the public scripts")
     given = parser.parse_args(arguments)
-    if str(given.out) == "list":
-        for script in (*SCRIPTS, *SCRIPTS_WITH_FIXES):
-            print(script.repository, script.commit, script.name)
-        return 0
     with tempfile.TemporaryDirectory(prefix="trials-") as folder:
         return measured(given, Path(folder))
 
