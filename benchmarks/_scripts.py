@@ -14,6 +14,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -247,9 +248,9 @@ SCRIPTS = tuple(Script(**told) for told in table("script"))
 SCRIPTS_WITH_FIXES = tuple(Script(**told) for told in table("fixed"))
 
 
-def missing(script: Script, importable: Callable[[str], bool], checkouts: Path) -> str:
+def missing(script: Script, checkouts: Path) -> str:
     """Why a script cannot be run here, or an empty string."""
-    lacking = [name for name in script.needs if not importable(name)]
+    lacking = [name for name in script.needs if find_spec(name) is None]
     if lacking:
         return f"needs {', '.join(lacking)}"
     if not (checkouts / script.checkout / script.folder / script.cwd / script.script).is_file():

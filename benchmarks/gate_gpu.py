@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -144,7 +145,13 @@ def one_script(bench: Bench, name: str) -> None:
         bench.want((below["status"], exact["status"]) == (1, 0), f"{name}: --max-peak is not exact")
         return {"below": below, "exact": exact}
 
-    parts = {"plain": plain, "write": write_down, "compare": compare, "grown": grown, "limit": limit}
+    parts: dict[str, Callable[[], Any]] = {
+        "plain": plain,
+        "write": write_down,
+        "compare": compare,
+        "grown": grown,
+        "limit": limit,
+    }
     parts["unlimited"] = partial(bench.ended, 0, f"{name}: without limits it", script)
     for what, do in parts.items():
         if what != "limit" or name == "transformer":

@@ -12,7 +12,6 @@ Exit status: 1 where a fix that was called safe changed a result or broke a scri
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import re
 import sys
@@ -76,7 +75,7 @@ def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
     found = []
     for script in (*SCRIPTS, *SCRIPTS_WITH_FIXES):
         origin = {"origin": script.repository, "commit": script.commit}
-        lacks = missing(script, lambda name: importlib.util.find_spec(name) is not None, checkouts)
+        lacks = missing(script, checkouts)
         if lacks:
             found.append(Case(script.name, Run(script.script), origin, lacks))
             continue
