@@ -113,12 +113,7 @@ FAST = ("tree", "sample", "training", "hook", "hook-training", "version")
 TOOLS = (
     Tool("gpulint", "gpulint", ("--isolated", "--no-cache"), alarm="internal error", on=FAST),
     Tool("gpulint, one process", "gpulint", ("--isolated", "--no-cache", "-j1"), on=("tree",)),
-    Tool(
-        "gpulint, six rules",
-        "gpulint",
-        ("--isolated", "--no-cache", "-j1", "--select", SIX),
-        on=("tree",),
-    ),
+    Tool("gpulint, six rules", "gpulint", ("--isolated", "--no-cache", "-j1", "--select", SIX), on=("tree",)),
     Tool("ast.parse", "python", ("-c", PARSE), ok=(0,), on=("tree",)),
     # The run that is not counted fills the cache; the others find every file unchanged.
     Tool("gpulint, cached", "gpulint", ("--isolated", "--cache-dir", "../cache"), on=("tree",)),
@@ -324,16 +319,7 @@ def details(works: Sequence[Workload]) -> str:
             peak = f"{max(run.peak_mib for run in runs):.0f}"
             measured = [milliseconds(cpu), wall, per, spread, peak]
             rows.append([work.name, str(work.lines), name, *measured])
-    head = [
-        "workload",
-        "lines",
-        "tool",
-        "CPU ms",
-        "wall ms",
-        "CPU ms / 1,000 lines",
-        "CPU / gpulint",
-        "MiB",
-    ]
+    head = ["workload", "lines", "tool", "CPU ms", "wall ms", "CPU ms / 1,000 lines", "CPU / gpulint", "MiB"]
     return table(head, rows)
 
 
