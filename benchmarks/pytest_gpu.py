@@ -176,7 +176,12 @@ def reruns(run: Runs) -> dict[str, Any]:
 def syncs(run: Runs) -> dict[str, Any]:
     """Waiting for the GPU, by line; skipped where there is none."""
     ran = run("planted/test_syncs.py", "-rs")
-    expected = ("1 failed, 1 passed", "waited for the GPU 2 times", "test_syncs.py:13", "test_syncs.py:15")
+    expected: tuple[str, ...] = (
+        "1 failed, 1 passed",
+        "waited for the GPU 2 times",
+        "test_syncs.py:13",
+        "test_syncs.py:15",
+    )
     if run.device == "cpu":
         expected = ("2 skipped",)
     return {"wrong": unsaid(ran, *expected), "text": ran.text[-3000:]}

@@ -51,7 +51,7 @@ class Case:
 
 
 def run_of(
-    target: str, arguments: tuple[str, ...], device: str, cwd: Path, environment: Mapping[str, str]
+    target: str, arguments: tuple[str, ...], device: Any, cwd: Path, environment: Mapping[str, str]
 ) -> Run:
     return Run(
         target, arguments, device=device, timeout=LIMIT, reach=60.0, cwd=str(cwd), environment=environment
@@ -165,7 +165,7 @@ def problems(record: Mapping[str, Any]) -> list[str]:
 
 
 def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    shown = []
+    shown: list[tuple[str, ...]] = []
     for record in records:
         for fix in record.get("fixes", ()):
             saved = [Gain.from_json(gain) for gain in fix["gains"] if gain["saved"] > 0]
