@@ -101,6 +101,7 @@ def _explained(case: Case, holders: list[Holder], drifts: list[Drift]) -> Judgem
     for status, judged in (
         ("bounded", refuted),
         ("filling", inconclusive),
+        ("unsettled", inconclusive),
         ("occasional", inconclusive),
         ("gc-garbage", refuted),
     ):
