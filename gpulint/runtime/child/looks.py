@@ -131,12 +131,12 @@ class Looks:
         """Whether something leaks from step to step, as far as it is known."""
         return bool(self._leaks())
 
-    @property
-    def piles(self) -> bool:
-        """Whether something of that is kept, and not just replaced by something larger each time, or in what may be full at some time: a
-        dict, or a place for each entry."""
+    def piles(self, on_and_on: bool = True) -> bool:
+        """Whether something of that is kept, and not just replaced by something larger each time. Unless it goes `on_and_on`, what may be full
+        at some time does not count: a dict, or a place for each entry."""
         return any(
-            not leak.enlarged and not any(one.container == "dict" or one.slots for one in keepers)
+            not leak.enlarged
+            and (on_and_on or not any(one.container == "dict" or one.slots for one in keepers))
             for leak, keepers in self._leaks()
         )
 
