@@ -272,7 +272,7 @@ def _of_rank(findings: Sequence[Finding], one: Evidence) -> dict[tuple[str, str]
         # What is the same under several names is told once.
         few = (_too_few(window) for window in one.rank.windows if _is_open(window))
         lines |= {("few", str(line.total)): line for line in few}
-    least = {why: noted(one.rank, min if why == "occasional" else max) for why, _ in lines}
+    least = {why: noted(one.rank, min if why in ("occasional", "unsettled") else max) for why, _ in lines}
     return {key: line for key, line in lines.items() if line.total >= least[key[0]]}
 
 
@@ -434,7 +434,8 @@ def _named(rank: result.RankResult, own: Sequence[result.Sample], alone: result.
 def unsettled(evidence: Evidence) -> float:
     """Bytes a step that grew on the device over all that was watched, of which it cannot be told whether they go on to."""
     told = [d for d in evidence.rank.drifts if d.status == "unsettled" and d.place == "device"]
-    return sum(d.bytes_per_step for d in told if d.total >= noted(evidence.rank, min))
+    ours = (d for d in told if (keeper := _keeper(d, evidence)) is None or keeper.scope != "optimizer")
+    return sum(d.bytes_per_step for d in ours if d.total >= noted(evidence.rank, min))
 
 
 def noted(rank: result.RankResult, of: Callable[[float, float], float] = max) -> float:

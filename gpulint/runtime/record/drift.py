@@ -168,10 +168,19 @@ def judge(
                 coarser = replace(coarser, enlarged=False, times=0.0, reason="more of it is alive each time")
             found = coarser
         often *= 2
-    if found is not None and joined and found.status == "leak" and births.levels:
-        if slower([alive for _, alive in births.levels]) >= SLOWER:
-            found = replace(found, status="unsettled", reason=SLOWS)
+    if found is not None and joined and births.levels:
+        if found.status == "leak" and slower([alive for _, alive in births.levels]) >= SLOWER:
+            return replace(found, status="unsettled", reason=SLOWS)
+        if found.status == "occasional" and found.events > FEWEST and _grows_on(births.levels):
+            return replace(found, status="unsettled", reason=f"{found.reason}, and more of it all the time")
     return found
+
+
+def _grows_on(levels: Sequence[tuple[int, int]]) -> bool:
+    """Whether more is alive all the time, and in the second half as well."""
+    amounts = [alive for _, alive in levels]
+    rise, late = amounts[-1] - amounts[0], amounts[-1] - amounts[len(amounts) // 2]
+    return rising(amounts) >= STILL and late >= STOPPED * rise / 2 > 0
 
 
 def _joined(births: Births, edges: Sequence[int], often: int) -> Births:
