@@ -161,7 +161,9 @@ def _goes_by(holding: Any, sizes: Set[int]) -> bool:
         for key, _ in entries
     ]
     in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
-    return len(keys) > 1 and in_order and all(key and sizes >= set(key) for key in keys)
+    # What all keys have in common, as a number of heads, is no size
+    differing = [part for part in map(set, zip(*keys, strict=False)) if len(part) > 1]
+    return in_order and bool(differing) and all(map(sizes.issuperset, differing))
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:
