@@ -143,9 +143,9 @@ class Looks:
     def _leaks(self) -> list[tuple[Drift, list[Holder]]]:
         """What leaks from step to step, each with those who keep it."""
         windows = [w for series in self._session.series.values() for w in (*series.past, series.window) if w]
-        holders = [(birth.site, one) for window in windows for one in window.holders for birth in one.births]
+        holders = [one for window in windows for one in window.holders]
         leaks = (one for window in windows for one in window.drifts if one.status == "leak")
-        return [(leak, [one for site, one in holders if site == leak.site]) for leak in leaks]
+        return [(leak, [one for one in holders if one.kept_of(leak.site)]) for leak in leaks]
 
     def recheck(self, span: Span, again: bool, last: bool = False) -> bool:
         """A window has ended: what leaked from step to step, and was let go of by now, was kept as long as the window lasted.

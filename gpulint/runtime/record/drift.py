@@ -258,14 +258,6 @@ class _Look:
         count, share = sum(births.counts.get(i, 0) for i in alive), len(alive) / len(eligible)
         return self.drift(status, total, count, share, self.steps(eligible), reason, len(events))
 
-    def has_stopped(self, each: float) -> bool:
-        """Whether what is alive has grown little in the second half: the site goes on, and what it makes takes the place of other."""
-        late = self.levels[len(self.levels) // 2 :]
-        if len(self.levels) < 2 * FEWEST_LEVELS:
-            return False
-        (start, low), (end, high) = late[0], late[-1]
-        return high - low < STOPPED * each * (end - start) and slope_of(late) < STOPPED * each
-
     def steps(self, eligible: Sequence[int]) -> int:
         return sum(self.edges[i + 1] - self.edges[i] for i in eligible)
 
@@ -315,7 +307,8 @@ class _Look:
             since = [alive for step, alive in levels if step >= edges[eligible[0]]]
             if not self.window and _rises(since) < RISING:
                 return "occasional", "grew in few of the steps, however many its survivors seem to come from"
-        if self.has_stopped(mean):
+        # the site goes on, and what it makes takes the place of other
+        if len(self.levels) >= 2 * FEWEST_LEVELS and course(self.levels, mean) == "bounded":
             return "bounded", "stopped growing within what was seen"
         if every:
             return "leak", f"survivors from {len(events)} of {len(eligible)} stretches"
@@ -406,11 +399,11 @@ def refilled(drifts: Sequence[result.Drift], holders: Sequence[result.Holder]) -
 
 
 def _kept(drift: result.Drift, holders: Sequence[result.Holder]) -> int:
-    return sum(held.bytes for h in holders for held in h.births if held.site == drift.site)
+    return sum(holder.kept_of(drift.site) for holder in holders)
 
 
 def _keeps(holder: result.Holder, drift: result.Drift) -> bool:
-    return holder.place == drift.place and any(held.site == drift.site for held in holder.births)
+    return holder.place == drift.place and holder.kept_of(drift.site) > 0
 
 
 def _settled(drift: result.Drift, keepers: Sequence[result.Holder], room: int | None) -> result.Drift:

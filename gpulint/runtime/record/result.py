@@ -246,6 +246,10 @@ class Holder(Record):
     slots: bool = False
     refilled: bool = False
 
+    def kept_of(self, site: Site) -> int:
+        """The bytes that it keeps of what was born at a site."""
+        return sum(held.bytes for held in self.births if held.site == site)
+
 
 @dataclass(frozen=True, slots=True)
 class Trend(Record):
