@@ -11,13 +11,13 @@ import statistics
 import types
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import torch
 
 from gpulint.runtime.holding import walking
-from gpulint.runtime.holding.paths import PARTS, Name, describe, path_of
+from gpulint.runtime.holding.paths import PARTS, describe, path_of
 from gpulint.runtime.holding.walking import PLAIN, Walk
 from gpulint.runtime.probes.base import Block, Key, Targets
 from gpulint.runtime.probes.frames import Frames
@@ -91,7 +91,7 @@ def _hold_others_too(walk: Walk, groups: Iterable[_Group], roots: Iterator[tuple
         walking.follow_graphs(again)
         for group in limited:
             if len(again.found.keys() & group.held.keys()) >= OTHERS * len(group.held):
-                group.name = group.name._replace(limit="", bound=None)
+                group.name = replace(group.name, limit="", bound=None)
 
 
 def reached(
@@ -113,7 +113,7 @@ def reached(
 class _Group:
     """What objects of one name keep in one place: the lists of all layers of one class are filled by one line."""
 
-    name: Name
+    name: Holder
     place: Place
     blocks: list[Block] = field(default_factory=list)
     tensors: set[int] = field(default_factory=set)
@@ -324,8 +324,9 @@ def _holder(group: _Group, frames: Frames, shown: Mapping[Hashable, int]) -> Hol
     tensors = f"{len(group.tensors)} tensor{'s' * (len(group.tensors) != 1)}"
     text = ", ".join(part for part in (name.text, where, tensors, group.remark(shown)) if part)
     pins: Any = "graph" if group.graph else "network" if group.network else ""
-    return Holder(
-        **name._replace(text=text)._asdict(),
+    return replace(
+        name,
+        text=text,
         count=len(group.tensors),
         bytes=size,
         place=group.place,
