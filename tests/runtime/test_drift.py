@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulint.runtime.record import drift
-from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import Births
 from gpulint.runtime.record.result import Drift, Held, Holder, Sample, Site
 from gpulint.runtime.record.series import Span, Window, released
@@ -282,25 +281,6 @@ def test_what_is_replaced_by_something_larger_is_let_go_of_only_where_memory_fal
     )
     later = released(Window([grown], [], 20), Window([], [], 20), 100, fell)
     assert [one.status for one in later.drifts] == [status]
-
-
-@pytest.mark.parametrize(
-    ("steps", "grew", "status"),
-    [(100, 0, "bounded"), (100, 1200, "bounded"), (100, 1300, "leak"), (100, 5000, "leak"), (50, 0, "leak")],
-)
-def test_what_stops_growing_in_the_steps_that_follow_is_no_leak(steps: int, grew: int, status: str) -> None:
-    kept = Drift(Site("train.py", 3, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
-    later = released(Window([kept], [], 20), Window([kept], [], 20), 100, -grew, Later(steps, grew))
-    assert [one.status for one in later.drifts] == [status]
-
-
-def test_what_is_let_go_of_meanwhile_may_hide_that_another_grows_on() -> None:
-    one, other = (
-        Drift(Site("train.py", row, "main"), "train", "device", "leak", 50.0, 1.0, 20, 1000, 20)
-        for row in (3, 9)
-    )
-    later = released(Window([one, other], [], 20), Window([other], [], 20), 100, 0, Later(100, 0))
-    assert [drift.status for drift in later.drifts] == ["bounded", "leak"]
 
 
 # -- over a whole run ----------------------------------------------------------------------------------------

@@ -228,9 +228,9 @@ class Looks:
             if grows or any(holder.nodes for holder in before.holders):
                 if lingering.held:
                     self.look(series, 2)
-                held, last = lingering.held, lingering.later(same=True)
+                held = lingering.held
                 fell = lingering.fell if held else 0
-                now = series.window = released(before, series.window or before, held, fell, last)
+                now = series.window = released(before, series.window or before, held, fell)
             # What a limit explains is asked of each by itself: something else may keep of the same.
             over = (d for d in now.drifts if d.status == "bounded" and not d.limited)
             ended |= {(d.site, d.place): d.reason for d in over}

@@ -30,7 +30,7 @@ LOOKED_AT = 0.5  # of its ends, which come between two looks at a window at leas
 WAITED_FOR = 0.25  # of what is told: what several windows have left is told where one of them leaves less
 STEPWISE = 6  # ends after which it is known whether a window is just a step
 AGAIN = 1.1  # times the ends that were looked at last, at which it is looked at again before the run ends
-IN_STRETCH = 16  # steps, at first
+IN_STRETCH = 8  # steps, at first
 SLOWS = 0.5  # standard errors by which stretches add less in the second half, where they may come to an end
 CALLS = 4  # calls of one function after which, where nothing else is a step, they are steps
 

@@ -100,7 +100,9 @@ def describe(path: list[Any], sizes: Set[int] = frozenset()) -> Holder:
     scope, owner, file = state.scope, state.owner, state.file
     renewed = any(renews(file, state.base, state.attribute, line) for line in lines)
     text, line = _text(state, variable, container), lines[0] if lines else state.first_line
-    name = Holder(text, variable, container, scope, owner, file, line, 0, 0, lines, bound=bound, length=length)
+    name = Holder(
+        text, variable, container, scope, owner, file, line, 0, 0, lines, bound=bound, length=length
+    )
     return replace(name, renews=renewed, limit=limit)
 
 

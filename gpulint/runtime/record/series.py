@@ -9,7 +9,6 @@ from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
-from gpulint.runtime.record.besides import Later
 from gpulint.runtime.record.drift import EVERY_STEP, FEWEST, FEWEST_WINDOWS
 from gpulint.runtime.record.result import Drift, Holder, Part, Place, Sample, Site, StepKind, WindowFigures
 
@@ -173,10 +172,9 @@ def _parts(marks: Iterable[Mark]) -> tuple[Part, ...]:
     return tuple(found) if len(found) > 2 else ()
 
 
-def released(before: Window, now: Window, steps: int, fell: int, last: Later | None = None) -> Window:
+def released(before: Window, now: Window, steps: int, fell: int) -> Window:
     """The window as it stands `steps` steps later: what leaked and was mostly let go of since is bounded. What is replaced by
-    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone. So is what
-    has stopped growing, where nothing was let go of that may hide it: in the `last` stretch of these steps all grew by less."""
+    something larger each time is let go of each time: only that what is allocated `fell` by its bytes shows that it is gone."""
     left = {(d.site, d.place): d for d in now.drifts}
     drifts = []
     for one in before.drifts:
@@ -186,14 +184,6 @@ def released(before: Window, now: Window, steps: int, fell: int, last: Later | N
             reason = f"was let go of within {steps} more steps of the same loop"
             one = replace(one, status="bounded", reason=reason, limited=False)
         drifts.append(one)
-    if drifts == before.drifts and last is not None:
-        reason = f"grew no further in {last.steps} more steps of the same loop"
-        drifts = [
-            replace(one, status="bounded", reason=reason, limited=False)
-            if one.status in GROWING and last.stopped(one.bytes_per_step)
-            else one
-            for one in drifts
-        ]
     kept = {(d.site, d.place) for d in drifts if d.status in GROWING}
     nodes = [(NAMED(later), later.nodes) for later in now.holders]
     holders = [
