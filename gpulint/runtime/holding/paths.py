@@ -151,7 +151,7 @@ def _goes_by(holding: Any, sizes: Set[int]) -> bool:
     in_order = all(len(a) == len(b) and all(map(operator.le, a, b)) for a, b in itertools.pairwise(keys))
     # What all keys have in common, as a number of heads, is no size
     differing = [part for part in map(set, zip(*keys, strict=False)) if len(part) > 1]
-    return in_order and bool(differing) and all(map(sizes.issuperset, differing))
+    return in_order and bool(differing) and all(part <= sizes for part in differing)
 
 
 def path_of(parents: Mapping[int, Any], start: Any) -> list[Any]:
