@@ -22,8 +22,9 @@ from gpulint.units import format_bytes
 FIGURES: tuple[result.Figure, ...] = ("allocated", "reserved", "host_tensors", "rss", "heap")
 
 EVERY_STEP = 0.8  # share of intervals that makes a leak of every step
+BLOCKS = 12  # of which the means are compared: what is in use goes up and down within them
 COARSEST = 8  # stretches that several of them are joined to, at least
-SLOWER = 1.645  # standard errors by which a stretch must add less in the second half: nineteen times in twenty chance does not do it
+SLOWER = 2.0  # standard errors by which a stretch must add less in the second half: nineteen times in twenty chance does not do it
 STILL = 0.6  # of the pairs of readings rise, less those that fall, where it grows still
 SLOPE = 0.5  # the site's live bytes must rise by at least this part of its bytes per step
 LATE = 5  # intervals with survivors, up to the last one, that make a leak of what began within the window
@@ -87,7 +88,9 @@ def rising(values: Sequence[float]) -> float:
 def slower(values: Sequence[float]) -> float:
     """By how many standard errors the values add less from one to the next in their second half than in the first; 0 where that cannot be
     said (Welch's t)."""
-    added = [b - a for a, b in itertools.pairwise(values)]
+    size = max(1, len(values) // BLOCKS)
+    blocks = [statistics.fmean(values[at : at + size]) for at in range(0, len(values) - size + 1, size)]
+    added = [b - a for a, b in itertools.pairwise(blocks)]
     halves = added[: len(added) // 2], added[len(added) // 2 :]
     if min(map(len, halves)) < FEWEST:
         return 0.0
