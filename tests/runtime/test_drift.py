@@ -321,9 +321,9 @@ def test_most_of_what_is_kept_at_random_is_told() -> None:
 def test_what_fills_up_is_not_told_while_it_fills() -> None:
     drawn, cells, events = random.Random(1), set(), []
     for number in range(96):
-        for cell in (drawn.randrange(40) for _ in range(1)):
-            events += [number] if cell not in cells else []
-            cells.add(cell)
+        cell = drawn.randrange(100)
+        events += [number] if cell not in cells else []
+        cells.add(cell)
     assert stretched(over_the_run(events)) in ("unsettled", "bounded", "occasional")
 
 
@@ -347,15 +347,16 @@ def test_how_growth_has_gone_on(amounts: list[int], went: str) -> None:
 
 
 def test_keys_that_come_again_may_be_so_many_and_no_more() -> None:
-    grown = dataclasses.replace(
-        drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train"), status="unsettled"
-    )
+    grown = drift.judge(births(dict.fromkeys(range(STEPS), 1024)), EVERY, "train")
     cells = dataclasses.replace(holder(), births=(Held(SITE, 18, grown.total),), refilled=True)
-    assert [one.status for one in drift.refilled([grown], [cells])] == ["filling"]
+    slower, on = (
+        levels_of([round(16000 * (1 - 0.9**n)) for n in range(24)]),
+        levels_of([n * 999 for n in range(24)]),
+    )
+    assert drift.refilled(grown, [cells], slower).status == "filling"
+    assert drift.refilled(grown, [cells], on) == grown
     once = dataclasses.replace(cells, refilled=False)
-    assert drift.refilled([grown], [once]) == [grown]
-    leak = dataclasses.replace(grown, status="leak")
-    assert drift.refilled([leak], [cells]) == [leak]
+    assert drift.refilled(grown, [once], slower) == grown
 
 
 def test_a_place_for_each_entry_is_a_limit() -> None:

@@ -267,11 +267,10 @@ class Looks:
                 if one.status in GROWING:
                     series = [session.probe.series(site, one.place, marks) for site in numbers[one.site]]
                     levels = [sum(each) for each in zip(*filter(None, series), strict=True)]
-                    one = _gone_on(
-                        one, [(steps[mark], size) for mark, size in zip(marks, levels, strict=False)]
-                    )
+                    points = [(steps[mark], size) for mark, size in zip(marks, levels, strict=False)]
+                    one = drift.refilled(_gone_on(one, points), window.holders, points)
                 drifts.append(one)
-            return window._replace(drifts=drift.refilled(drifts, window.holders))
+            return window._replace(drifts=drifts)
 
         for each in session.series.values():
             each.past, each.window = [w for w in map(over, each.past) if w], over(each.window)
@@ -358,8 +357,10 @@ def look(
         marks.append(boundaries[-1])
     edges = [boundaries.index(mark) for mark in marks]
 
+    born: list[drift.Births] = []
+
     def judged(after: _Blocks) -> list[Drift]:
-        births = _births(probe, frames, before.values(), after, marks, boundaries)
+        born[:] = births = _births(probe, frames, before.values(), after, marks, boundaries)
         told = view.kind, view.age, view.window, view.window.startswith(STRETCH)
         return [d for one in births if (d := drift.judge(one, edges, *told))]
 
@@ -394,7 +395,8 @@ def look(
     found = [slotted(holder) for holder in found]
     drifts = drift.settle(drifts, found, probe.capacity(), inputs[0])
     if view.window.startswith(STRETCH):
-        drifts = drift.refilled(drifts, found)
+        levels = {(one.site, one.place): one.levels or () for one in born}
+        drifts = [drift.refilled(one, found, levels[one.site, one.place]) for one in drifts]
     leaking = {(d.site, d.place) for d in drifts if d.status == "leak"}
     found.sort(key=lambda holder: rank(holder, leaking))
     return sorted(drifts, key=lambda d: (d.status != "leak", -d.bytes_per_step)), found

@@ -109,7 +109,7 @@ def course(levels: Sequence[tuple[int, int]], each: float) -> Status:
         and rising(amounts) < STILL
     ):
         return "bounded"
-    return "unsettled" if slower([alive for _, alive in levels]) >= SLOWER else "leak"
+    return "unsettled" if slower(_amounts(levels)) >= SLOWER else "leak"
 
 
 def is_regular(events: Sequence[int], eligible: Sequence[int], edges: Sequence[int]) -> bool:
@@ -172,7 +172,9 @@ def judge(
             found = coarser
         often *= 2
     if found is not None and joined and births.levels:
-        if found.status == "leak" and slower([alive for _, alive in births.levels]) >= SLOWER:
+        # What is in use grows at first, and survivors are replaced by younger ones where keys come again
+        survived = list(itertools.accumulate(births.alive.get(i, 0) for i in range(len(edges) - 1)))
+        if found.status == "leak" and min(slower(survived), slower(_amounts(births.levels))) >= SLOWER:
             return replace(found, status="unsettled", reason=SLOWS)
         if found.status == "occasional" and found.events > FEWEST and _grows_on(births.levels):
             return replace(found, status="unsettled", reason=f"{found.reason}, and more of it all the time")
@@ -181,7 +183,7 @@ def judge(
 
 def _grows_on(levels: Sequence[tuple[int, int]]) -> bool:
     """Whether more is alive all the time, and in the second half as well."""
-    amounts = [alive for _, alive in levels]
+    amounts = _amounts(levels)
     rise, late = amounts[-1] - amounts[0], amounts[-1] - amounts[len(amounts) // 2]
     return rising(amounts) >= STILL and late >= STOPPED * rise / 2 > 0
 
@@ -389,16 +391,20 @@ def settle(
     return [_settled(one, [h for h in limits if _keeps(h, one)], room) for one in drifts]
 
 
-def refilled(drifts: Sequence[result.Drift], holders: Sequence[result.Holder]) -> list[result.Drift]:
+def refilled(
+    one: result.Drift, holders: Sequence[result.Holder], levels: Sequence[tuple[int, int]]
+) -> result.Drift:
     """What grows ever more slowly in a dict whose keys come again: they may be so many and no more."""
-    found = []
-    for one in drifts:
-        keepers = [h for h in holders if h.refilled and _keeps(h, one)]
-        if one.status == "unsettled" and _kept(one, keepers) >= 0.9 * one.total:
-            reason = f"kept by {keepers[0].text}, whose keys come again with new values, and others ever more seldom"
-            one = replace(one, status="filling", reason=reason, limited=True)
-        found.append(one)
-    return found
+    keepers = [h for h in holders if h.refilled and _keeps(h, one)]
+    slows = one.status in ("leak", "unsettled") and slower(_amounts(levels)) >= SLOWER
+    if not slows or _kept(one, keepers) < 0.9 * one.total:
+        return one
+    reason = f"kept by {keepers[0].text}, whose keys come again with new values, and others ever more seldom"
+    return replace(one, status="filling", reason=reason, limited=True)
+
+
+def _amounts(levels: Sequence[tuple[int, int]]) -> list[int]:
+    return [alive for _, alive in levels]
 
 
 def _kept(drift: result.Drift, holders: Sequence[result.Holder]) -> int:
