@@ -118,22 +118,23 @@ class Calling:
     def forward(self, target: Value, node: Any, frame: Frame) -> Value:
         """What a network gives for what it is given."""
         site = frozenset({(node, frame)})
-        off = self._evaluator.grad_is_off(node, frame)
         methods = (self._evaluator.method(target.ref, name) for name in ("forward", "__call__"))
         method = next((one for one in methods if one is not None), None)
-        given = self._given(node, frame)
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
+                given = self._given(node, frame)
                 return found.but(origins=site | given.origins if given.graph else site)
             if found.is_known:
                 return found
         row = self.made_by(target)
+        given = self._given(node, frame)
         if row is not None and row.weights == "none":
             size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
             return Value("tensor", given.graph, given.device, size, UNSET, given.origins).assuming(
                 *given.assumptions
             )
+        off = self._evaluator.grad_is_off(node, frame)
         graph, origins = Graph.NONE if off else Graph.LIVE, given.origins if off else site | given.origins
         device: Device = "cuda" if self._is_given_on_gpu(node, frame) else "?"
         return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
@@ -243,8 +244,9 @@ class Calling:
         self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
-        given = self._given(node, frame) if row.does != "takes form" else UNKNOWN
-        graph = max(base.graph, given.graph) if row.graph == "keeps" else Graph.NONE
+        keeps = row.graph == "keeps"
+        given = self._given(node, frame) if keeps and row.does != "takes form" else UNKNOWN
+        graph = max(base.graph, given.graph) if keeps else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
         origins = base.origins | (given.origins if given.graph else frozenset()) if graph else frozenset()
@@ -353,7 +355,8 @@ class Calling:
         row = self._evaluator.table.function(full)
         if row is None:
             return self._unseen(node, frame, Value("library", ref=full))
-        return self._by_row(row, self._given(node, frame), node, frame)
+        base = self._given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
+        return self._by_row(row, base, node, frame)
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""
@@ -750,6 +753,7 @@ def _spelled(node: Any) -> str:
     return key if key is not None else getattr(node, "attr", "the call")
 
 
+_BY_GIVEN = frozenset("tensor/pair/pair or one/receiver/gradients/text/element/elements/pairs".split("/"))
 _CONSTANT: dict[str, Value] = {
     "number": NUMBER, "numbers": Value("list", receiver=NUMBER), "none": NONE, "array": Value("array", device="host"),
 }  # fmt: skip
