@@ -312,13 +312,11 @@ def _of_collected(asked: Asked, function: Function, held: tuple[Value, ...]) -> 
 def _of_returned(asked: Asked, function: Function, store: Store, held: tuple[Value, ...]) -> Iterator[Answer]:
     """On what it stands that a step gives back what a backward went through, with its graph."""
     evaluator = asked.evaluator
-    if function.name == "forward":
-        yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
+    freed = [use for one in _calls_of(held) for use in backwards(evaluator, *one)]
+    own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
     if goes_backward_by(asked.evaluator, function):
         yield refuted(Question.BACKWARD, "the framework goes backward through it")
-    freed = (use for one in _calls_of(held) for use in backwards(evaluator, *one))
-    own = [one for one in freed if _runs_in(function, one) and isinstance(one.node, ast.Call)]
-    if not own:
+    if not own or function.name == "forward":
         yield refuted(Question.BACKWARD, "whoever gets it may go backward through it")
     if any(_in_loop(function, one) for one in own):
         yield refuted(Question.REPEATS, "it is no step, but runs through many")
