@@ -162,6 +162,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     evaluator = asked.evaluator
     flow = run.frame.flow
     grad = grad_mode(evaluator, run.inner, run.where)
+    yield from builds_graph(asked, run, grad)
     if any(_is_left_out(flow, call, run.call) for call in flow.calls.get("no_grad", ())):
         yield refuted(Question.MEANT, "a `no_grad()` that switches nothing off stands before it, and is told")
     if run.frame.function.is_module and not flow.loops(run.call):
@@ -183,7 +184,6 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             yield refuted(Question.BACKWARD, "a backward goes through its graph", at)
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
-    yield from builds_graph(asked, run, grad)
     run_there = run_by(evaluator, run.call, run.frame)
     own = [one for one in run_there if next(backwards(evaluator, one), None) is not None]
     if own or any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in run_there):
