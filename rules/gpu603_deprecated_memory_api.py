@@ -74,6 +74,7 @@ class DeprecatedMemoryApi(Rule):
     name = "deprecated-memory-api"
     severity = Severity.INFO
     costs_when_run = False
+    of_names = True
     runtime_claim = Claim("code")
     in_tests = True
     triggers = ((b"torch",), (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"))
