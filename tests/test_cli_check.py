@@ -697,7 +697,7 @@ def test_what_is_no_python_3_is_named_in_one_sentence(
 def test_code_of_an_older_python_is_a_note_unless_it_was_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "old.py").write_text(text)
     for _ in range(2):  # the second time with what is remembered
-        assert gpulint(cwd=tmp_path).returncode == 0
+        assert gpulint(".", cwd=tmp_path).returncode == 0
         done = gpulint("--output-format", "json", "old.py", cwd=tmp_path)
         assert (done.returncode, json.loads(done.stdout)[0]["severity"]) == (1, "error")
     done = gpulint("--output-format", "json", ".", cwd=tmp_path)
