@@ -178,8 +178,8 @@ class Calling:
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():
-                where = keyword(node, "device")
-                device: Device = self.device_of(where, frame) if where is not None else "?"
+                where = self.given(node, "device", frame)
+                device: Device = self._named_device(where, node) if where is not None else "?"
                 made = Value("module", origins=frozenset({(node, frame)}), device=device)
                 return made if not _is_tool(base.ref) else UNKNOWN
             return None
@@ -265,9 +265,9 @@ class Calling:
         if row.device == "argument":
             return self.device(node, frame) or base.device
         if row.device in ("keyword", "like"):
-            where = keyword(node, "device")
+            where = self.given(node, "device", frame)
             if where is not None:
-                return self.device_of(where, frame)
+                return self._named_device(where, node)
             return "host" if row.device == "keyword" else base.device
         return row.device if row.device in ("host", "cuda") else base.device  # type: ignore[return-value]
 
@@ -371,7 +371,23 @@ class Calling:
         where = argument(node, 1, "map_location")
         if isinstance(where, ast.Lambda) and where.args.args and isinstance(where.body, ast.Name):
             return "host" if where.body.id == where.args.args[0].arg else "?"  # the storage as it was read
-        return self.device_of(where, frame) if where is not None else "?"
+        given = self.given(node, "map_location", frame, 1)
+        return self._named_device(given, node) if given is not None else "?"
+
+    def given(self, call: ast.Call, name: str, frame: Frame, position: int | None = None) -> Value | None:
+        """What a call gives an argument, by name, by position, or in stars, which may hold what callers give; None where it gives none."""
+        where = keyword(call, name) if position is None else argument(call, position, name)
+        if where is not None:
+            return self._evaluator.value_of(where, frame)
+        for one in call.keywords:
+            held = self._evaluator.value_of(one.value, frame) if one.arg is None else None
+            if held is not None:
+                names = dict(held.parts or ()) if held.kind == "dict" else {}
+                is_whole = held.parts is not None and any(isinstance(at, ast.arg) for at, _ in held.origins)
+                if name in names or not is_whole or "**" in names:
+                    return names.get(name, UNKNOWN)
+        starred = position is not None and any(isinstance(one, ast.Starred) for one in call.args)
+        return UNKNOWN if starred else None
 
     def _gives_tensor(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if row.graph != "keeps" or row.gives.startswith("pair"):
@@ -383,8 +399,8 @@ class Calling:
     _gives_pair = _gives_pair_or_one = _gives_tensor
 
     def _gives_fresh(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        wanted = keyword(node, "requires_grad")
-        live = wanted is not None and self._evaluator.value_of(wanted, frame).const is True
+        wanted = self.given(node, "requires_grad", frame)
+        live = wanted is not None and wanted.const is True
         device = self._placed(row, node, frame, UNKNOWN)
         if not live:
             return Value("tensor", device=device)
@@ -395,8 +411,8 @@ class Calling:
 
     def _gives_gradients(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`torch.autograd.grad`: with a graph of their own where they are to be differentiated again."""
-        wanted = keyword(node, "create_graph")
-        live = wanted is not None and self._evaluator.value_of(wanted, frame).const is not False
+        wanted = self.given(node, "create_graph", frame)
+        live = wanted is not None and wanted.const is not False
         found = Value("tensor", graph=Graph.LIVE if live else Graph.NONE, size="batch")
         return Value("list", receiver=found.but(origins=base.origins) if live else found, graph=found.graph)
 
