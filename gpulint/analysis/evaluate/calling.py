@@ -21,7 +21,7 @@ from gpulint.analysis.domain.values import (
     join,
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for, remembered
-from gpulint.analysis.evaluate.names import goes_backward
+from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword
@@ -379,15 +379,23 @@ class Calling:
         where = keyword(call, name) if position is None else argument(call, position, name)
         if where is not None:
             return self._evaluator.value_of(where, frame)
-        for one in call.keywords:
-            held = self._evaluator.value_of(one.value, frame) if one.arg is None else None
-            if held is not None:
-                names = dict(held.parts or ()) if held.kind == "dict" else {}
-                is_whole = held.parts is not None and any(isinstance(at, ast.arg) for at, _ in held.origins)
-                if name in names or not is_whole or "**" in names:
-                    return names.get(name, UNKNOWN)
+        stars = [one.value for one in call.keywords if one.arg is None]
+        found = (self._starred(one, name, frame) for one in stars)
         starred = position is not None and any(isinstance(one, ast.Starred) for one in call.args)
-        return UNKNOWN if starred else None
+        return next((one for one in found if one is not None), UNKNOWN if starred else None)
+
+    def _starred(self, node: Any, name: str, frame: Frame) -> Value | None:
+        """What `**node` gives an argument: where it is the function's own, what those give who call it."""
+        held, own = self._evaluator.value_of(node, frame), getattr(frame.function.node, "args", None)
+        if own is None or (own.kwarg, frame) not in held.origins:
+            return dict(held.parts or ()).get(name, UNKNOWN) if held.kind == "dict" else UNKNOWN
+        return remembered(frame.memo, ("starred", name), UNKNOWN, lambda: self._by_callers(name, frame))
+
+    def _by_callers(self, name: str, frame: Frame) -> Value | None:
+        sites = [(frame.call, frame.caller)] if frame.caller is not None else None
+        sites = sites or [(one.call, one.frame) for one in self._evaluator.callers(frame.function)]
+        given = [self.given(call, name, where) for call, where in sites[:CALLERS_ASKED]]
+        return join(one or NONE for one in given) if any(given) else None if given else UNKNOWN
 
     def _gives_tensor(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if row.graph != "keeps" or row.gives.startswith("pair"):

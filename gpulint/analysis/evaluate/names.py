@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulint.analysis.domain.values import (
-    NONE,
     BOTTOM,
     NUMBER,
     TEXT,
@@ -29,7 +28,7 @@ from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dott
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
-_CALLERS_ASKED = 6
+CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
@@ -205,34 +204,25 @@ class Names:
         return Value("list", receiver=join(values), origins=origins)
 
     def _by_names(self, definition: Definition, frame: Frame) -> Value:
-        """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself, or each call in sight."""
-        if frame.caller is not None:
-            sites = [(frame.call, frame.caller)]
-        else:
-            several = self._evaluator.callers(frame.function)[:_CALLERS_ASKED]
-            sites = [(one.call, one.frame) for one in several]
-        held = [dict(self._named(call, where, frame.function)) for call, where in sites]
-        names = dict.fromkeys(name for one in held for name in one)
-        parts = tuple((name, join(one.get(name, NONE) for one in held)) for name in names)
+        """What `**kwargs` holds: what the frame's call gives by names that the function does not name itself."""
         origins = frozenset({(definition.node, frame)})
-        return Value("dict", parts=parts if sites else None, origins=origins)
-
-    def _named(self, call: Any, where: Frame, function: Function) -> Iterator[tuple[Any, Value]]:
-        own = {one.arg for one in function.parameters}
-        for one in getattr(call, "keywords", ()):
+        if frame.caller is None:
+            return Value("dict", origins=origins)
+        own = {one.arg for one in frame.function.parameters}
+        named = (one for one in frame.call.keywords if one.arg is not None and one.arg not in own)
+        parts = tuple((one.arg, self._evaluator.value_of(one.value, frame.caller)) for one in named)
+        for one in frame.call.keywords:
             if one.arg is None:  # `**losses`
-                more = self._evaluator.value_of(one.value, where)
-                inside = more.parts if more.kind == "dict" else None
-                yield from inside or (("**", self._evaluator.element(more.but(parts=None))),)
-            elif one.arg not in own:
-                yield one.arg, self._evaluator.value_of(one.value, where)
+                more = self._evaluator.value_of(one.value, frame.caller)
+                parts += more.parts or (("**", self._evaluator.element(more.but(parts=None))),)
+        return Value("dict", parts=parts, origins=origins)
 
     def _of_all_calls(self, definition: Definition, frame: Frame) -> Value:
         function, name = frame.function, definition.key
         declared = self._declared(definition, frame)
         values = []
         if not declared.is_known or declared.kind in ("module", "object"):
-            for site in self._evaluator.callers(function)[:_CALLERS_ASKED]:
+            for site in self._evaluator.callers(function)[:CALLERS_ASKED]:
                 is_bound = function.takes_self and not self._through_class(site.call, site.frame)
                 bound = bind(function, site.call, site.frame, function.takes_class or is_bound)
                 unseen = UNKNOWN if any(isinstance(one, ast.Starred) for one in site.call.args) else BOTTOM
