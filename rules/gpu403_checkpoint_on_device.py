@@ -20,7 +20,7 @@ from gpulint.analysis.queries.loads import (
     stars_of,
 )
 from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
-from gpulint.analysis.queries.processes import by_every_process
+from gpulint.analysis.queries.processes import by_every_process, train_together
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -153,6 +153,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         what.piled is not None,
         held.verdict is Verdict.PROVEN,
     )
+    if several and held.verdict is Verdict.OPEN and not train_together(asked.evaluator, asked.file):
+        yield minor(Question.REACHED, "no network is seen that the processes train together")
     yield from reached(asked.evaluator, load.frame.function, load.call)
 
 

@@ -258,7 +258,7 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
         return left_open(Question.SIZE, unknown)
-    return minor(Question.SIZE, f"as many elements as a dimension is long: {unknown}", loop)
+    return minor(Question.SIZE, f"one wait for each entry along a dimension of a tensor: {unknown}", loop)
 
 
 def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:
@@ -290,7 +290,7 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
 
 def _report(asked: Asked, found: _Reads) -> Report:
     first, *others = found.at
-    remedy = "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`"
+    remedy = "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()` where a tensor is needed"
     return Report(
         first,
         f"`{asked.source(first)}` waits for the GPU once for each element of `{asked.source(found.tensor)}`",

@@ -303,12 +303,12 @@ def checkpoint_matters(
     several: bool,
     stays: bool,
 ) -> Iterator[Answer]:
-    """Whether a checkpoint of networks is much beside what a training takes: an optimizer's state is twice their weights, be it restored
+    """Whether a checkpoint of networks is much beside what a training takes: an optimizer's state is up to twice their weights, be it restored
     from there, or only saved by the program."""
     found = [weight(evaluator, one) for one in networks]
     together = sum(one.least for one in found)
     small = bool(found) and all(one.whole for one in found)
-    beside = ", and the optimizer's state twice that" if optimizer else ""
+    beside = ", and the optimizer's state up to twice that" if optimizer else ""
     if together * (3 if optimizer else 1) >= LARGE:
         yield proven(Question.SIZE, f"the networks have {said(together)}{beside}")
     elif small and not by_ranks and not optimizer and (not stays or together < SMALL):
