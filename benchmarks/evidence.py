@@ -271,11 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = {"runs": 1, "steps": steps, **measure_in_processes(case, device, size, steps)}
         else:
             runs = 1 if given.quick else given.runs
-            found = {
-                "runs": runs,
-                "steps": given.steps,
-                **measure_case(case, meter, size, given.steps, runs),
-            }
+            found = {"runs": runs, "steps": given.steps, **measure_case(case, meter, size, given.steps, runs)}
         result["cases"].append({"date": result["hardware"]["date"], **found})
         save(path, earlier, result)
         print(f"{time.perf_counter() - begin:6.1f} s  {case.code} {case.title}", file=sys.stderr, flush=True)
