@@ -83,11 +83,10 @@ class Habit:
         share = self.share(every)
         if every == 1:
             return self.cost
-        everywhere = f"in every step: {self.cost.measured}"
-        if share is None:
-            return Cost("time in some of the steps, and no memory gained", everywhere)
-        part = f"1/{every} of what it costs in every step"
-        return Cost(f"{part}: {100 * share:.1f} % of a step of a 4-layer language model", everywhere)
+        part = "time in some of the steps, and no memory gained"
+        if share is not None:
+            part = f"1/{every} of what it costs in every step: {100 * share:.1f} % of a step of a 4-layer language model"
+        return Cost(part, f"in every step: {self.cost.measured}")
 
 
 def claims(asked: Asked, habit: Habit) -> Iterator[Claimed]:

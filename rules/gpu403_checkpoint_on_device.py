@@ -217,8 +217,8 @@ def _saved_from(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bo
         return proven(Question.DEVICE, "no place is named wherever CUDA is available")
     if load.location is not None:
         if load.elsewhere and matters:
-            spelled = ast.unparse(load.location)
-            for site in asked.evaluator.callers(load.frame.function) if load.in_stars else ():
+            spelled, in_stars = ast.unparse(load.location), load.location in stars_of(load.call)
+            for site in asked.evaluator.callers(load.frame.function) if in_stars else ():
                 if asked.evaluator.calling.given(site.call, "map_location", site.frame) is None:
                     clause = f"`{spelled}` may name the place, and `{site.frame.function.qualname}` puts none in it"
                     return left_open(Question.DEVICE, clause, site.call, asked.path_of(site.call))
@@ -251,7 +251,7 @@ def _is_part(asked: Asked, one: Restored) -> bool:
 def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...]) -> Report:
     named = load.location is not None and not load.by_cuda
     where = f"`{asked.source(load.location)}`" if named else "the GPU it was saved from"
-    where = f"the place in {where}" if load.in_stars else where
+    where = f"the place in {where}" if load.location in stars_of(load.call) else where
     call, shown = asked.source(load.call), [one for one in answers if one.verdict is Verdict.PROVEN]
     if any(one.question is Question.OUTLIVES for one in shown):
         message = f"`{call}` puts the whole checkpoint on {where}, where it stays after it is copied"

@@ -218,9 +218,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     if not any(one.rate in ("step", "every nth") for one in ways):
-        if not any(one.rate == "?" and one.loop is None for one in ways):
-            yield refuted(Question.REPEATS, "no loop of steps runs it")
-        yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
+        yield refuted(Question.REPEATS, "no loop of steps is seen to run it")
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
@@ -290,7 +288,7 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
 
 def _report(asked: Asked, found: _Reads) -> Report:
     first, *others = found.at
-    remedy = "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()` where a tensor is needed"
+    remedy = "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`"
     return Report(
         first,
         f"`{asked.source(first)}` waits for the GPU once for each element of `{asked.source(found.tensor)}`",

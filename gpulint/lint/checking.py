@@ -355,9 +355,7 @@ class _CellLinter:
     def flaws(self) -> list[Finding]:
         """A GPU000 for each cell that does not parse."""
         return [
-            replace(
-                refusal(self._task.path, wrong.message, wrong.line, wrong.column, wrong.old), cell=cell
-            )
+            replace(refusal(self._task.path, wrong.message, wrong.line, wrong.column, wrong.old), cell=cell)
             for cell, wrong in self._module.flaws.items()
         ]
 

@@ -67,7 +67,9 @@ class Run:
     def add(self, path: str, result: FileResult, config: Config, named: bool) -> None:
         """Take in the result of one file. Who names a file wants it checked: that an older Python reads it is an error then."""
         if named and not any("GPU000".startswith(one) for one in config.severity):
-            told = (replace(one, severity=Severity.ERROR) if one.name == OLDER else one for one in result.findings)
+            told = (
+                replace(one, severity=Severity.ERROR) if one.name == OLDER else one for one in result.findings
+            )
             result = replace(result, findings=tuple(told))
         self.findings += result.findings
         self.doubtful += result.doubtful

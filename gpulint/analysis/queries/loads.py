@@ -41,10 +41,6 @@ class Load:
     by_cuda: bool
     place: Any
 
-    @property
-    def in_stars(self) -> bool:
-        return self.location in stars_of(self.call)
-
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -88,8 +84,8 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         if row is None or row.does != "loads" or not call.args:
             continue
         given = evaluator.calling.given(call, "map_location", frame, 1)
-        stars = next(iter(stars_of(call)), None)
-        location = None if given is None else argument(call, 1, "map_location") or stars
+        named = (argument(call, 1, "map_location"), *stars_of(call))
+        location = next(filter(None, named), None) if given is not None else None
         device = evaluator.value_of(call, frame).device
         device = set_device(evaluator, location, frame) if device == "?" else device
         none = given is None or given.kind == "none"
