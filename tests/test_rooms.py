@@ -96,14 +96,14 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 127,
     f"{ANALYSIS}.syntax": 695,
-    f"{ANALYSIS}.project": 667,
+    f"{ANALYSIS}.project": 683,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_106,
-    f"{ANALYSIS}.models": 231,
-    f"{ANALYSIS}.queries": 4_774,
-    RULES: 6_310,
+    f"{ANALYSIS}.evaluate": 3_125,
+    f"{ANALYSIS}.models": 235,
+    f"{ANALYSIS}.queries": 4_783,
+    RULES: 6_261,
 }
-MOST_OF_READING = 16_035  # all of them together
+MOST_OF_READING = 16_034  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

@@ -16,4 +16,4 @@ def main(args, loader):
         loss.backward()
         opt.step()
     torch.save(net.state_dict(), "best.bin")
-    net.load_state_dict(torch.load("best.bin"))  # note: GPU403
+    net.load_state_dict(torch.load("best.bin"))  # expect: GPU403
