@@ -180,6 +180,8 @@ def _answers(asked: Asked, one: _Deferred) -> Iterator[Answer]:
     ]
     runs = [each for each in made if forward_of(evaluator, *each) is not None]
     ways = [((node, where), *where.chain()) for node, where in runs]
+    if not runs:
+        yield refuted(Question.GRAPH, "what is summed is not seen to have the graph of a network")
     if asked.steps.is_over_parts(one.loop, frame):
         yield refuted(Question.REPEATS, "the loop goes through networks, and not through batches", one.loop)
     if not all(any(w is frame and one.loop in flow.loops(at) for at, w in way) for way in ways):

@@ -101,9 +101,9 @@ BUDGETS = {
     f"{ANALYSIS}.evaluate": 3_125,
     f"{ANALYSIS}.models": 235,
     f"{ANALYSIS}.queries": 4_783,
-    RULES: 6_261,
+    RULES: 6_263,
 }
-MOST_OF_READING = 16_034  # all of them together
+MOST_OF_READING = 16_035  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

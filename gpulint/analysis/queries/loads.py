@@ -84,8 +84,7 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         if row is None or row.does != "loads" or not call.args:
             continue
         given = evaluator.calling.given(call, "map_location", frame, 1)
-        named = (argument(call, 1, "map_location"), *stars_of(call))
-        location = next(filter(None, named), None) if given is not None else None
+        location = argument(call, 1, "map_location") or next(iter(stars_of(call)), None) if given else None
         device = evaluator.value_of(call, frame).device
         device = set_device(evaluator, location, frame) if device == "?" else device
         none = given is None or given.kind == "none"
