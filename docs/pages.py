@@ -211,7 +211,8 @@ def _built_in_page(code: str, name: str) -> str:
 
 _BUILT_IN_TEXT: Final = {
     "GPU000": "A file that cannot be read, decoded or parsed, or on which gpulint itself failed. The other files are still "
-    "checked, and the exit status is 2 where gpulint failed. It is neither accepted by a baseline nor "
+    "checked, and the exit status is 2 where gpulint failed. What an older Python reads, Python 2 or an argument called "
+    "`async`, is a note where the file was met in a folder, and an error where it was named. It is neither accepted by a baseline nor "
     "silenced by comments.",
     "GPU001": "A comment that silences findings, and none that it names is there. `--fix` takes it out. See "
     "[Suppressions and baseline](../suppressions.md).",

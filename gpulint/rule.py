@@ -208,6 +208,9 @@ class Rule:
     # Whether what the rule finds costs something only where the line runs: a function that nothing calls is a doubt then.
     costs_when_run: ClassVar[bool] = True
 
+    # Whether it speaks of names: a report of a file then has one finding for each `subject`, with the other places beside it.
+    of_names: ClassVar[bool] = False
+
     # What a run can say to the rule's findings, which carry it to `gpulint verify`.
     runtime_claim: ClassVar[Claim] = DRIFT
 

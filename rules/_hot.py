@@ -69,7 +69,7 @@ class Habit:
         """What a call costs that is made in every so many steps of a loop; its answer is minor unless it is in every one."""
         share, is_minor = self.share(every), every != 1
         if share is None:
-            clause = "in every how many steps it is made, the code does not say"
+            clause = "how many steps lie between two calls, the code does not say"
             return minor(Question.REPEATS, clause, at, filename)
         if share < _LEAST:
             clause = f"it is made once in {every} steps, which is less than {100 * _LEAST:.0f} % of a step"
@@ -83,13 +83,10 @@ class Habit:
         share = self.share(every)
         if every == 1:
             return self.cost
-        everywhere = f"in every step: {self.cost.measured}"
-        if share is None:
-            return Cost(
-                "a part of what it costs in every step: how large a part, the code does not tell", everywhere
-            )
-        part = f"1/{every} of what it costs in every step"
-        return Cost(f"{part}: {100 * share:.1f} % of a step of a 4-layer language model", everywhere)
+        part = "time in some of the steps, and no memory gained"
+        if share is not None:
+            part = f"1/{every} of what it costs in every step: {100 * share:.1f} % of a step of a 4-layer language model"
+        return Cost(part, f"in every step: {self.cost.measured}")
 
 
 def claims(asked: Asked, habit: Habit) -> Iterator[Claimed]:

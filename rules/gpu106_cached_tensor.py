@@ -15,7 +15,7 @@ from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
-from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, doubts_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -163,8 +163,6 @@ def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
         yield refuted(Question.DEVICE, "it is computed on the host")
     elif kept.modes or moved:
         yield proven(Question.DEVICE, "nothing moves it to the host")
-    elif any(one.how == "made" for one in places):
-        yield minor(Question.DEVICE, "nothing moves it to the host, nor is its network seen to go to a GPU")
     else:
         yield left_open(Question.DEVICE, "whether it is on a GPU is not shown")
     yield from reached(asked.evaluator, kept.frame.function)
@@ -244,9 +242,6 @@ def _of_dict(asked: Asked, store: Store, made: Value, kept: _Kept) -> Iterator[A
     looked_up = any(isinstance(one, (ast.In, ast.NotIn)) for one in compared)
     looked_up = looked_up or any(getattr(one, "attr", "") == "get" for one in above)
     yield _of_keys(asked, store, kept, shared, looked_up)
-    uses = () if looked_up or not kept.modes else consumers(asked.evaluator, kept.node, kept.frame, "graph")
-    if any(one.role in ("backward", "fed") for one in uses):
-        yield refuted(Question.BACKWARD, "a backward, or a forward, goes through what is kept")
     yield proven(Question.OUTLIVES, f"nothing empties `{name}`, and nothing bounds it")
     yield from _of_kept(asked, kept)
 

@@ -27,7 +27,6 @@ _MOVES_ON: Final = ("batch_eval_metrics", "eval_accumulation_steps", "prediction
 # Arguments that have a trainer evaluate while it trains.
 _SCHEDULES: Final = ("do_eval", "eval_strategy", "evaluate_during_training", "evaluation_strategy")
 # Methods by which a trainer of one's own takes the evaluation into its own hands.
-_EVALUATES_ITSELF: Final = ("evaluate", "evaluation_loop", "prediction_loop", "prediction_step")
 # Entries of a configuration that put more than the logits into the outputs.
 _MORE_OUTPUTS: Final = ("output_attentions", "output_hidden_states")
 _WITH_MORE: Final = "the outputs have hidden states or attentions in them"
@@ -151,10 +150,6 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
         yield proven(Question.READS, "metrics are computed of all outputs at once")
     if _given(asked, trainer, "preprocess_logits_for_metrics"):
         yield refuted(Question.OUTLIVES, "`preprocess_logits_for_metrics` reduces the outputs batch by batch")
-    own = [(one, name) for one in kinds if isinstance(one, Class) for name in _EVALUATES_ITSELF]
-    themselves = [f"{one.name}.{name}" for one, name in own if name in one.methods]
-    if themselves:
-        yield left_open(Question.OUTLIVES, f"`{themselves[0]}` may keep less of the outputs")
     arguments = _arguments(asked, call, frame)
     yield _kept(asked, arguments)
     yield _size(asked, call, frame, kinds, arguments)
@@ -162,8 +157,6 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
         yield proven(Question.REACHED, "the program evaluates")
     elif given := _given(asked, arguments, *_SCHEDULES):
         yield proven(Question.REACHED, "it evaluates while it trains", given[0])
-    elif not _given(asked, trainer, "eval_dataset"):
-        yield refuted(Question.REACHED, "nothing is given to evaluate, and nothing evaluates")
     else:
         yield left_open(Question.REACHED, "whether it evaluates at all is not shown")
     yield from reached(asked.evaluator, frame.function, call)

@@ -250,8 +250,6 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
             yield refuted(Question.TRAINED, "an optimizer has its weights")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
-        if not (run.inner.args or run.inner.keywords):
-            yield left_open(Question.SIZE, "it is given nothing, so that it may save little")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
         return
     several = [trained_by(evaluator, run.network, use) for use in backwards]

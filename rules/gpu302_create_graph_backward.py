@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpulint.analysis.evaluate.consumers import ANY
-from gpulint.analysis.queries.amounts import amounts_of, runs_once
+from gpulint.analysis.queries.amounts import amounts_of
 from gpulint.analysis.queries.graphs.backwards import Backward, backwards, is_true
 from gpulint.analysis.queries.networks.trained import updates_in
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import keyword
-from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Report, Rule
@@ -138,8 +138,6 @@ def _of_cycle(asked: Asked, one: Backward, until: Sequence[str]) -> Iterator[Ans
     if until[-1:] == ["clear"]:
         yield refuted(Question.OUTLIVES, "the gradients are let go of before another forward runs")
     yield proven(Question.OUTLIVES, "nothing lets go of the gradients before another forward runs")
-    if not one.frame.flow.loops(one.call) and not function.is_module and runs_once(asked.evaluator, function):
-        yield left_open(Question.REPEATS, f"`{function.name}` runs once, which may be too little to matter")
     yield from reached(asked.evaluator, function, one.call)
 
 

@@ -108,9 +108,6 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame) -> Iterator[Answer]:
             ref = evaluator.value_of(captured.func, asked.root(other)).ref
             if isinstance(ref, str) and ref.startswith("torch.cuda."):
                 yield refuted(Question.MEANT, "a captured graph replays into the same gradients", captured)
-    ways = asked.multiplicity.of(call, frame)
-    if ways and all(one.flags or one.rate == "once" for one in ways):
-        yield refuted(Question.REPEATS, "it runs under a condition only, or once")
     yield proven(Question.OUTLIVES, "the gradients stay allocated through the next forward")
     yield from reached(evaluator, frame.function, call)
 

@@ -155,11 +155,20 @@ def _late(asked: Asked, forward: Forward, made: Definition) -> _Late | None:
     same_round = flow.loops(last) == flow.loops(made.statement)
     if not (in_time and plain and same_round) or flow.blocks[last] not in flow.around(made.statement):
         return None
-    near = (made.value, *(flow.parents.get(use) for _, use in read))
-    gives_loss = any(isinstance(one, ast.Attribute) and one.attr in ("loss", "item") for one in near)
-    gives_loss = gives_loss or keyword(forward.call, "labels") is not None
+    near = [made.value, *(flow.parents.get(use) for statement, use in read if statement not in freed)]
+    given = keyword(forward.call, "labels") is not None
+    gives_loss = given or any(isinstance(one, ast.Attribute) and one.attr in ("loss", "item") for one in near)
+    if all(_is_loss_of(one, given) for one in near[1:]):
+        uses = []  # what becomes of its loss is nothing that its scores go through
     keys = tuple(dict.fromkeys(one.key for one in owners))
     return _Late(forward, keys, uses, last, peak, freed, gives_loss)
+
+
+def _is_loss_of(node: Any, first: bool) -> bool:
+    """Whether it takes the loss out of what a network gives: `out.loss`, or `out[0]` where that comes first."""
+    if isinstance(node, ast.Subscript):
+        return first and isinstance(node.slice, ast.Constant) and node.slice.value == 0
+    return isinstance(node, ast.Attribute) and node.attr == "loss"
 
 
 def _peak(asked: Asked, forward: Forward) -> ast.Call | None:
@@ -205,6 +214,8 @@ def _size(asked: Asked, late: _Late) -> Iterator[Answer]:
         if isinstance(one.node, ast.Call) and (one.role == "given" or _loss(asked, one))
         for width in _laid_out(asked, one.node, one.frame, bool(_loss(asked, one)))
     ]
+    if not widths and late.gives_loss and _labels_positions(late.forward.call):
+        widths = [None]
     if not widths:
         yield refuted(Question.SIZE, "nothing shows that there are scores for each of many positions")
     known = [one for one in (*widths, *(width for _, width in layers)) if one is not None]
@@ -229,6 +240,14 @@ def _is_dense(asked: Asked, forward: Forward) -> bool:
             if row is not None and row.size == "dense":
                 return True
     return False
+
+
+def _labels_positions(call: ast.Call) -> bool:
+    """Whether the network works out a loss of each position: it is given its own input as labels, or labels beside what a decoder reads."""
+    labels = keyword(call, "labels")
+    others = [*call.args, *(one.value for one in call.keywords if one.value is not labels)]
+    decodes = any(str(one.arg).startswith("decoder_") for one in call.keywords)
+    return labels is not None and (decodes or ast.unparse(labels) in map(ast.unparse, others))
 
 
 def _loss(asked: Asked, use: Use) -> str:

@@ -17,9 +17,10 @@ from gpulint.analysis.queries.loads import (
     made_elsewhere,
     own_loading,
     saved_states,
+    stars_of,
 )
 from gpulint.analysis.queries.networks.placed import moved_anywhere, placed
-from gpulint.analysis.queries.processes import by_every_process
+from gpulint.analysis.queries.processes import by_every_process, train_together
 from gpulint.analysis.queries.reached import reached
 from gpulint.answers import Answer, Question, Verdict, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -152,6 +153,8 @@ def _answers(asked: Asked, load: Load, what: Loaded) -> Iterator[Answer]:
         what.piled is not None,
         held.verdict is Verdict.PROVEN,
     )
+    if several and held.verdict is Verdict.OPEN and not train_together(asked.evaluator, asked.file):
+        yield minor(Question.REACHED, "no network is seen that the processes train together")
     yield from reached(asked.evaluator, load.frame.function, load.call)
 
 
@@ -214,7 +217,12 @@ def _saved_from(asked: Asked, load: Load, what: Loaded, matters: bool, saved: bo
         return proven(Question.DEVICE, "no place is named wherever CUDA is available")
     if load.location is not None:
         if load.elsewhere and matters:
-            return left_open(Question.DEVICE, f"whether `{ast.unparse(load.location)}` is a GPU is not shown")
+            spelled, in_stars = ast.unparse(load.location), load.location in stars_of(load.call)
+            for site in asked.evaluator.callers(load.frame.function) if in_stars else ():
+                if asked.evaluator.calling.given(site.call, "map_location", site.frame) is None:
+                    clause = f"`{spelled}` may name the place, and `{site.frame.function.qualname}` puts none in it"
+                    return left_open(Question.DEVICE, clause, site.call, asked.path_of(site.call))
+            return left_open(Question.DEVICE, f"whether `{spelled}` is a GPU is not shown")
         if load.elsewhere:
             return refuted(Question.MEANT, "somebody says where it goes, and it is let go of at once")
         if not matters and not what.optimizers and not saved:
@@ -243,6 +251,7 @@ def _is_part(asked: Asked, one: Restored) -> bool:
 def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...]) -> Report:
     named = load.location is not None and not load.by_cuda
     where = f"`{asked.source(load.location)}`" if named else "the GPU it was saved from"
+    where = f"the place in {where}" if load.location in stars_of(load.call) else where
     call, shown = asked.source(load.call), [one for one in answers if one.verdict is Verdict.PROVEN]
     if any(one.question is Question.OUTLIVES for one in shown):
         message = f"`{call}` puts the whole checkpoint on {where}, where it stays after it is copied"
@@ -269,7 +278,7 @@ def _report(asked: Asked, load: Load, what: Loaded, answers: tuple[Answer, ...])
 def _repair(asked: Asked, load: Load, what: Loaded) -> Repair | None:
     from gpulint.fix.nodes import with_argument
 
-    if load.place is not load.call:
+    if load.place is not load.call or stars_of(load.call):
         return None
     why_unsafe = ""
     if what.other is not None or what.returned is not None or not what.restored:

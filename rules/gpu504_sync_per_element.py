@@ -220,9 +220,7 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
     if not any(one.rate in ("step", "every nth") for one in ways):
-        if not any(one.rate == "?" and one.loop is None for one in ways):
-            yield refuted(Question.REPEATS, "no loop of steps runs it")
-        yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
+        yield refuted(Question.REPEATS, "no loop of steps is seen to run it")
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
@@ -260,7 +258,7 @@ def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     breaks = (one for one in frame.flow.blocks if isinstance(one, ast.Break))
     if any(frame.flow.loops(one)[:1] == [loop] for one in breaks):
         return left_open(Question.SIZE, unknown)
-    return minor(Question.SIZE, f"as many elements as a dimension is long: {unknown}", loop)
+    return minor(Question.SIZE, f"one wait for each entry along a dimension of a tensor: {unknown}", loop)
 
 
 def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> bool:

@@ -282,9 +282,9 @@ class _Move:
         if numbers >= _MANY:
             return proven(Question.SIZE, f"it has {numbers:,} numbers" + ("" if is_all else " and more"))
         if sizes > 2:
-            return proven(Question.SIZE, "its shape is that of activations, or of three sizes of tensors")
+            return proven(Question.SIZE, "it is as large as activations, by its shape")
         if sizes == 2:
-            return minor(Question.SIZE, "how large the tensors are that its shape is of is not shown")
+            return minor(Question.SIZE, "its size is not known from the code")
         if is_all and self.rounds is not None:
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"

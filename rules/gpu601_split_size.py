@@ -78,7 +78,7 @@ class SplitSizeLimit(Rule):
     triggers = ((b"max_split_size_mb",), (b"ALLOC_CONF", b"llocator"))
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        newest = newest_torch(asked.program.sources, asked.filename)
+        newest = newest_torch(asked.program, asked.file)
         mends = newest is None or newest >= _EXPANDABLE_SINCE
         yield from setting_claims(self, asked, options, mends)
 

@@ -32,7 +32,7 @@ class DeprecatedMemoryApi(Rule):
     ## What it does
     Finds deprecated names of torch's memory and mixed-precision interface: `memory_cached`, `max_memory_cached`,
     `reset_max_memory_allocated`, `reset_max_memory_cached`, `torch.cuda.amp.autocast`, `torch.cuda.amp.GradScaler`,
-    `custom_fwd`, `custom_bwd`.
+    `custom_fwd`, `custom_bwd`. A name is told once in a file, with its other places.
 
     ## Why is this bad
     Each call warns, and the names will go. "Cached" memory is what is called *reserved* since torch 1.4. The two
@@ -67,23 +67,24 @@ class DeprecatedMemoryApi(Rule):
     `target-torch`: the oldest version of torch that the program must run with; names that are newer are not asked for.
     It is taken from `target-torch` of the configuration where that is set, else from what the project requires:
     `"torch>=2.2"` in its `pyproject.toml`, `setup.cfg`, `setup.py` or `requirements.txt`. A project that
-    requires an older torch than the one that deprecates a name, `"torch==2.0.1"`, hears nothing about it.
+    requires an older torch than the one that deprecates a name, `"torch==2.0.1"`, hears nothing about it; no more does one that
+    imports what newer ones do not have, `torch._six`.
     """
 
     code = "GPU603"
     name = "deprecated-memory-api"
     severity = Severity.INFO
     costs_when_run = False
+    of_names = True
     runtime_claim = Claim("code")
     in_tests = True
     triggers = ((b"torch",), (b"memory_cached", b"reset_max_memory", b"cuda.amp", b"cpu.amp", b"import amp"))
     options = (Option("target-torch", "", (), "the oldest version of torch that the program must run with"),)
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
-        around = (asked.program.sources, asked.filename)
         chosen = version_of(options.get("target-torch"))
-        target = chosen or oldest_torch(*around)
-        newest = None if chosen else newest_torch(*around)
+        target = chosen or oldest_torch(asked.program.sources, asked.filename)
+        newest = None if chosen else newest_torch(asked.program, asked.file)
         for node, frame, now, old in _old_names(asked):
             needed = version_of(now.brought or now.since) or _EVERYWHERE
             since = version_of(now.since) or _EVERYWHERE

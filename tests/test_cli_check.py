@@ -670,12 +670,12 @@ def test_the_table_of_rules_fits_a_terminal(project: Path, columns: int) -> None
         (
             "old.py",
             "x.cuda(async=True)\n",
-            "old.py:1:8: GPU000 `async` is a keyword since Python 3.7, so no fix is offered in this file: ",
+            "old.py:1:8: GPU000 `async` is a keyword since Python 3.7, which cannot run this file: ",
         ),
         (
             "older.py",
             "x.cuda(async=True)\nprint x\n",
-            "older.py:1:8: GPU000 `async` is a keyword since Python 3.7, so nothing in the file is checked: ",
+            "older.py:1:8: GPU000 `async` is a keyword since Python 3.7, which cannot run this file: ",
         ),
         (
             "kernel.cpp",
@@ -691,6 +691,36 @@ def test_what_is_no_python_3_is_named_in_one_sentence(
     (tmp_path / name).write_text(text)
     done = gpulint(name, "--output-format", "concise", cwd=tmp_path)
     assert (done.returncode, done.stdout.decode().startswith(said)) == (1, True), done.stdout
+
+
+@pytest.mark.parametrize("text", ['print "loss", 1\n', "x.cuda(async=True)\n", "mode = 0755\n"])
+def test_code_of_an_older_python_is_a_note_unless_it_was_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "old.py").write_text(text)
+    for _ in range(2):  # the second time with what is remembered
+        assert gpulint(".", cwd=tmp_path).returncode == 0
+        done = gpulint("--output-format", "json", "old.py", cwd=tmp_path)
+        assert (done.returncode, json.loads(done.stdout)[0]["severity"]) == (1, "error")
+    done = gpulint("--output-format", "json", ".", cwd=tmp_path)
+    assert [(one["code"], one["severity"]) for one in json.loads(done.stdout)] == [("GPU000", "info")]
+    (tmp_path / "gpulint.toml").write_text('severity = {GPU000 = "warning"}\n')
+    done = gpulint("--output-format", "json", "old.py", cwd=tmp_path)
+    assert json.loads(done.stdout)[0]["severity"] == "warning"
+
+
+def test_a_deprecated_name_is_told_once_with_its_other_places(tmp_path: Path) -> None:
+    old = "torch.cuda.memory_cached()"
+    silenced = f"print({old})  # gpulint: ignore[GPU603]"
+    (tmp_path / "a.py").write_text(f"import torch\n\n{silenced}\nprint({old})\nprint(0)\nprint({old})\n")
+    (one,) = json.loads(gpulint("--output-format", "json", ".", cwd=tmp_path).stdout)
+    assert [one["location"]["row"], *(other["location"]["row"] for other in one["related"])] == [4, 6]
+    assert [edit["location"]["row"] for edit in one["fix"]["edits"]] == [4, 6]
+    done = gpulint(".", cwd=tmp_path).stdout.decode()
+    assert "a.py:6:7: the same name" in done
+    gpulint("--fix", ".", cwd=tmp_path)
+    assert (tmp_path / "a.py").read_text().count("memory_cached") == 1
+    (tmp_path / "a.py").write_text(f"import torch\n\nprint({old})\nprint({old})\n")
+    gpulint("--add-ignore", ".", cwd=tmp_path)
+    assert (tmp_path / "a.py").read_text().count("ignore[GPU603]") == 2
 
 
 def test_an_argument_called_async_hides_nothing(tmp_path: Path) -> None:

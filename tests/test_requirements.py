@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 from support import gpulint
 
 from gpulint.analysis.project.disk import Project
+from gpulint.analysis.project.file import File
+from gpulint.analysis.project.program import Program
 from gpulint.analysis.project.requirements import newest_torch, oldest_torch, told_torch
 from gpulint.source.program import Top
 
@@ -78,9 +81,36 @@ def test_the_newest_torch_that_a_project_runs_with(
     tmp_path: Path, form: str, requirement: str, expected: tuple[int, int] | None
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(form.format(requirement))
-    project = Project(top=Top(str(tmp_path), is_whole=True))
+    assert _newest(tmp_path, "import torch\n") == expected
+
+
+def _newest(folder: Path, text: str) -> tuple[int, int] | None:
+    project = Project(top=Top(str(folder), is_whole=True))
     project.begin()
-    assert newest_torch(project, str(tmp_path / "train.py")) == expected
+    (folder / "train.py").write_text(text)
+    file = File(str(folder / "train.py"), text, ast.parse(text))
+    return newest_torch(Program(file, project, {}), file)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from torch._six import inf\n", (1, 99)),
+        ("import torch._six\n", (1, 99)),
+        ("from torch import _six\n", (1, 99)),
+        ("from torch.autograd.gradcheck import zero_gradients\n", (1, 8)),
+        ("try:\n    from torch._six import inf\nexcept ImportError:\n    from torch import inf\n", None),
+        ("from mine import _six\n", None),
+    ],
+)
+def test_what_is_imported_bounds_the_torch_as_a_requirement_does(
+    tmp_path: Path, text: str, expected: tuple[int, int] | None
+) -> None:
+    assert _newest(tmp_path, text) == expected
+    (tmp_path / "helper.py").write_text(text)
+    assert _newest(tmp_path, "import torch\nimport helper\n") == expected
+    (tmp_path / "pyproject.toml").write_text(BARE.format("torch>=1.7"))
+    assert _newest(tmp_path, text) == expected
 
 
 @pytest.mark.parametrize(("version", "offered"), [("1.13.1+cu116", False), ("2.4.0", True)])

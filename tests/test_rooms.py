@@ -96,14 +96,14 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 127,
     f"{ANALYSIS}.syntax": 695,
-    f"{ANALYSIS}.project": 667,
+    f"{ANALYSIS}.project": 683,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_101,
-    f"{ANALYSIS}.models": 231,
-    f"{ANALYSIS}.queries": 4_777,
-    RULES: 6_312,
+    f"{ANALYSIS}.evaluate": 3_125,
+    f"{ANALYSIS}.models": 235,
+    f"{ANALYSIS}.queries": 4_783,
+    RULES: 6_263,
 }
-MOST_OF_READING = 16_030  # all of them together
+MOST_OF_READING = 16_035  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

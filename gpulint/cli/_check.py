@@ -171,7 +171,7 @@ def _check_stdin(request: Request, resolver: ConfigResolver) -> Outcome:
         outcome.texts[path] = text
     if request.mode == "fix":
         outcome.fixed_stdin = fixed
-    outcome.run.add(path, result, config)
+    outcome.run.add(path, result, config, named=True)
     return outcome
 
 

@@ -91,9 +91,11 @@ def write(request: Request, outcome: Outcome) -> None:
     if outcome.fixed_stdin is not None:  # standard output is for the fixed source, the report goes beside it
         with while_read():
             sys.stdout.buffer.write(outcome.fixed_stdin)
+    from gpulint.reports.lint import gathered
+
     with _output(request, sys.stderr if outcome.fixed_stdin is not None else sys.stdout) as out:
         report = Report(
-            done.findings,
+            gathered(done.findings, outcome.rules),
             done.fixed,
             done.checked,
             done.doubtful,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from gpulint.config import Config
 from gpulint.findings import Finding
 from gpulint.lint.cells import CellModule, Places, join
-from gpulint.lint.results import FileResult, Task, diagnostic, internal_error, written
+from gpulint.lint.results import FileResult, Task, diagnostic, internal_error, refusal, written
 from gpulint.lint.selection import Selection
 from gpulint.lint.suppressions import MARKER_BYTES, speaks_to_us, suppressed
 from gpulint.rule import Rule
@@ -172,7 +172,9 @@ class Checker:
         found.text.release()
         wrong = found.text.trees.unfixable
         refused = (
-            self.refused(task, wrong.message, wrong.line, wrong.column).findings if wrong is not None else ()
+            self.refused(task, wrong.message, wrong.line, wrong.column, wrong.old).findings
+            if wrong is not None
+            else ()
         )
         left = tuple(self.in_force((*found.findings, *refused), task))
         return FileResult(left, found.doubtful, took=tuple(found.text.took.items()))
@@ -218,7 +220,7 @@ class Checker:
             from gpulint.lint.trees import is_for_another_python
 
             if not is_for_another_python(text, wrong):
-                return self.refused(task, wrong.message, wrong.line, wrong.column)
+                return self.refused(task, wrong.message, wrong.line, wrong.column, wrong.old)
         return FileResult(tuple(self.unused_suppressions(text, task)))
 
     def wants_fixing(self, result: FileResult) -> bool:
@@ -235,18 +237,20 @@ class Checker:
                 found, dependencies=self._project.dependencies if self._project is not None else ()
             )
         except SourceError as error:
-            return self.refused(task, error.message, error.line, error.column)
+            return self.refused(task, error.message, error.line, error.column, error.old)
         except RecursionError:
             return self.refused(task, "nested too deeply to be analysed")
         except MemoryError:
             return self.refused(task, "not enough memory to analyse this file")
 
-    def refused(self, task: Task, message: str, line: int = 1, column: int = 1) -> FileResult:
+    def refused(
+        self, task: Task, message: str, line: int = 1, column: int = 1, old: bool = False
+    ) -> FileResult:
         """The result for a file that cannot be analysed."""
         suffix = os.path.splitext(task.path)[1]
         if suffix and not suffix.startswith((".py", ".ipynb")):
             message = f"not read as Python, which neither its name nor its text is: {message}"
-        finding = diagnostic(task.path, "syntax-error", message, line, column)
+        finding = refusal(task.path, message, line, column, old)
         return FileResult(tuple(self.in_force([finding], task)))
 
     def _unreadable(self, task: Task, error: FileError) -> FileResult:
@@ -351,10 +355,7 @@ class _CellLinter:
     def flaws(self) -> list[Finding]:
         """A GPU000 for each cell that does not parse."""
         return [
-            replace(
-                diagnostic(self._task.path, "syntax-error", wrong.message, wrong.line, wrong.column),
-                cell=cell,
-            )
+            replace(refusal(self._task.path, wrong.message, wrong.line, wrong.column, wrong.old), cell=cell)
             for cell, wrong in self._module.flaws.items()
         ]
 

@@ -7,7 +7,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpulint.bounds import is_project_root
@@ -15,7 +15,7 @@ from gpulint.config import Config
 from gpulint.findings import Finding, Severity
 from gpulint.lint.cache import ABSENT, Cache, Foreign, run_digest
 from gpulint.lint.checking import Checker, Mode
-from gpulint.lint.results import FileResult, Task, crashed, diagnostic
+from gpulint.lint.results import OLDER, FileResult, Task, crashed, diagnostic
 from gpulint.lint.selection import rule_files
 from gpulint.source.discovery import Discovery
 from gpulint.source.files import FileError, content_hash, hash_of_every, read_bytes
@@ -64,8 +64,13 @@ class Run:
     took: dict[str, dict[str, float]] = field(default_factory=dict)  # seconds by path and rule
     _fail_on: dict[str, str] = field(default_factory=dict, repr=False)  # by path
 
-    def add(self, path: str, result: FileResult, config: Config) -> None:
-        """Take in the result of one file."""
+    def add(self, path: str, result: FileResult, config: Config, named: bool) -> None:
+        """Take in the result of one file. Who names a file wants it checked: that an older Python reads it is an error then."""
+        if named and not any("GPU000".startswith(one) for one in config.severity):
+            told = (
+                replace(one, severity=Severity.ERROR) if one.name == OLDER else one for one in result.findings
+            )
+            result = replace(result, findings=tuple(told))
         self.findings += result.findings
         self.doubtful += result.doubtful
         if result.outcome is not None:
@@ -119,6 +124,7 @@ class _Runner:
         self._configs = list({id(target.config): target.config for target in found.targets}.values())
         index = {id(config): number for number, config in enumerate(self._configs)}
         self._tasks = [Task(target.path, index[id(target.config)], target.size) for target in found.targets]
+        self._named = {target.path for target in found.targets if target.named}
         top = top_of([task.path for task in self._tasks])
         self._checker = Checker(tuple(self._configs), options.mode, options.unsafe, options.cache, top)
         self._hashes: dict[str, str] = {}
@@ -224,7 +230,7 @@ class _Runner:
                 gc.enable()
 
     def _add(self, task: Task, result: FileResult) -> None:
-        self._run.add(task.path, result, self._configs[task.config])
+        self._run.add(task.path, result, self._configs[task.config], task.path in self._named)
         self._progress(self._run.checked + self._run.unreadable, len(self._tasks))
 
     def _add_problems(self) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpulint.fix.fixing import FixResult
 
 
+OLDER: Final = "older-python"  # the name of what is said of a text that an older Python reads
 REPORT_URL: Final = "https://github.com/gpulint/gpulint/issues"
 
 
@@ -62,6 +63,12 @@ def diagnostic(
 ) -> Finding:
     """A GPU000: what prevents a file from being checked."""
     return Finding("GPU000", name, severity, message, path, line, column, line, column)
+
+
+def refusal(path: str, message: str, line: int, column: int, old: bool) -> Finding:
+    """A GPU000 of a text that does not parse: a note, where an older Python reads it, for a file that a search has met."""
+    name, severity = (OLDER, Severity.INFO) if old else ("syntax-error", Severity.ERROR)
+    return diagnostic(path, name, message, line, column, severity)
 
 
 def written(source: SourceFile, text: str, write: Callable[[str, bytes], None]) -> str:

@@ -32,7 +32,11 @@ _BOM: Final = "\ufeff"
 
 
 class SourceError(TextError):
-    """The text cannot be analysed. Reported as GPU000 there."""
+    """The text cannot be analysed. Reported as GPU000 there. `old`: an older Python reads it."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, old: bool = False) -> None:
+        super().__init__(message, line, column)
+        self.old = old
 
 
 class Trees:
@@ -98,7 +102,7 @@ def refuse(text: str) -> None:
     """Raise `SourceError` where the running Python finds a flaw in the text; it says so where libcst reads it."""
     wrong = flaw(text)
     if wrong is not None:
-        raise SourceError(_explained(text, wrong), wrong.line, wrong.column)
+        raise SourceError(_explained(text, wrong), wrong.line, wrong.column, wrong.old)
 
 
 def is_for_another_python(text: str, wrong: Flaw) -> bool:

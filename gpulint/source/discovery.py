@@ -31,11 +31,12 @@ DEFAULT_EXCLUDES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file to check: its absolute path, its size in bytes, and the configuration in force for it."""
+    """A file to check: its absolute path, its size in bytes, and the configuration in force for it; whether it was named, or met on the way."""
 
     path: str
     size: int
     config: Config
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class _Search:
             return
         if real not in self._seen:
             self._seen.add(real)
-            self._found.targets.append(Target(path, size, config))
+            self._found.targets.append(Target(path, size, config, named))
         else:
             self._found.skipped.append((path, _SEEN))
 

@@ -21,17 +21,25 @@ _OF_IPYTHON: Final = re.compile(r"%{1,2}[a-z]|[!?]\w")
 _ASYNC_ARGUMENT: Final = re.compile(
     r"([(,]\s*)async(?=\s*=[^=])", re.ASCII
 )  # `x.cuda(async=True)`, of torch before 1.0
-_OF_PYTHON_2: Final = ("Missing parentheses in call to", "multiple exception types must be parenthesized")
+_OF_PYTHON_2: Final = (
+    "Missing parentheses in call to",
+    "multiple exception types must be parenthesized",
+    "leading zeros in decimal integer literals",
+    "Function parameters cannot be parenthesized",
+    "Lambda expression parameters cannot be parenthesized",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Why a text was refused, and where, counted from 1. Only a newer parser may still take what is not `too_deep`."""
+    """Why a text was refused, and where, counted from 1. Only a newer parser may still take what is not `too_deep`; `old` is what an
+    older Python reads."""
 
     message: str
     line: int
     column: int
     too_deep: bool = False
+    old: bool = False
 
 
 def python_tree(source: str | bytes) -> ast.Module:
@@ -66,7 +74,8 @@ def flaw(text: str, is_cell: bool = False) -> Flaw | None:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
         if "too many nested" in error.msg or "too many levels" in error.msg:
             return _too_deep(line, column)
-        return Flaw(_in_words(error, "" if is_cell else text), line, column)
+        message, old = _in_words(error, "" if is_cell else text)
+        return Flaw(message, line, column, old=old)
     except (RecursionError, MemoryError):
         longest = max(enumerate(split_lines(text), start=1), key=lambda numbered: len(numbered[1]))
         return _too_deep(longest[0], 1)
@@ -75,22 +84,21 @@ def flaw(text: str, is_cell: bool = False) -> Flaw | None:
     return None
 
 
-def _in_words(error: SyntaxError, text: str) -> str:
-    """What is wrong, in one sentence: for what people lint most often that is no Python 3, what it is."""
+def _in_words(error: SyntaxError, text: str) -> tuple[str, bool]:
+    """What is wrong, in one sentence: for what people lint most often that is no Python 3, what it is. And whether it is of an older Python."""
     line = "".join(split_lines(text)[(error.lineno or 1) - 1 :][:1]).strip()
     if _OF_IPYTHON.match(line):
-        return f"`{line}` is IPython's, which reads it in notebooks; Python cannot read the file: comment the line out"
+        magic = f"`{line}` is IPython's, which reads it in notebooks; Python cannot read the file: comment the line out"
+        return magic, False
     if error.msg.startswith(_OF_PYTHON_2):
-        return f"this is Python 2, and gpulint reads Python 3, so nothing in the file is checked: {error.msg}"
+        why = f"this is Python 2, and gpulint reads Python 3, so nothing in the file is checked: {error.msg}"
+        return why, True
     renamed = readable(text)
     if renamed != text and "async" in line:
-        left = (
-            "so no fix is offered in this file"
-            if flaw(renamed) is None
-            else "so nothing in the file is checked"
-        )
-        return f"`async` is a keyword since Python 3.7, {left}: write `non_blocking=True`"
-    return f"syntax error: {error.msg}"
+        left = "no fix is offered" if flaw(renamed) is None else "nothing is checked"
+        asks = f"`async` is a keyword since Python 3.7, which cannot run this file: write `non_blocking=True` ({left} in it until then)"
+        return asks, True
+    return f"syntax error: {error.msg}", False
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from gpulint.analysis.domain.values import (
     join,
 )
 from gpulint.analysis.evaluate.frames import Evaluating, Frame, parameter_for, remembered
-from gpulint.analysis.evaluate.names import goes_backward
+from gpulint.analysis.evaluate.names import CALLERS_ASKED, goes_backward
 from gpulint.analysis.models.table import Row
 from gpulint.analysis.project.file import Class, File, Function
 from gpulint.analysis.syntax.nodes import argument, key_of, keyword
@@ -178,8 +178,8 @@ class Calling:
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
             if row is not None and base.ref.rpartition(".")[2][:1].isupper():
-                where = keyword(node, "device")
-                device: Device = self.device_of(where, frame) if where is not None else "?"
+                where = self.given(node, "device", frame)
+                device: Device = self._named_device(where, node) if where is not None else "?"
                 made = Value("module", origins=frozenset({(node, frame)}), device=device)
                 return made if not _is_tool(base.ref) else UNKNOWN
             return None
@@ -263,9 +263,9 @@ class Calling:
         if row.device == "argument":
             return self.device(node, frame) or base.device
         if row.device in ("keyword", "like"):
-            where = keyword(node, "device")
+            where = self.given(node, "device", frame)
             if where is not None:
-                return self.device_of(where, frame)
+                return self._named_device(where, node)
             return "host" if row.device == "keyword" else base.device
         return row.device if row.device in ("host", "cuda") else base.device  # type: ignore[return-value]
 
@@ -370,7 +370,31 @@ class Calling:
         where = argument(node, 1, "map_location")
         if isinstance(where, ast.Lambda) and where.args.args and isinstance(where.body, ast.Name):
             return "host" if where.body.id == where.args.args[0].arg else "?"  # the storage as it was read
-        return self.device_of(where, frame) if where is not None else "?"
+        given = self.given(node, "map_location", frame, 1)
+        return self._named_device(given, node) if given is not None else "?"
+
+    def given(self, call: ast.Call, name: str, frame: Frame, position: int | None = None) -> Value | None:
+        """What a call gives an argument, by name, by position, or in stars, which may hold what callers give; None where it gives none."""
+        where = keyword(call, name) if position is None else argument(call, position, name)
+        if where is not None:
+            return self._evaluator.value_of(where, frame)
+        stars = [one.value for one in call.keywords if one.arg is None]
+        found = (self._starred(one, name, frame) for one in stars)
+        starred = position is not None and any(isinstance(one, ast.Starred) for one in call.args)
+        return next((one for one in found if one is not None), UNKNOWN if starred else None)
+
+    def _starred(self, node: Any, name: str, frame: Frame) -> Value | None:
+        """What `**node` gives an argument: where it is the function's own, what those give who call it."""
+        held, own = self._evaluator.value_of(node, frame), getattr(frame.function.node, "args", None)
+        if own is None or (own.kwarg, frame) not in held.origins:
+            return dict(held.parts or ()).get(name, UNKNOWN) if held.kind == "dict" else UNKNOWN
+        return remembered(frame.memo, ("starred", name), UNKNOWN, lambda: self._by_callers(name, frame))
+
+    def _by_callers(self, name: str, frame: Frame) -> Value | None:
+        sites = [(frame.call, frame.caller)] if frame.caller is not None else None
+        sites = sites or [(one.call, one.frame) for one in self._evaluator.callers(frame.function)]
+        given = [self.given(call, name, where) for call, where in sites[:CALLERS_ASKED]]
+        return join(one or NONE for one in given) if any(given) else None if given else UNKNOWN
 
     def _gives_tensor(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if row.graph != "keeps" or row.gives.startswith("pair"):
@@ -382,8 +406,8 @@ class Calling:
     _gives_pair = _gives_pair_or_one = _gives_tensor
 
     def _gives_fresh(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        wanted = keyword(node, "requires_grad")
-        live = wanted is not None and self._evaluator.value_of(wanted, frame).const is True
+        wanted = self.given(node, "requires_grad", frame)
+        live = wanted is not None and wanted.const is True
         device = self._placed(row, node, frame, UNKNOWN)
         if not live:
             return Value("tensor", device=device)
@@ -394,8 +418,8 @@ class Calling:
 
     def _gives_gradients(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`torch.autograd.grad`: with a graph of their own where they are to be differentiated again."""
-        wanted = keyword(node, "create_graph")
-        live = wanted is not None and self._evaluator.value_of(wanted, frame).const is not False
+        wanted = self.given(node, "create_graph", frame)
+        live = wanted is not None and wanted.const is not False
         found = Value("tensor", graph=Graph.LIVE if live else Graph.NONE, size="batch")
         return Value("list", receiver=found.but(origins=base.origins) if live else found, graph=found.graph)
 

@@ -28,7 +28,7 @@ from gpulint.analysis.syntax.nodes import arguments, called_on, default_of, dott
 
 MODULE_BASES = frozenset("Module LightningModule PreTrainedModel ModelMixin GenerationMixin".split())
 _AS_GIVEN = frozenset({"parameter", "assign", "import", "function", "class", "entry"})
-_CALLERS_ASKED = 6
+CALLERS_ASKED = 6
 _SAME = frozenset({"to", "cuda", "cpu"})  # what gives a network back
 _IN_PLACE = _SAME | {"half", "train"}
 _BACKWARD = ("backward", "manual_backward")
@@ -222,7 +222,7 @@ class Names:
         declared = self._declared(definition, frame)
         values = []
         if not declared.is_known or declared.kind in ("module", "object"):
-            for site in self._evaluator.callers(function)[:_CALLERS_ASKED]:
+            for site in self._evaluator.callers(function)[:CALLERS_ASKED]:
                 is_bound = function.takes_self and not self._through_class(site.call, site.frame)
                 bound = bind(function, site.call, site.frame, function.takes_class or is_bound)
                 unseen = UNKNOWN if any(isinstance(one, ast.Starred) for one in site.call.args) else BOTTOM

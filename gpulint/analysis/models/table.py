@@ -16,7 +16,8 @@ gives no more than its shape or type, `sized by values` where the host has to wa
 device, or that it `draws`, and `of sizes` where it does with none if it is given no more than sizes; `weights` of a constructor: whether what it makes is `none`, `small` or `large`; `sizes`: of how many of its first
 arguments the number of its weights is the product, the third to its `power`, or so many `power` of them where it has no third; `mode` of
 a context: what it does to grad, and of a method of `hooks.CLASS`, which a framework calls: what grad is by then; `starts`: what runs
-from then on, `cuda`, its `driver` alone, or other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `why`: a word
+from then on, `cuda`, its `driver` alone, or other `processes`; `now`: the newer name of what is deprecated, see `Renamed`; `removed`: the version
+that has it no more; `why`: a word
 for people who read the table.
 """
 
@@ -64,6 +65,7 @@ class Row:
     mode: str = ""
     starts: str = ""
     now: Renamed | None = None
+    removed: str = ""
     why: str = ""
 
 
@@ -73,9 +75,12 @@ class Table:
     def __init__(self, rows: Mapping[str, Mapping[str, Row]]) -> None:
         self._rows = rows
         self._doing: dict[str, set[str]] = {}
-        for known in rows.values():
+        self.removed: dict[str, str] = {}  # by full name
+        for kind, known in rows.items():
             for name, row in known.items():
                 self._doing.setdefault(row.does, set()).add(name)
+                if row.removed:
+                    self.removed[f"{kind}.{name}"] = row.removed
 
     def method(self, of: str, name: str) -> Row | None:
         """The method of a kind of value; None where the table does not say."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from typing import Final, Protocol
+
+from gpulint.analysis.models.table import table
+from gpulint.analysis.project.file import File
+from gpulint.analysis.project.program import Program
 
 
 class Beside(Protocol):
@@ -49,11 +55,29 @@ def oldest_torch(project: Beside | None, filename: str) -> tuple[int, int] | Non
     return min(bounds, default=None)
 
 
-def newest_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:
-    """The newest version that the project around a file runs with; None where there is no upper bound."""
-    bounds = [_highest(wanted) for wanted in _requirements(project, filename)]
+def newest_torch(program: Program, file: File) -> tuple[int, int] | None:
+    """The newest version that the project around a file runs with, by what it requires, and by what it imports that a newer one has no
+    more; None where there is no upper bound."""
+    bounds = [_highest(wanted) for wanted in _requirements(program.sources, file.path)]
     known = [bound for bound in bounds if bound is not None]
-    return max(known) if known and len(known) == len(bounds) else None
+    required = [max(known)] if known and len(known) == len(bounds) else []
+    return min((*required, *_still_had(program, file)), default=None)
+
+
+def _still_had(program: Program, file: File) -> Iterator[tuple[int, int]]:
+    """The newest versions that have what is imported without a condition."""
+    for name, removed in table().removed.items():
+        for other in program.searched(name.rpartition(".")[2], file):
+            if any(f"{one}.".startswith(f"{name}.") for one in _imports(other.tree)):
+                yield _highest(f"<{removed}") or (0, 0)
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """The full names that the statements of a module import, those in a `try` or an `if` left out."""
+    for statement in tree.body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            module = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
+            yield from (module + one.name for one in statement.names)
 
 
 def told_torch(project: Beside | None, filename: str) -> tuple[int, int] | None:

@@ -51,7 +51,7 @@ def amounts(evaluator: Evaluator, run: Run) -> Iterator[Answer]:
     elif through_batches(evaluator, run):
         yield proven(Question.SIZE, "batches go through it")
     else:
-        clause = "neither how large the network is, nor that batches go through it, is seen"
+        clause = "the code shows neither a large network nor batches that go through it"
         yield minor(Question.SIZE, clause)
 
 

@@ -29,7 +29,8 @@ _OF_NUMBERS = frozenset({"scheduler", "scaler", "loader"})
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A call that loads; `location` is the place that it names, None where the file says where each tensor goes; `device`: where.
+    """A call that loads; `location` is the place that it names, the stars that may hold one, or None where the file says where each tensor
+    goes; `device`: where.
     `elsewhere`: it names a place, and the code does not say which. `by_cuda`: it names none where CUDA is available, and the host else; `place` is what is wrong then: what asks for CUDA, else the call."""
 
     call: ast.Call
@@ -82,15 +83,22 @@ def loads(evaluator: Evaluator, file: File) -> Iterator[Load]:
         row = evaluator.table.function(target.ref)
         if row is None or row.does != "loads" or not call.args:
             continue
-        location = argument(call, 1, "map_location")
+        given = evaluator.calling.given(call, "map_location", frame, 1)
+        location = argument(call, 1, "map_location") or next(iter(stars_of(call)), None) if given else None
         device = evaluator.value_of(call, frame).device
         device = set_device(evaluator, location, frame) if device == "?" else device
-        none = location is None or evaluator.value_of(location, frame).kind == "none"
+        none = given is None or given.kind == "none"
         if isinstance(location, ast.Constant) and none:
             location = None
         place = _place(call, location, frame) if none else call
         by_cuda = place is not call or (none and _asks_for_cuda(evaluator, call, frame))
         yield Load(call, frame, location, device, not none and device == "?", by_cuda, place)
+
+
+def stars_of(call: ast.Call) -> list[ast.expr]:
+    """What a call gives in stars."""
+    by_name = (one.value for one in call.keywords if one.arg is None)
+    return [*by_name, *(one for one in call.args if isinstance(one, ast.Starred))]
 
 
 def _asks_for_cuda(evaluator: Evaluator, call: ast.Call, frame: Frame) -> bool:
@@ -290,12 +298,12 @@ def checkpoint_matters(
     several: bool,
     stays: bool,
 ) -> Iterator[Answer]:
-    """Whether a checkpoint of networks is much beside what a training takes: an optimizer's state is twice their weights, be it restored
+    """Whether a checkpoint of networks is much beside what a training takes: an optimizer's state is up to twice their weights, be it restored
     from there, or only saved by the program."""
     found = [weight(evaluator, one) for one in networks]
     together = sum(one.least for one in found)
     small = bool(found) and all(one.whole for one in found)
-    beside = ", and the optimizer's state twice that" if optimizer else ""
+    beside = ", and the optimizer's state up to twice that" if optimizer else ""
     if together * (3 if optimizer else 1) >= LARGE:
         yield proven(Question.SIZE, f"the networks have {said(together)}{beside}")
     elif small and not by_ranks and not optimizer and (not stays or together < SMALL):

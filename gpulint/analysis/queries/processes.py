@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
-from gpulint.analysis.project.file import Function
+from gpulint.analysis.project.file import File, Function
 from gpulint.answers import Answer, Question, left_open, proven
 
 _DEEPEST: Final = 4
@@ -29,6 +29,16 @@ def by_every_process(evaluator: Evaluator, node: Any, frame: Frame) -> Answer | 
                 Question.REACHED, f"perhaps one process only runs it: `{ast.unparse(test)}`", test
             )
     return proven(Question.REACHED, "each of several processes runs it", by)
+
+
+def train_together(evaluator: Evaluator, file: File) -> bool:
+    """Whether the program of a file calls, or imports, what trains one network by several processes."""
+    kinds = (evaluator.table.knows(one) for one in ("torch.nn.parallel", "torch.distributed.fsdp"))
+    names = {name for rows in kinds for name, row in rows.items() if row.does == "several processes"}
+    files = {other for name in names for other in evaluator.program.searched(name, file)}
+    bound = (one for other in files for several in other.body.flow.definitions.values() for one in several)
+    imported = any(one.kind == "import" and one.value.rpartition(".")[2] in names for one in bound)
+    return imported or any(other.calls_named(name) for other in files for name in names)
 
 
 def _several(evaluator: Evaluator, function: Function, depth: int, seen: set[Function]) -> Any:

@@ -96,8 +96,8 @@ _NO_GUARD: Final = "`volatile=True` switches grad off and there is no `no_grad`"
 def old_torch(evaluator: Evaluator, file: File) -> Answer | None:
     """What leaves it open whether a torch runs the file that has `no_grad`: what the project says of its versions, in what it requires
     or in its README, or a number that is read by `loss.data[0]`, which raises in any torch that has it. None where nothing does."""
-    project = evaluator.program.sources
-    version = newest_torch(project, file.path) or told_torch(project, file.path)
+    program = evaluator.program
+    version = newest_torch(program, file) or told_torch(program.sources, file.path)
     if version is not None and version < _FIRST_WITH_NO_GRAD:
         clause = f"the project is for torch {version[0]}.{version[1]}, in which {_NO_GUARD}"
         return left_open(Question.REACHED, clause)

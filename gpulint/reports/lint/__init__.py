@@ -23,15 +23,16 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Final, TextIO
 
-from gpulint.findings import Edit, Finding, Fix, Severity
+from gpulint.findings import Edit, Finding, Fix, Related, Severity
 from gpulint.reports import Report, place, place_in, plural, shown_path
 from gpulint.reports.layout import MOST_LINES, Excerpt, Line, cut, described, note, paint, printable, room
+from gpulint.rule import Rule
 from gpulint.source.edits import LineIndex
 from gpulint.source.files import split_lines
 
@@ -54,6 +55,25 @@ def _lines(report: Report) -> Iterator[Line]:
         yield []
     yield from summary(report)
     yield from _hint(report)
+
+
+def gathered(findings: Iterable[Finding], rules: Iterable[type[Rule]]) -> list[Finding]:
+    """The same with one finding for each name of a file where a rule speaks of names: with the other places, and a fix for all."""
+    of_names = {rule.code for rule in rules if rule.of_names}
+    groups: dict[object, list[Finding]] = {}
+    for one in findings:
+        name = (one.filename, one.code, one.subject, one.severity, one.doubts, one.fix and one.fix.safety)
+        groups.setdefault(name if one.code in of_names else id(one), []).append(one)
+    return [_together(*several) for several in groups.values()]
+
+
+def _together(first: Finding, *others: Finding) -> Finding:
+    related = (Related(one.filename, one.start, "the same name", one.cell) for one in others)
+    fix = first.fix
+    if fix is not None:
+        edits = (edit for one in (first, *others) if one.fix is not None for edit in one.fix.edits)
+        fix = replace(fix, edits=tuple(dict.fromkeys(edits)))
+    return replace(first, fix=fix, related=(*first.related, *related))
 
 
 def _hint(report: Report) -> Iterator[Line]:
@@ -104,9 +124,12 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     yield from (fact for fact in said if fact[1])
     if finding.measured:
         yield "" if finding.cost else "cost", f"measured elsewhere: {finding.measured}"
+    told: dict[tuple[str, str], list[str]] = {}
     for other in finding.related:
         where = place_in(other.cell, other.position.row, other.position.column)
-        yield "see", f"{shown_path(other.filename)}:{where}: {other.message}"
+        told.setdefault((shown_path(other.filename), other.message), []).append(where)
+    for (path, message), places in told.items():
+        yield "see", f"{path}:{', '.join(places)}: {message}"
     if finding.fix is not None:
         how = finding.fix.safety
         yield "fix", f"{finding.fix.message} ({'unsafe: read it first' if how == 'unsafe' else how})"
