@@ -35,7 +35,7 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule
+from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -353,17 +353,21 @@ def _repair(asked: Asked, found: list[Run]) -> Repair | None:
 
     evaluator = asked.evaluator
     wanted = any(outcome(evaluator, one.inner, one.where).wanted for one in found)
-    chosen = cover(evaluator, asked.steps, found)
-    if wanted or chosen is None or old_torch(evaluator, asked.file) is not None:
+    if wanted or old_torch(evaluator, asked.file) is not None:
         return None
-    name, changes = under_no_grad(asked, *chosen.statements)
-    function = found[0].frame.function
-    if chosen.whole:
-        node: Any = asked.node(function.node)
-        change = Decorate(node, no_grad_decorator(name))
-        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *changes))
+    chosen = cover(evaluator, asked.steps, found)
+    if chosen is not None and chosen.whole:
+        function = found[0].frame.function
+        name, missing = asked.torch_name("no_grad", function.node)
+        if name and not (missing and asked.torch_name("no_grad", found[0].call)[1] == ""):
+            node: Any = asked.node(function.node)
+            changes = (Decorate(node, no_grad_decorator(name)), *([AddImport(missing)] if missing else ()))
+            return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", changes)
+        chosen = cover(evaluator, asked.steps, found, whole=False)  # the name is bound inside
+    if chosen is None:
+        return None
     what = "the loop" if isinstance(chosen.statements[0], LOOPS) else "it"
-    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", changes)
+    return under_no_grad(asked, chosen.doubt, f"run {what} under `{{}}()`", *chosen.statements)
 
 
 def _named(asked: Asked, run: Run) -> str:

@@ -425,6 +425,5 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     made = asked.evaluator.value_of(whole, run.frame) if whole is not None and not what.wanted else UNKNOWN
     if made.graph is not Graph.NONE and outcome(asked.evaluator, whole, run.frame).wanted:
         return None  # a backward goes through something else of the same statement
-    name, changes = under_no_grad(asked, chosen.statements[0])
     why = "others may train it, or read its gradients" if what.wanted else chosen.doubt
-    return Repair.unless(why, f"run it under `{name}()`", changes)
+    return under_no_grad(asked, why, "run it under `{}()`", chosen.statements[0])

@@ -383,7 +383,9 @@ def _repair(
         return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, _LOSES_GRAPH)
     if old_torch(asked.evaluator, asked.file) is not None:
         return None
-    name, missing = asked.torch_name("no_grad")
+    name, missing = asked.torch_name("no_grad", rest[0])
+    if not name:
+        return None
     imports = (AddImport(missing),) if missing else ()
     changes = (*_volatile_arguments(asked, rest), Wrap(lines, no_grad_with(name)), *imports)
     why = f"{_LOSES_GRAPH}, and a torch that knows `volatile` has no `no_grad`"
