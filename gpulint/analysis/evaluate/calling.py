@@ -121,7 +121,7 @@ class Calling:
         off = self._evaluator.grad_is_off(node, frame)
         methods = (self._evaluator.method(target.ref, name) for name in ("forward", "__call__"))
         method = next((one for one in methods if one is not None), None)
-        given = self._given(node, frame)
+        given = self.given(node, frame)
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
@@ -173,7 +173,7 @@ class Calling:
         if kind == "module":
             return self._of_module(base, name, node, frame)
         if kind == "class" and name == "apply" and self._is_operation(base.ref):
-            given = self._given(node, frame)
+            given = self.given(node, frame)
             return given.but(kind="tensor", const=UNSET, parts=None, size="batch")
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
@@ -243,7 +243,7 @@ class Calling:
         self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
-        given = self._given(node, frame) if row.does != "takes form" else UNKNOWN
+        given = self.given(node, frame) if row.does != "takes form" else UNKNOWN
         graph = max(base.graph, given.graph) if row.graph == "keeps" else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
@@ -353,7 +353,7 @@ class Calling:
         row = self._evaluator.table.function(full)
         if row is None:
             return self._unseen(node, frame, Value("library", ref=full))
-        return self._by_row(row, self._given(node, frame), node, frame)
+        return self._by_row(row, self.given(node, frame), node, frame)
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""
@@ -547,7 +547,9 @@ class Calling:
 
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""
-        given = self._given(node, frame)
+        given = self.given(node, frame)
+        if target.graph and not given.graph:  # a method of what has one
+            given = target
         if self._goes_backward(node, frame, parts=False):
             origins = given.origins if given.graph else frozenset()
             return Value("tensor", graph=Graph.LIVE, origins=origins | {(node, frame)})
@@ -570,7 +572,7 @@ class Calling:
 
         return goes_backward(frame.flow, node, parts=parts, given=given, trains=trains)
 
-    def _given(self, node: Any, frame: Frame) -> Value:
+    def given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""
         if not isinstance(node, ast.Call):
             return UNKNOWN
