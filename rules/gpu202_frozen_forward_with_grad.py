@@ -241,6 +241,9 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield refuted(Question.TRAINED, "it is told of its parts")
     if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
+    returned = outcome(evaluator, run.inner, run.where).returned
+    if returned and is_of_module(evaluator, run.frame.function):
+        yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
