@@ -29,7 +29,7 @@ from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
-from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, Verdict, confidence_of, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
@@ -47,6 +47,10 @@ _COST: Final = Cost(
 _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
     "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
+)
+_COST_OF_THROWN: Final = Cost(
+    "gradients of all the weights, computed for nothing, and what convolutions and linear layers save for them",
+    "",
 )
 
 
@@ -157,7 +161,9 @@ class FrozenForwardWithGrad(Rule):
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
         below = {run.inner for run in wanted if run.is_direct}
         for run, answers in found:
-            through = run in wanted and not optimizers_of(asked.evaluator, run.network)
+            through = run in wanted and (
+                not optimizers_of(asked.evaluator, run.network) or _wants_input(asked.evaluator, run)
+            )
             made = all_made(asked.evaluator, run.network) if through else set()
             once = share(made, told) or run.inner in (above if run.is_direct else below)
             told |= made
@@ -249,8 +255,13 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     if optimizers_of(evaluator, run.network):
         thrown = (are_thrown_away(evaluator, asked.file, run.network, one) for one in backwards)
-        if not all(thrown) or _wants_input(evaluator, run):
+        if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
+        through = _wants_input(evaluator, run)
+        if through and any(_is_toggled(evaluator, one.frame) for one in backwards):
+            yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
+        if through and any(one.minor or one.verdict is not Verdict.PROVEN for one in _size(evaluator, run)):
+            yield refuted(Question.SIZE, "that its weights or what they save are many is not seen")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
         if not (run.inner.args or run.inner.keywords):
@@ -281,6 +292,12 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
     if gradients_are_read(evaluator, run.network):
         yield refuted(Question.TRAINED, "the gradients of its weights are read")
+
+
+def _is_toggled(evaluator: Evaluator, frame: Frame) -> bool:
+    """Whether a framework freezes what the optimizers have that are not stepped: in each of its own steps, or where it is told to."""
+    toggles = evaluator.table.doing({"freezes others"})
+    return goes_backward_by(evaluator, frame.function) or not toggles.isdisjoint(frame.flow.calls)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:
@@ -365,7 +382,10 @@ def _given(run: Run) -> list[Any]:
 def _wants_input(evaluator: Evaluator, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
     carries = any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run))
-    return carries or _gradient_is_read(evaluator, run, outcome(evaluator, run.inner, run.where).wanted)
+    wanted = outcome(evaluator, run.inner, run.where).wanted
+    stepped = (one for use in wanted for one in trained_by(evaluator, run.network, use) or () if one)
+    alone = any(evaluator.thing(*one).kind == "optimizer" for one in stepped)  # tensors of no network
+    return carries or alone or _gradient_is_read(evaluator, run, wanted)
 
 
 def _is_of_self(run: Run) -> bool:
@@ -400,8 +420,14 @@ def _report(asked: Asked, run: Run) -> Report:
     message = f"`{name}` runs with grad enabled in a training step, but no "
     if what.wanted and _wants_input(asked.evaluator, run):
         cost, claim = _COST_OF_GRADIENTS, None
-        message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
-        reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
+        message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which "
+        if optimizers_of(asked.evaluator, run.network):
+            cost = _COST_OF_THROWN
+            message += "are cleared before its own step"
+            reason = f"`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them"
+        else:
+            message += "nobody steps"
+            reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
     elif what.wanted and optimizers_of(asked.evaluator, run.network):
         message += "step uses its gradients"
         reason = "backward goes through it to its weights alone, and what it makes there is cleared before its own step"

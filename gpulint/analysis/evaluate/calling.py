@@ -594,11 +594,11 @@ class Calling:
 
     def contents(self, value: Value, index: Any) -> Value:
         """What is in a list or dict: what its displays name, and what is stored in it, by whatever method of its class. Under a text for
-        a key what goes by another one is not."""
-        key = index if isinstance(index, str) else None
+        a key what goes by another one is not, nor is at a number of a display what stands elsewhere in it."""
+        key = index if isinstance(index, (str, int)) else None
         return join(self._stored_in(origin, key) for origin in value.origins) if value.origins else UNKNOWN
 
-    def _stored_in(self, origin: Any, key: str | None) -> Value:
+    def _stored_in(self, origin: Any, key: str | int | None) -> Value:
         def joined() -> Value:
             node, frame = origin
             found = self.items(node, frame, key)
@@ -606,18 +606,21 @@ class Calling:
 
         return remembered(self._contents, (origin, key), BOTTOM, joined)  # type: ignore[no-any-return]
 
-    def items(self, node: Any, frame: Frame | None, wanted: str | None = None) -> list[Value]:
-        """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key."""
+    def items(self, node: Any, frame: Frame | None, wanted: str | int | None = None) -> list[Value]:
+        """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key, or stands at a number."""
         if frame is None:
             return []
-        found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
+        at, wanted = (wanted, None) if isinstance(wanted, int) else (None, wanted)
+        elements = getattr(node, "elts", ())
+        found = [self._evaluator.value_of(one, frame) for one in elements]
         if isinstance(node, ast.Dict):
             entries = zip(node.keys, node.values, strict=True)
             likely = (one for key, one in entries if self._may_be(key, frame, wanted))
             found += [self._evaluator.value_of(one, frame) for one in likely]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
-        return found
+        as_displayed = len(found) == len(elements) and not any(isinstance(one, ast.Starred) for one in elements)
+        return found[at : at + 1] if at is not None and as_displayed and 0 <= at < len(found) else found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""
