@@ -15,7 +15,7 @@ from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
-from gpulint.answers import Answer, Question, doubts_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import Answer, Question, doubts_of, left_open, proven, refuted, until_refuted
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Replace, Report, Rule
@@ -159,12 +159,8 @@ def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
     moved = any(one.how == "moved" for one in places)
     if "cuda" in (kept.value.device, *given, *(one.device for one in places)):
         yield proven(Question.DEVICE, "it is made on the GPU")
-    elif moved and all(one.device == "host" for one in places):
-        yield refuted(Question.DEVICE, "it is computed on the host")
     elif kept.modes or moved:
         yield proven(Question.DEVICE, "nothing moves it to the host")
-    elif any(one.how == "made" for one in places):
-        yield minor(Question.DEVICE, "nothing moves it to the host, nor is its network seen to go to a GPU")
     else:
         yield left_open(Question.DEVICE, "whether it is on a GPU is not shown")
     yield from reached(asked.evaluator, kept.frame.function)

@@ -27,7 +27,6 @@ _MOVES_ON: Final = ("batch_eval_metrics", "eval_accumulation_steps", "prediction
 # Arguments that have a trainer evaluate while it trains.
 _SCHEDULES: Final = ("do_eval", "eval_strategy", "evaluate_during_training", "evaluation_strategy")
 # Methods by which a trainer of one's own takes the evaluation into its own hands.
-_EVALUATES_ITSELF: Final = ("evaluate", "evaluation_loop", "prediction_loop", "prediction_step")
 # Entries of a configuration that put more than the logits into the outputs.
 _MORE_OUTPUTS: Final = ("output_attentions", "output_hidden_states")
 _WITH_MORE: Final = "the outputs have hidden states or attentions in them"
@@ -151,10 +150,6 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
         yield proven(Question.READS, "metrics are computed of all outputs at once")
     if _given(asked, trainer, "preprocess_logits_for_metrics"):
         yield refuted(Question.OUTLIVES, "`preprocess_logits_for_metrics` reduces the outputs batch by batch")
-    own = [(one, name) for one in kinds if isinstance(one, Class) for name in _EVALUATES_ITSELF]
-    themselves = [f"{one.name}.{name}" for one, name in own if name in one.methods]
-    if themselves:
-        yield left_open(Question.OUTLIVES, f"`{themselves[0]}` may keep less of the outputs")
     arguments = _arguments(asked, call, frame)
     yield _kept(asked, arguments)
     yield _size(asked, call, frame, kinds, arguments)
@@ -162,8 +157,6 @@ def _answers(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any]) -> It
         yield proven(Question.REACHED, "the program evaluates")
     elif given := _given(asked, arguments, *_SCHEDULES):
         yield proven(Question.REACHED, "it evaluates while it trains", given[0])
-    elif not _given(asked, trainer, "eval_dataset"):
-        yield refuted(Question.REACHED, "nothing is given to evaluate, and nothing evaluates")
     else:
         yield left_open(Question.REACHED, "whether it evaluates at all is not shown")
     yield from reached(asked.evaluator, frame.function, call)
@@ -207,8 +200,6 @@ def _size(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any], argument
     more = [(one, asked.root(part)) for part in asked.file.parts for one in _more(part)]
     if any(asked.evaluator.value_of(one, at).const is True for one, at in more):
         return proven(Question.SIZE, _WITH_MORE)
-    if any(str(one).startswith("trl.") for one in kinds):
-        return proven(Question.SIZE, "a score for each word of the vocabulary at each place")
     made = list(_makers(asked, argument(call, 0, "model"), frame))
     named = [(one, f"{last_name(one.func)} {_kinds(asked, one, at)}") for one, at in made]
     dense, narrow = ([one for one, names in named if heads.search(names)] for heads in (_DENSE, _NARROW))
@@ -232,12 +223,9 @@ def _makers(asked: Asked, network: Any, frame: Frame, depth: int = 3) -> Iterato
 
 
 def _more(function: Function) -> Iterator[Any]:
-    """What a function gives for more outputs: `from_pretrained(name, output_hidden_states=True)`, `config.output_attentions = True`."""
+    """What a function gives for more outputs: `from_pretrained(name, output_hidden_states=True)`."""
     for call in function.flow.every_call:
         yield from (one.value for one in call.keywords if one.arg in _MORE_OUTPUTS)
-    for key, definitions in function.flow.definitions.items():
-        if key.rpartition(".")[2] in _MORE_OUTPUTS:
-            yield from (one.value for one in definitions if one.kind == "assign")
 
 
 def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, ...]) -> Report:

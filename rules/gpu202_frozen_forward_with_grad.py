@@ -29,7 +29,17 @@ from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
-from gpulint.answers import Answer, Question, Verdict, confidence_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import (
+    Answer,
+    Question,
+    Verdict,
+    confidence_of,
+    left_open,
+    minor,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
@@ -258,14 +268,14 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
         through = _wants_input(evaluator, run)
+        if through and not _COST_OF_THROWN.measured:  # a claim speaks only once its cost is known
+            yield refuted(Question.SIZE, "what it costs has not been measured")
         if through and any(_is_toggled(evaluator, one.frame) for one in backwards):
             yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
         if through and any(one.minor or one.verdict is not Verdict.PROVEN for one in _size(evaluator, run)):
             yield refuted(Question.SIZE, "that its weights or what they save are many is not seen")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
-        if not (run.inner.args or run.inner.keywords):
-            yield left_open(Question.SIZE, "it is given nothing, so that it may save little")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
         return
     several = [trained_by(evaluator, run.network, use) for use in backwards]

@@ -185,7 +185,9 @@ class Asked:
             scope = scope.cls.body if of_class and scope.cls is not None else scope.parent or self.file.body
         own, taken = scope, set[str]()  # names of other things further in
         while scope is not None:
-            by = None if scope.is_module and scope is not own else at  # by when: what a function names is there when it is called
+            by = (
+                None if scope.is_module and scope is not own else at
+            )  # by when: what a function names is there when it is called
             bound = scope.flow.definitions
             for wanted in (f"torch.{name}", "torch"):
                 for key, several in bound.items():

@@ -619,7 +619,9 @@ class Calling:
             found += [self._evaluator.value_of(one, frame) for one in likely]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
-        as_displayed = len(found) == len(elements) and not any(isinstance(one, ast.Starred) for one in elements)
+        as_displayed = len(found) == len(elements) and not any(
+            isinstance(one, ast.Starred) for one in elements
+        )
         return found[at : at + 1] if at is not None and as_displayed and 0 <= at < len(found) else found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
