@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
-from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
+from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs, runs_of
 from gpulint.analysis.queries.networks.stepped import is_in_step
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
@@ -184,9 +185,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             yield refuted(Question.BACKWARD, "a backward goes through its graph", at)
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
-    run_there = run_by(evaluator, run.call, run.frame)
-    own = [one for one in run_there if next(backwards(evaluator, one), None) is not None]
-    if own or any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in run_there):
+    if _differentiates(evaluator, run, phase.frame if phase is not None and phase.frame else run.where):
         yield refuted(Question.BACKWARD, "what it runs differentiates within itself, and needs grad for that")
     if what.by_choice is not None:
         yield refuted(
@@ -215,6 +214,20 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
     yield from of_old_torch(asked)
+
+
+def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
+    """Whether what a run runs goes backward within itself, where the calls that its function is of get to it."""
+    inner = entered(evaluator, replace(run, where=frame)) if run.is_direct else None
+    if inner is None:
+        several = run_by(evaluator, run.call, run.frame)
+    else:
+        calls = [one for one in inner.flow.every_call if not evaluator.is_dead(one, inner)]
+        if any(evaluator.does(one, inner) in ("backward", "differentiates") for one in calls):
+            return True
+        several = [each for one in calls for each in run_by(evaluator, one, inner)]
+    own = any(next(backwards(evaluator, one), None) is not None for one in several)
+    return own or any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in several)
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:

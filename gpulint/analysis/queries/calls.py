@@ -86,7 +86,7 @@ def calls_doing(
 def done_within(
     evaluator: Evaluator, function: Function, does: Collection[str], loop: Any = None, depth: int = 1
 ) -> ast.expr | None:
-    """A call of a function, or of those that it runs so many calls deep, that is one of these events:
+    """A call of a function, or of those that it runs so many calls deep, also by a context that it enters, that is one of these events:
     one in the rounds of a loop, where one is named."""
     frame = evaluator.root(function)
     key = ("done", frozenset(does), loop, depth)
@@ -109,6 +109,14 @@ def _done(
         inner = run_by(evaluator, call, frame) if depth else []
         if any(done_within(evaluator, one, does, None, depth - 1) for one in inner):
             return call
+    for statement in flow.blocks if depth else ():
+        if isinstance(statement, ast.With) and (loop is None or loop in flow.loops(statement)):
+            for item in statement.items:
+                context = evaluator.value_of(item.context_expr, frame)
+                both = (evaluator.methods(context, name) for name in ("__enter__", "__exit__"))
+                for method, _ in (one for several in both for one in several):
+                    if done_within(evaluator, method, does, None, depth - 1):
+                        return item.context_expr
     return None
 
 
