@@ -301,8 +301,6 @@ class Names:
     def _of_library_type(self, full: str) -> Value:
         if full in ("torch.Tensor", "torch.FloatTensor"):
             return Value("tensor", graph=Graph.MAY)
-        if full == "torch.nn.Parameter":
-            return Value("parameter", graph=Graph.LIVE)
         if full.endswith("optim.Optimizer"):
             return Value("optimizer")
         if full in ("torch.nn.Module", "torch.utils.data.DataLoader"):
