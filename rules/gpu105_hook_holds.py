@@ -181,8 +181,6 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     if way is None:
         clause = f"how often `{function.name}` is called, which runs the network itself, is not shown"
         yield left_open(Question.REPEATS, clause)
-    if hook.shared:
-        yield left_open(Question.OUTLIVES, "who gets the handle may remove the hook")
     yield proven(Question.OUTLIVES, "each run of it leaves one more hook")
     yield from reached(asked.evaluator, hook.frame.function, hook.call)
 

@@ -223,11 +223,15 @@ def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
         several = run_by(evaluator, run.call, run.frame)
     else:
         calls = [one for one in inner.flow.every_call if not evaluator.is_dead(one, inner)]
-        if any(evaluator.does(one, inner) in ("backward", "differentiates") for one in calls):
+        own = [one.call for one in backwards(evaluator, inner.function)]
+        if any(one in own or evaluator.does(one, inner) == "differentiates" for one in calls):
             return True
         several = [each for one in calls for each in run_by(evaluator, one, inner)]
-    own = any(next(backwards(evaluator, one), None) is not None for one in several)
-    return own or any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in several)
+    return any(
+        next(backwards(evaluator, one), None)
+        or done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST)
+        for one in several
+    )
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:

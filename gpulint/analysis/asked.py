@@ -181,8 +181,7 @@ class Asked:
         for it, empty where it is bound there; both empty where `torch` is something else there, or may not be bound yet."""
         scope: Function | None = self.file.function_at(at.lineno)
         if scope is not None and scope.node is at:  # what decorates it
-            of_class = scope.cls is not None and scope.parent is scope.cls.parent
-            scope = scope.cls.body if of_class and scope.cls is not None else scope.parent or self.file.body
+            scope = scope.parent or self.file.body
         own, taken = scope, set[str]()  # names of other things further in
         while scope is not None:
             by = (

@@ -3,44 +3,47 @@ from torch import nn
 from torch.distributions import Normal
 
 
-class Squashed(Normal):
-    """Its samples are made of what the base class was given, so that a gradient comes back through them."""
-
-    def __init__(self, mean, scale, bound):
-        super().__init__(mean, scale)
-        self.bound = bound
+class Clipped(Normal):
+    def __init__(self, loc, scale, top):
+        super().__init__(loc, scale)
+        self.top = top
 
     def draw(self):
-        return torch.tanh(self.mean + torch.randn_like(self.mean)) * self.bound
+        noise = torch.randn_like(self.mean) * self.stddev
+        return torch.tanh(self.mean + noise) * self.top
 
 
 class Policy(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 256, 4, 2), nn.ReLU(), nn.Conv2d(256, 512, 4, 2), nn.Flatten(), nn.Linear(512, 4))
+        self.net = nn.Sequential(nn.Conv2d(3, 64, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4096, 1024), nn.Linear(1024, 6))
 
-    def forward(self, seen):
-        return Squashed(self.body(seen), 0.1, 2.0)
+    def forward(self, x):
+        return Clipped(self.net(x), 0.1, 2.0)
 
 
-class Judge(nn.Module):
+class Critic(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(4096, 2048), nn.ReLU(), nn.Linear(2048, 1))
+        self.body = nn.Sequential(nn.Linear(8192, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1))
 
-    def forward(self, seen, action):
-        return self.body(torch.cat([seen.flatten(1), action], 1))
+    def forward(self, x, a):
+        return self.body(torch.cat([x.flatten(1), a], 1))
 
 
 def train(loader):
-    policy, judge = Policy().cuda(), Judge().cuda()
-    ours = torch.optim.Adam(policy.parameters())
-    theirs = torch.optim.Adam(judge.parameters())
-    for seen, action, wanted in loader:
-        theirs.zero_grad()
-        nn.functional.mse_loss(judge(seen.cuda(), action.cuda()), wanted.cuda()).backward()
-        theirs.step()
+    policy, critic = Policy().cuda(), Critic().cuda()
+    opt_p = torch.optim.Adam(policy.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for x, y in loader:
+        x, y = x.cuda(), y.cuda()
+        opt_c.zero_grad()
+        loss_c = (critic(x, y) - 1).pow(2).mean()
+        loss_c.backward()
+        opt_c.step()
 
-        ours.zero_grad()
-        (-judge(seen.cuda(), policy(seen.cuda()).draw()).mean()).backward()
-        ours.step()
+        opt_p.zero_grad()
+        action = policy(x).draw()
+        loss = -critic(x, action).mean()
+        loss.backward()
+        opt_p.step()
