@@ -14,6 +14,7 @@ from gpulint.analysis.queries.networks.behind import behind, made_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores import on_device
+from gpulint.analysis.queries.stores.emptied import emptied
 from gpulint.analysis.queries.stores.graph_state import graph_state
 from gpulint.analysis.queries.stores.stores import bounded, emptying, leaves, owner_of
 from gpulint.analysis.syntax.nodes import iterated, last_name
@@ -245,6 +246,9 @@ def _of_owner(asked: Asked, store: Store, owner: Owner) -> Iterator[Answer]:
         yield refuted(Question.OUTLIVES, f"`{key}` lives for one batch")
     if (bound := bounded(asked.evaluator, store)) is not None:
         yield refuted(Question.OUTLIVES, f"`{key}` holds so many at most", bound.by)
+    gone = emptied(asked.evaluator, asked.multiplicity, owner)
+    if gone is not None and gone.when == "step":
+        yield refuted(Question.OUTLIVES, f"`{key}` is emptied in each step", gone.by)
     filling = {one.loop for one in owner.rounds if one.frame is owner.frame}
     for by in emptying(key, key, owner.frame):
         if filling & set(owner.frame.flow.loops(by)):

@@ -270,7 +270,7 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         through = _wants_input(evaluator, run)
         if through and not _COST_OF_THROWN.measured:  # a claim speaks only once its cost is known
             yield refuted(Question.SIZE, "what it costs has not been measured")
-        if through and any(_is_toggled(evaluator, one.frame) for one in backwards):
+        if through and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
             yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
         if through and any(one.minor or one.verdict is not Verdict.PROVEN for one in _size(evaluator, run)):
             yield refuted(Question.SIZE, "that its weights or what they save are many is not seen")
@@ -302,12 +302,6 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
     yield from (left_open(Question.TRAINED, clause) for clause in _handed(evaluator, run))
     if gradients_are_read(evaluator, run.network):
         yield refuted(Question.TRAINED, "the gradients of its weights are read")
-
-
-def _is_toggled(evaluator: Evaluator, frame: Frame) -> bool:
-    """Whether a framework freezes what the optimizers have that are not stepped: in each of its own steps, or where it is told to."""
-    toggles = evaluator.table.doing({"freezes others"})
-    return goes_backward_by(evaluator, frame.function) or not toggles.isdisjoint(frame.flow.calls)
 
 
 def _handed(evaluator: Evaluator, run: Run) -> Iterator[str]:

@@ -98,10 +98,10 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 695,
     f"{ANALYSIS}.project": 667,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_111,
+    f"{ANALYSIS}.evaluate": 3_112,
     f"{ANALYSIS}.models": 231,
-    f"{ANALYSIS}.queries": 4_765,
-    RULES: 6_296,
+    f"{ANALYSIS}.queries": 4_771,
+    RULES: 6_288,
 }
 MOST_OF_READING = 16_035  # all of them together
 MOST_MODULES = 120  # of theirs

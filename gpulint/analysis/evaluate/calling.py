@@ -595,7 +595,8 @@ class Calling:
     def contents(self, value: Value, index: Any) -> Value:
         """What is in a list or dict: what its displays name, and what is stored in it, by whatever method of its class. Under a text for
         a key what goes by another one is not, nor is at a number of a display what stands elsewhere in it."""
-        key = index if isinstance(index, (str, int)) else None
+        many = all(len(getattr(node, "elts", ())) > 1 for node, _ in value.origins)
+        key = index if isinstance(index, str) or (isinstance(index, int) and many) else None
         return join(self._stored_in(origin, key) for origin in value.origins) if value.origins else UNKNOWN
 
     def _stored_in(self, origin: Any, key: str | int | None) -> Value:
