@@ -16,7 +16,7 @@ from gpulint.analysis.queries.networks.trained import frozen, of_unseen_package
 from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.syntax.nodes import dotted, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted
-from gpulint.rule import AddImport, Change, Wrap
+from gpulint.rule import AddImport, Repair, Wrap
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -101,13 +101,14 @@ def _is_unseen_method(evaluator: Evaluator, run: Run) -> bool:
     return evaluator.table.own("module", func.attr) is None and evaluator.calling.made_by(run.network) is None
 
 
-def under_no_grad(asked: Asked, *statements: Any) -> tuple[str, tuple[Change, ...]]:
-    """What `no_grad` is called in a file, and the changes that put statements under it, each for itself."""
+def under_no_grad(asked: Asked, doubt: str, what: str, *statements: Any) -> Repair | None:
+    """The repair that puts statements under `no_grad`, each for itself; None where it has no name there."""
     from gpulint.fix.nodes import no_grad_with
 
-    name, missing = asked.torch_name("no_grad")
+    name, missing = asked.torch_name("no_grad", statements[0])
     changes = (Wrap((asked.line(one),), no_grad_with(name)) for one in statements)
-    return name, (*changes, *([AddImport(missing)] if missing else []))
+    imports = [AddImport(missing)] if missing else []
+    return Repair.unless(doubt, what.format(name), (*changes, *imports)) if name else None
 
 
 def trains_beside(asked: Asked, run: Run, mode: ModuleMode) -> bool:

@@ -165,11 +165,11 @@ def _of_again(asked: Asked, hook: Hook) -> Iterator[Answer]:
     function, flow = hook.frame.function, hook.frame.flow
     several = forwards(asked.evaluator, function) if function.name != "__init__" else ()
     runs = any(one.network.origins & hook.origins and not flow.loops(one.call) for one in several)
-    ways = _ways(asked, hook)
+    at, ways = _ways(asked, hook)
     way = next((one for rate in ("step", "every nth", "phase") for one in ways if one.rate == rate), None)
     if way is None and not (runs and any(one.rate == "?" and one.loop is None for one in ways)):
         yield refuted(Question.REPEATS, "it is not seen to be registered in each step")
-    if way is not None and way.flags:
+    if (way is not None and way.flags) or set(flow.conditions(hook.call)).difference(flow.conditions(at)):
         yield refuted(Question.REPEATS, "a condition may see to it that it is registered once")
     by = _removed(asked, hook)
     if by is not None:
@@ -195,14 +195,14 @@ def _removed(asked: Asked, hook: Hook) -> Any:
     return None
 
 
-def _ways(asked: Asked, hook: Hook) -> list[Repeats]:
-    """How often a hook is registered, or those of all layers in a loop over them."""
+def _ways(asked: Asked, hook: Hook) -> tuple[Any, list[Repeats]]:
+    """How often a hook is registered, or those of all layers in a loop over them; and that loop."""
     at: Any = hook.call
     for loop in hook.frame.flow.loops(hook.call):
         if asked.multiplicity.of_loop(loop, hook.frame, hook.call) not in ("none", "few"):
             break
         at = loop
-    return asked.multiplicity.of(at, hook.frame)
+    return at, asked.multiplicity.of(at, hook.frame)
 
 
 def _holds_object(hook: Hook) -> bool:
@@ -238,10 +238,12 @@ def _of_undying(asked: Asked, hook: Hook, stored: list[Stored]) -> Iterator[Answ
     own = [node for node, where in hook.origins if where is not None and where.function.cls is cls]
     if not hook.origins or not all(isinstance(node, ast.arg) for node in own):
         yield refuted(Question.OUTLIVES, "the module is the object's own")
+    if any(use.role == "backward" for one in stored for use in one.uses):
+        yield refuted(Question.MEANT, "a training goes through what the hook keeps")
     init = cls.methods.get("__init__", function) if cls is not None else function
     sites = [one.frame.function.file for one in asked.evaluator.callers(init)]
     elsewhere = any(one is not function.file for one in sites)  # others may import it as well
-    if not elsewhere and all(one.rate == "once" for one in _ways(asked, hook)):
+    if not elsewhere and all(one.rate == "once" for one in _ways(asked, hook)[1]):
         yield refuted(Question.REPEATS, "the program makes one such object")
     yield proven(Question.OUTLIVES, "the module comes from outside, and nobody has the handle")
     yield left_open(Question.REPEATS, "whether a second such object is made for the same module is not shown")

@@ -12,7 +12,6 @@ from gpulint.analysis.queries.graphs.carried import graph_of
 from gpulint.analysis.queries.lifetime import emptied
 from gpulint.analysis.queries.networks.behind import behind
 from gpulint.analysis.queries.networks.placed import placed
-from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, key_of, last_name
 from gpulint.answers import Answer, Question, doubts_of, left_open, proven, refuted, until_refuted
@@ -138,8 +137,6 @@ def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
     runs = behind(evaluator, node, frame)
     made = [one for one in graph_of(value) if isinstance(one[0], ast.Call) and one[1] is not None]
     modes = {mode for one in made if (mode := grad_mode(evaluator, *one).mode) != "off"}
-    if runs and all(frozen(evaluator, one.network) is not None for one in runs):
-        modes = set()
     parts = value.parts if value.kind == "tuple" and value.parts else (value,)
     there = [one for one in parts if one.kind in ("tensor", "unknown") and one.device != "host"]
     large = any(one.size == "batch" or (runs and one.size == "?" and one.kind == "tensor") for one in there)
@@ -159,8 +156,6 @@ def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
     moved = any(one.how == "moved" for one in places)
     if "cuda" in (kept.value.device, *given, *(one.device for one in places)):
         yield proven(Question.DEVICE, "it is made on the GPU")
-    elif moved and all(one.device == "host" for one in places):
-        yield refuted(Question.DEVICE, "it is computed on the host")
     elif kept.modes or moved:
         yield proven(Question.DEVICE, "nothing moves it to the host")
     else:

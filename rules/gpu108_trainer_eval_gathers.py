@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.project.file import Class, Function
+from gpulint.analysis.project.file import Class
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.nodes import argument, called_on, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, proven, refuted, until_refuted
@@ -28,8 +28,6 @@ _MOVES_ON: Final = ("batch_eval_metrics", "eval_accumulation_steps", "prediction
 _SCHEDULES: Final = ("do_eval", "eval_strategy", "evaluate_during_training", "evaluation_strategy")
 # Methods by which a trainer of one's own takes the evaluation into its own hands.
 # Entries of a configuration that put more than the logits into the outputs.
-_MORE_OUTPUTS: Final = ("output_attentions", "output_hidden_states")
-_WITH_MORE: Final = "the outputs have hidden states or attentions in them"
 # Heads that give a score for each word of a vocabulary, or each class, at each place.
 _DENSE: Final = re.compile(
     r"For(?:CausalLM|MaskedLM|PreTraining|ConditionalGeneration|Seq2SeqLM|SemanticSegmentation|UniversalSegmentation|"
@@ -46,7 +44,7 @@ class TrainerEvalGathers(Rule):
     ## What it does
     Finds transformers' `Trainer` with `compute_metrics`, without `preprocess_logits_for_metrics` and without
     `eval_accumulation_steps`, where the network gives much for each sample: a score for each word of a vocabulary or each
-    class of a pixel, hidden states or attentions. Classifiers, which give a few numbers, are not reported, nor what
+    class of a pixel. Classifiers, which give a few numbers, are not reported, nor what
     generates (`predict_with_generate`).
 
     With doubts, each in words, it also tells of trainers whose arguments come from a file or the command line, whose network is
@@ -197,11 +195,6 @@ def _kept(asked: Asked, arguments: list[Made]) -> Answer:
 def _size(asked: Asked, call: ast.Call, frame: Frame, kinds: list[Any], arguments: list[Made]) -> Answer:
     if generates := _given(asked, arguments, "predict_with_generate"):
         return refuted(Question.SIZE, "it gathers the numbers of generated tokens", generates[0])
-    more = [(one, asked.root(part)) for part in asked.file.parts for one in _more(part)]
-    if any(asked.evaluator.value_of(one, at).const is True for one, at in more):
-        return proven(Question.SIZE, _WITH_MORE)
-    if any(str(one).startswith("trl.") for one in kinds):
-        return proven(Question.SIZE, "a score for each word of the vocabulary at each place")
     made = list(_makers(asked, argument(call, 0, "model"), frame))
     named = [(one, f"{last_name(one.func)} {_kinds(asked, one, at)}") for one, at in made]
     dense, narrow = ([one for one, names in named if heads.search(names)] for heads in (_DENSE, _NARROW))
@@ -224,18 +217,8 @@ def _makers(asked: Asked, network: Any, frame: Frame, depth: int = 3) -> Iterato
             yield from _makers(asked, one, where, depth - 1)
 
 
-def _more(function: Function) -> Iterator[Any]:
-    """What a function gives for more outputs: `from_pretrained(name, output_hidden_states=True)`, `config.output_attentions = True`."""
-    for call in function.flow.every_call:
-        yield from (one.value for one in call.keywords if one.arg in _MORE_OUTPUTS)
-    for key, definitions in function.flow.definitions.items():
-        if key.rpartition(".")[2] in _MORE_OUTPUTS:
-            yield from (one.value for one in definitions if one.kind == "assign")
-
-
 def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, ...]) -> Report:
-    more = any(one.clause == _WITH_MORE for one in answers)
-    what = "the network's outputs" + (", hidden states and attentions among them," if more else "")
+    what = "the network's outputs"
     return Report(
         call,
         f"`{last_name(call.func)}` keeps {what} of all evaluation batches on the GPU until `compute_metrics` gets them",
@@ -245,7 +228,6 @@ def _report(asked: Asked, call: ast.Call, frame: Frame, answers: tuple[Answer, .
             "every output of the evaluation, twice while a batch is joined to them",
             "15.8 GiB at the peak after 16 batches of 500 MiB, 681 MiB with `preprocess_logits_for_metrics`, for a 4-layer language model; H200, torch 2.11",
         ),
-        Severity.ERROR if more else Severity.WARNING,
         repair=lambda: _repair(asked, call, frame),
         subject=last_name(call.func),
     )

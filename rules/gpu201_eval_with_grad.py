@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from gpulint.analysis.queries.cover import cover
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.graphs.backwards import backwards
 from gpulint.analysis.queries.networks.module_mode import ModuleMode, module_mode
-from gpulint.analysis.queries.networks.runs import Run, is_of_module, runs, runs_of
+from gpulint.analysis.queries.networks.runs import Run, entered, is_of_module, runs, runs_of
 from gpulint.analysis.queries.networks.stepped import is_in_step
 from gpulint.analysis.queries.outcome import Outcome, Phase, outcome, phase_of
 from gpulint.analysis.queries.raises import old_torch, raises_before
@@ -35,7 +36,7 @@ from gpulint.answers import (
 )
 from gpulint.claims import Claim
 from gpulint.findings import Severity
-from gpulint.rule import Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule
+from gpulint.rule import AddImport, Claimed, Cost, Decorate, RelatedNode, Repair, Report, Rule
 
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
@@ -184,9 +185,7 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
             yield refuted(Question.BACKWARD, "a backward goes through its graph", at)
         elif phase.frame is not None and grad_mode(evaluator, run.call, phase.frame).mode != "on":
             yield refuted(Question.GRAD, "grad is off in the phase that does not train", phase.by)
-    run_there = run_by(evaluator, run.call, run.frame)
-    own = [one for one in run_there if next(backwards(evaluator, one), None) is not None]
-    if own or any(done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST) for one in run_there):
+    if _differentiates(evaluator, run, phase.frame if phase is not None and phase.frame else run.where):
         yield refuted(Question.BACKWARD, "what it runs differentiates within itself, and needs grad for that")
     if what.by_choice is not None:
         yield refuted(
@@ -215,6 +214,24 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield from amounts(evaluator, run)
     yield from reached(evaluator, run.frame.function)
     yield from of_old_torch(asked)
+
+
+def _differentiates(evaluator: Evaluator, run: Run, frame: Frame) -> bool:
+    """Whether what a run runs goes backward within itself, where the calls that its function is of get to it."""
+    inner = entered(evaluator, replace(run, where=frame)) if run.is_direct else None
+    if inner is None:
+        several = run_by(evaluator, run.call, run.frame)
+    else:
+        calls = [one for one in inner.flow.every_call if not evaluator.is_dead(one, inner)]
+        own = [one.call for one in backwards(evaluator, inner.function)]
+        if any(one in own or evaluator.does(one, inner) == "differentiates" for one in calls):
+            return True
+        several = [each for one in calls for each in run_by(evaluator, one, inner)]
+    return any(
+        next(backwards(evaluator, one), None)
+        or done_within(evaluator, one, {"differentiates"}, depth=_DEEPEST)
+        for one in several
+    )
 
 
 def _is_near(evaluator: Evaluator, run: Run, use: Use) -> bool:
@@ -353,17 +370,21 @@ def _repair(asked: Asked, found: list[Run]) -> Repair | None:
 
     evaluator = asked.evaluator
     wanted = any(outcome(evaluator, one.inner, one.where).wanted for one in found)
-    chosen = cover(evaluator, asked.steps, found)
-    if wanted or chosen is None or old_torch(evaluator, asked.file) is not None:
+    if wanted or old_torch(evaluator, asked.file) is not None:
         return None
-    name, changes = under_no_grad(asked, *chosen.statements)
-    function = found[0].frame.function
-    if chosen.whole:
-        node: Any = asked.node(function.node)
-        change = Decorate(node, no_grad_decorator(name))
-        return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", (change, *changes))
+    chosen = cover(evaluator, asked.steps, found)
+    if chosen is not None and chosen.whole:
+        function = found[0].frame.function
+        name, missing = asked.torch_name("no_grad", function.node)
+        if name and not (missing and asked.torch_name("no_grad", found[0].call)[1] == ""):
+            node: Any = asked.node(function.node)
+            changes = (Decorate(node, no_grad_decorator(name)), *([AddImport(missing)] if missing else ()))
+            return Repair.unless(chosen.doubt, f"decorate `{function.name}` with `@{name}()`", changes)
+        chosen = cover(evaluator, asked.steps, found, whole=False)  # the name is bound inside
+    if chosen is None:
+        return None
     what = "the loop" if isinstance(chosen.statements[0], LOOPS) else "it"
-    return Repair.unless(chosen.doubt, f"run {what} under `{name}()`", changes)
+    return under_no_grad(asked, chosen.doubt, f"run {what} under `{{}}()`", *chosen.statements)
 
 
 def _named(asked: Asked, run: Run) -> str:

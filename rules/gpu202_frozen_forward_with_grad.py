@@ -29,7 +29,17 @@ from gpulint.analysis.queries.raises import old_torch
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.syntax.flow import ENTRY
 from gpulint.analysis.syntax.nodes import dotted, key_of, keyword, last_name
-from gpulint.answers import Answer, Question, confidence_of, left_open, minor, proven, refuted, until_refuted
+from gpulint.answers import (
+    Answer,
+    Question,
+    Verdict,
+    confidence_of,
+    left_open,
+    minor,
+    proven,
+    refuted,
+    until_refuted,
+)
 from gpulint.claims import Claim
 from gpulint.findings import Severity
 from gpulint.rule import Claimed, Cost, Repair, Report, Rule
@@ -47,6 +57,10 @@ _COST: Final = Cost(
 _COST_OF_GRADIENTS: Final = Cost(
     "gradients of all the weights, as large as the weights, held for the whole run, and computed in each step",
     "64 instead of 32 MiB after a step through 8 linear layers of width 1,024; H200, torch 2.11",
+)
+_COST_OF_THROWN: Final = Cost(
+    "gradients of all the weights, computed for nothing, and what convolutions and linear layers save for them",
+    "",
 )
 
 
@@ -157,7 +171,9 @@ class FrozenForwardWithGrad(Rule):
         above = {run.inner for run in held if not run.is_direct and run not in wanted}  # told at that call
         below = {run.inner for run in wanted if run.is_direct}
         for run, answers in found:
-            through = run in wanted and not optimizers_of(asked.evaluator, run.network)
+            through = run in wanted and (
+                not optimizers_of(asked.evaluator, run.network) or _wants_input(asked.evaluator, run)
+            )
             made = all_made(asked.evaluator, run.network) if through else set()
             once = share(made, told) or run.inner in (above if run.is_direct else below)
             told |= made
@@ -241,13 +257,23 @@ def _of_weights(asked: Asked, run: Run, backwards: tuple[Use, ...]) -> Iterator[
         yield refuted(Question.TRAINED, "it is told of its parts")
     if _is_told_above(asked, run):
         yield refuted(Question.REACHED, "it is told where the network is called that it is part of")
+    returned = outcome(evaluator, run.inner, run.where).returned
+    if returned and is_of_module(evaluator, run.frame.function):
+        yield refuted(Question.TRAINED, "not all are seen who go backward through what it is part of")
     calls = [use.node for use in backwards if isinstance(use.node, ast.Call)]
     if any(last_name(one.func) == "grad" or keyword(one, "inputs") for one in calls):
         yield refuted(Question.BACKWARD, "it asks for gradients by name")
     if optimizers_of(evaluator, run.network):
         thrown = (are_thrown_away(evaluator, asked.file, run.network, one) for one in backwards)
-        if not all(thrown) or _wants_input(evaluator, run):
+        if not all(thrown):
             yield refuted(Question.TRAINED, "an optimizer has its weights")
+        through = _wants_input(evaluator, run)
+        if through and not _COST_OF_THROWN.measured:  # a claim speaks only once its cost is known
+            yield refuted(Question.SIZE, "what it costs has not been measured")
+        if through and any(goes_backward_by(evaluator, one.frame.function) for one in backwards):
+            yield refuted(Question.GRAPH, "the framework freezes what another optimizer has")
+        if through and any(one.minor or one.verdict is not Verdict.PROVEN for one in _size(evaluator, run)):
+            yield refuted(Question.SIZE, "that its weights or what they save are many is not seen")
         if any(use.role == "fed" for use in consumers(evaluator, run.inner, run.where, "graph")):
             yield refuted(Question.REACHED, "it is told where another network is given what it gives")
         yield proven(Question.TRAINED, "its gradients are cleared before its optimizer steps")
@@ -360,7 +386,10 @@ def _given(run: Run) -> list[Any]:
 def _wants_input(evaluator: Evaluator, run: Run) -> bool:
     """Whether something that it is given wants a gradient."""
     carries = any(evaluator.value_of(one, run.where).graph is not Graph.NONE for one in _given(run))
-    return carries or _gradient_is_read(evaluator, run, outcome(evaluator, run.inner, run.where).wanted)
+    wanted = outcome(evaluator, run.inner, run.where).wanted
+    stepped = (one for use in wanted for one in trained_by(evaluator, run.network, use) or () if one)
+    alone = any(evaluator.thing(*one).kind == "optimizer" for one in stepped)  # tensors of no network
+    return carries or alone or _gradient_is_read(evaluator, run, wanted)
 
 
 def _is_of_self(run: Run) -> bool:
@@ -395,8 +424,14 @@ def _report(asked: Asked, run: Run) -> Report:
     message = f"`{name}` runs with grad enabled in a training step, but no "
     if what.wanted and _wants_input(asked.evaluator, run):
         cost, claim = _COST_OF_GRADIENTS, None
-        message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which nobody steps"
-        reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
+        message = f"backward goes through `{name}` to what it is given, and makes gradients of all its weights, which "
+        if optimizers_of(asked.evaluator, run.network):
+            cost = _COST_OF_THROWN
+            message += "are cleared before its own step"
+            reason = f"`{name}.requires_grad_(False)` before this forward, and `True` before its own, spares them and what its layers save for them"
+        else:
+            message += "nobody steps"
+            reason = f"each step computes them, and `.grad` holds them: `{name}.requires_grad_(False)`, once and before the loop, spares both"
     elif what.wanted and optimizers_of(asked.evaluator, run.network):
         message += "step uses its gradients"
         reason = "backward goes through it to its weights alone, and what it makes there is cleared before its own step"
@@ -423,6 +458,5 @@ def _repair(asked: Asked, run: Run) -> Repair | None:
     made = asked.evaluator.value_of(whole, run.frame) if whole is not None and not what.wanted else UNKNOWN
     if made.graph is not Graph.NONE and outcome(asked.evaluator, whole, run.frame).wanted:
         return None  # a backward goes through something else of the same statement
-    name, changes = under_no_grad(asked, chosen.statements[0])
     why = "others may train it, or read its gradients" if what.wanted else chosen.doubt
-    return Repair.unless(why, f"run it under `{name}()`", changes)
+    return under_no_grad(asked, why, "run it under `{}()`", chosen.statements[0])

@@ -273,8 +273,7 @@ def _repair(asked: Asked, judged: _Judged) -> Repair | None:
         node: Any = asked.node(judged.given)
         change = Replace(node, call_method(node, "detach"))
         return Repair.unless(doubt, "detach what the discriminator is given", (change,))
-    name, changes = under_no_grad(asked, statement)
-    return Repair.unless(doubt, f"make it under `{name}()`", changes)
+    return under_no_grad(asked, doubt, "make it under `{}()`", statement)
 
 
 def _doubt(asked: Asked, judged: _Judged) -> str:

@@ -48,7 +48,6 @@ _WHY = {
     "uncalled": "`with {name}:` is given the class, not a context manager, and raises as soon as it is reached",
     "and": "`and` and `or` choose one of two contexts: `{name}()` is never entered",
     "class": "`no_grad` on the class `{name}` covers its constructor only; its methods run with grad enabled",
-    "async": "the decorator of `{name}` covers making the coroutine, not running it: its body runs with grad enabled",
     "volatile": "`volatile=True` has had no effect since torch 0.4: the forward saves its activations",
 }
 
@@ -57,7 +56,7 @@ class IneffectiveGradMode(Rule):
     """
     ## What it does
     Finds grad modes that never take effect: `torch.no_grad()` as a statement of its own, `with torch.no_grad:` without
-    the call, `with torch.no_grad() and …:`, the decorator on a class or on an `async def`, and `volatile=True`.
+    the call, `with torch.no_grad() and …:`, the decorator on a class, and `volatile=True`.
 
     So are networks frozen in name only: `net.requires_grad = False`, where `net` is a module, sets an attribute that nothing
     reads, and so does a misspelt `p.require_grad = False`. `net.requires_grad_(False)` freezes.
@@ -110,7 +109,7 @@ class IneffectiveGradMode(Rule):
         (
             b"no_grad:", b"inference_mode:", b" torch.no_grad()\n", b" torch.no_grad() ", b" no_grad()\n", b" no_grad() ",
             b"grad()\nclass", b"grad\nclass", b"mode()\nclass", b"mode\nclass", b"\ntorch.no_grad()", b"\tno_grad()", b"\r\n",
-            b"\ttorch.no_grad()", b" inference_mode()", b" torch.inference_mode()", b"volatile", b"async def", b"enable_grad()",
+            b"\ttorch.no_grad()", b" inference_mode()", b" torch.inference_mode()", b"volatile", b"enable_grad()",
             b"th.no_grad()", b"torch.no_grad\n", b"inference_mode(True)", b"grad()  #", b".requires_grad = False",
             b".requires_grad=False", b".require_grad", b".requires_grads", b".required_grad", b"_gradient = False", b"_gard",
         ),
@@ -120,7 +119,6 @@ class IneffectiveGradMode(Rule):
         for function in (asked.file.body, *asked.file.functions):
             if function.words & _MODE_WORDS:
                 yield from _in_blocks(asked, function)
-                yield from _asynchronous(asked, function)
             if "volatile" in function.words:
                 yield from _volatile(asked, function)
             if function.words & _SWITCHES:
@@ -175,18 +173,6 @@ def _at_entry(asked: Asked, function: Function) -> Iterator[Answer]:
         yield left_open(Question.GRAD, _SOME, found.by)
     else:
         yield proven(Question.GRAD, "grad is on here")
-
-
-def _asynchronous(asked: Asked, function: Function) -> Iterator[Claimed]:
-    if not isinstance(function.node, ast.AsyncFunctionDef) or function.flow.yields:
-        return
-    outer = asked.root(function.parent or asked.file.body)
-    for node in function.node.decorator_list:
-        if _mode(asked, node, outer) == "off":
-            answer = refuted(Question.GRAPH, "nothing in it makes a graph")
-            if any(True for _ in forwards(asked.evaluator, function)):
-                answer = proven(Question.GRAPH, "it runs a network")
-            yield _claim(asked, "async", node, function, (answer,))
 
 
 def _decorated_class(asked: Asked, cls: Class) -> Iterator[Claimed]:
@@ -325,7 +311,7 @@ def _claim(
     name: str = "",
 ) -> Claimed:
     spelled = dotted(at.func if isinstance(at, ast.Call) else at) or asked.source(at)
-    name = name or (function.name if what == "async" else spelled)
+    name = name or spelled
     cost = Cost(
         "every activation of what runs here, as without this line",
         "1.36 times the forward's peak, 1.56 against 1.15 GiB for a 4-layer language model; H200, torch 2.11",
@@ -383,7 +369,9 @@ def _repair(
         return Repair("unsafe", f"run the rest of the block under `{name}()`", changes, _LOSES_GRAPH)
     if old_torch(asked.evaluator, asked.file) is not None:
         return None
-    name, missing = asked.torch_name("no_grad")
+    name, missing = asked.torch_name("no_grad", rest[0])
+    if not name:
+        return None
     imports = (AddImport(missing),) if missing else ()
     changes = (*_volatile_arguments(asked, rest), Wrap(lines, no_grad_with(name)), *imports)
     why = f"{_LOSES_GRAPH}, and a torch that knows `volatile` has no `no_grad`"

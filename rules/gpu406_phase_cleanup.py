@@ -157,14 +157,14 @@ def _report(asked: Asked, end: ast.stmt, what: str) -> Report:
     )
 
 
-def _repair(asked: Asked, end: ast.stmt) -> Repair:
+def _repair(asked: Asked, end: ast.stmt) -> Repair | None:
     from gpulint.fix.nodes import statement
 
-    empty, module = asked.torch_name("cuda.empty_cache")
+    empty, module = asked.torch_name("cuda.empty_cache", end)
     changes: tuple[Change, ...] = (
         Insert(asked.line(end), statement("gc.collect()")),
         Insert(asked.line(end), statement(f"{empty}()")),
         AddImport("gc"),
         *([AddImport(module)] if module else []),
     )
-    return Repair("safe", "collect garbage and empty the cache here", changes)
+    return Repair("safe", "collect garbage and empty the cache here", changes) if empty else None

@@ -187,8 +187,8 @@ def _repair(asked: Asked, node: Any, now: Renamed, why_unsafe: str) -> Repair | 
 
     from gpulint.fix.nodes import expression
 
-    name, missing = asked.torch_name(now.name.removeprefix("torch."))
-    if missing or not isinstance(node, ast.Call) or "=" in now.first:
+    name, missing = asked.torch_name(now.name.removeprefix("torch."), node)
+    if missing or not name or not isinstance(node, ast.Call) or "=" in now.first:
         return None
     call = cst.ensure_type(asked.node(node), cst.Call)
     args = list(call.args)

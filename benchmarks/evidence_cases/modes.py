@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -206,6 +207,40 @@ def _attacked(setup: Setup, frozen: bool) -> Step:
     return _trained_through(setup, optimizer, lambda: net(setup.features() + patch))
 
 
+def _judge_of_pictures(setup: Setup) -> torch.nn.Module:
+    """A discriminator of five strided convolutions."""
+    width = max(8, setup.size.mlp_width // 16)
+    layers: list[torch.nn.Module] = []
+    for before, after in ((3, width), *((width << at, width << at + 1) for at in range(4))):
+        layers += [torch.nn.Conv2d(before, after, 4, 2, 1), torch.nn.LeakyReLU(0.2)]
+    return torch.nn.Sequential(*layers).to(setup.device)
+
+
+@variant
+def _through_judge(setup: Setup, frozen: bool) -> Step:
+    """Both steps of a GAN on pictures; the discriminator's weights want gradients in the generator's, or are frozen for it."""
+
+    judge = _judge_of_pictures(setup)
+    generator = torch.nn.ConvTranspose2d(16, 3, 4, 4).to(setup.device)
+    own = torch.optim.SGD(judge.parameters(), lr=1e-6)
+    optimizer = torch.optim.SGD(generator.parameters(), lr=1e-6)
+    side = 32 if setup.size.mlp_width < 512 else 256
+    noise = torch.randn(max(4, setup.size.mlp_batch // 16), 16, side // 4, side // 4, device=setup.device)
+
+    def step() -> None:
+        setup.update(own, judge(generator(noise).detach()).pow(2).mean())
+        began = time.perf_counter()
+        judge.requires_grad_(not frozen)
+        loss = judge(generator(noise)).pow(2).mean()
+        setup.note("allocated after the generator's forward", setup.allocated())
+        setup.update(optimizer, loss)
+        judge.requires_grad_(True)
+        setup.wait()
+        setup.note("the generator's step, ms", 1000 * (time.perf_counter() - began))
+
+    return step
+
+
 @variant
 def _micro_batches(setup: Setup, deferred: bool) -> Step:
     model, optimizer = setup.language_model_in_training()
@@ -258,6 +293,9 @@ CASES = [
     }),
     Case("GPU202", "generator step, what is real through the discriminator", {
         "with grad": _real_branch(False), "no_grad": _real_branch(True),
+    }),
+    Case("GPU202", "generator step through the discriminator", {
+        "its weights want gradients": _through_judge(False), "judge.requires_grad_(False)": _through_judge(True),
     }),
     Case("GPU203", "discriminator step, the sample stays bound", {
         "fake": _bound_sample("fake"), "fake.detach()": _bound_sample("detach"),

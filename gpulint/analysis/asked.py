@@ -17,6 +17,7 @@ from gpulint.analysis.project.program import Program, Sources
 from gpulint.analysis.project.test_code import is_test_file
 from gpulint.analysis.queries.multiplicity import Multiplicity
 from gpulint.analysis.queries.steps import Steps
+from gpulint.analysis.syntax.flow import Definition, Flow
 from gpulint.analysis.syntax.nodes import dotted
 
 if TYPE_CHECKING:
@@ -175,15 +176,26 @@ class Asked:
         quote = "'" if self.file.text.count("'") > self.file.text.count('"') else '"'
         return f"{quote}{text}{quote}"
 
-    def torch_name(self, name: str) -> tuple[str, str]:
-        """What the file calls `torch.<name>`, and the module that it has to import for it; empty where it does already."""
-        definitions = self.file.body.flow.definitions.items()
-        imports = {key: one.value for key, several in definitions for one in several if one.kind == "import"}
-        for key, full in imports.items():
-            if full == f"torch.{name}":
-                return key, ""
-        torch = next((key for key, full in imports.items() if full == "torch"), None)
-        return (f"torch.{name}", "torch") if torch is None else (f"{torch}.{name}", "")
+    def torch_name(self, name: str, at: Any) -> tuple[str, str]:
+        """What `torch.<name>` is called where a statement runs, or where a function is decorated, and the module that the file has to import
+        for it, empty where it is bound there; both empty where `torch` is something else there, or may not be bound yet."""
+        scope: Function | None = self.file.function_at(at.lineno)
+        if scope is not None and scope.node is at:  # what decorates it
+            scope = scope.parent or self.file.body
+        own, taken = scope, set[str]()  # names of other things further in
+        while scope is not None:
+            by = (
+                None if scope.is_module and scope is not own else at
+            )  # by when: what a function names is there when it is called
+            bound = scope.flow.definitions
+            for wanted in (f"torch.{name}", "torch"):
+                for key, several in bound.items():
+                    here = (one for one in several if one.value == wanted and key not in taken)
+                    if any(_is_imported(scope.flow, one, by) for one in here):
+                        return key + f"torch.{name}".removeprefix(wanted), ""
+            taken |= bound.keys()
+            scope = scope.parent or (None if scope.is_module else self.file.body)
+        return ("", "") if "torch" in taken else (f"torch.{name}", "torch")
 
     def release(self) -> None:
         """Let go of the file. What has been worked out is left to the next one of its project, unless it is of a text that is not the
@@ -196,3 +208,13 @@ class Asked:
         else:
             engine.release()
         self.__dict__.clear()
+
+
+def _is_imported(flow: Flow, one: Definition, by: Any) -> bool:
+    """Whether an import has run in any case, by the time that a statement does that stands in its scope, or deeper."""
+    if one.kind != "import" or (by is not None and one.statement.lineno > by.lineno):
+        return False
+    block = flow.blocks[one.statement]
+    while isinstance(block.owner, (ast.Try, ast.With)) and block.arm == "body" and block.parent is not None:
+        block = block.parent
+    return block.owner is flow.node or (by is not None and block in flow.around(by))

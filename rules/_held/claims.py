@@ -428,9 +428,6 @@ def _is_gone_through(asked: Asked, node: Any, store: Store, value: Value) -> boo
         if node not in frame.flow.parents:
             continue
         same = [node]
-        if isinstance(node, ast.Name):  # that is given its value there
-            given = (one for one in frame.flow.definitions.get(node.id, ()) if one.node is node)
-            same = [use for one in given for use in frame.flow.uses_of(one)]
         if isinstance(node, ast.Subscript):
             entries_read = (one for one in frame.flow.parents if isinstance(one, ast.Subscript))
             same = [one for one in entries_read if ast.unparse(one) == ast.unparse(node)]

@@ -123,12 +123,12 @@ class Calling:
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
-                given = self._given(node, frame)
+                given = self.given(node, frame)
                 return found.but(origins=site | given.origins if given.graph else site)
             if found.is_known:
                 return found
         row = self.made_by(target)
-        given = self._given(node, frame)
+        given = self.given(node, frame)
         if row is not None and row.weights == "none":
             size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
             found = Value("tensor", given.graph, given.device, size, UNSET, given.origins)
@@ -173,7 +173,7 @@ class Calling:
         if kind == "module":
             return self._of_module(base, name, node, frame)
         if kind == "class" and name == "apply" and self._is_operation(base.ref):
-            given = self._given(node, frame)
+            given = self.given(node, frame)
             return given.but(kind="tensor", const=UNSET, parts=None, size="batch")
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
@@ -244,7 +244,7 @@ class Calling:
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
         keeps = row.graph == "keeps"
-        given = self._given(node, frame) if keeps and row.does != "takes form" else UNKNOWN
+        given = self.given(node, frame) if keeps and row.does != "takes form" else UNKNOWN
         graph = max(base.graph, given.graph) if keeps else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
@@ -351,7 +351,7 @@ class Calling:
         row = self._evaluator.table.function(full)
         if row is None:
             return self._unseen(node, frame, Value("library", ref=full))
-        base = self._given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
+        base = self.given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
         return self._by_row(row, base, node, frame)
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
@@ -561,7 +561,9 @@ class Calling:
 
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""
-        given = self._given(node, frame)
+        given = self.given(node, frame)
+        if target.graph and not given.graph:  # a method of what has one
+            given = target
         if self._goes_backward(node, frame, parts=False):
             origins = given.origins if given.graph else frozenset()
             return Value("tensor", graph=Graph.LIVE, origins=origins | {(node, frame)})
@@ -583,7 +585,7 @@ class Calling:
 
         return goes_backward(frame.flow, node, parts=parts, given=given, trains=trains)
 
-    def _given(self, node: Any, frame: Frame) -> Value:
+    def given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""
         if not isinstance(node, ast.Call):
             return UNKNOWN
@@ -605,11 +607,12 @@ class Calling:
 
     def contents(self, value: Value, index: Any) -> Value:
         """What is in a list or dict: what its displays name, and what is stored in it, by whatever method of its class. Under a text for
-        a key what goes by another one is not."""
-        key = index if isinstance(index, str) else None
+        a key what goes by another one is not, nor is at a number of a display what stands elsewhere in it."""
+        many = all(len(getattr(node, "elts", ())) > 1 for node, _ in value.origins)
+        key = index if isinstance(index, str) or (isinstance(index, int) and many) else None
         return join(self._stored_in(origin, key) for origin in value.origins) if value.origins else UNKNOWN
 
-    def _stored_in(self, origin: Any, key: str | None) -> Value:
+    def _stored_in(self, origin: Any, key: str | int | None) -> Value:
         def joined() -> Value:
             node, frame = origin
             found = self.items(node, frame, key)
@@ -617,18 +620,23 @@ class Calling:
 
         return remembered(self._contents, (origin, key), BOTTOM, joined)  # type: ignore[no-any-return]
 
-    def items(self, node: Any, frame: Frame | None, wanted: str | None = None) -> list[Value]:
-        """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key."""
+    def items(self, node: Any, frame: Frame | None, wanted: str | int | None = None) -> list[Value]:
+        """What is put into the list or dict that a node makes, each by itself: all of it, or what goes by a key, or stands at a number."""
         if frame is None:
             return []
-        found = [self._evaluator.value_of(one, frame) for one in getattr(node, "elts", ())]
+        at, wanted = (wanted, None) if isinstance(wanted, int) else (None, wanted)
+        elements = getattr(node, "elts", ())
+        found = [self._evaluator.value_of(one, frame) for one in elements]
         if isinstance(node, ast.Dict):
             entries = zip(node.keys, node.values, strict=True)
             likely = (one for key, one in entries if self._may_be(key, frame, wanted))
             found += [self._evaluator.value_of(one, frame) for one in likely]
         for key, where in self._keys_of(node, frame):
             found += self._put_in(key, where, wanted)
-        return found
+        as_displayed = len(found) == len(elements) and not any(
+            isinstance(one, ast.Starred) for one in elements
+        )
+        return found[at : at + 1] if at is not None and as_displayed and 0 <= at < len(found) else found
 
     def _keys_of(self, node: Any, frame: Frame) -> Iterator[tuple[str, Frame]]:
         """The keys that a container goes by: the name that it is bound to, or the attribute in all methods of its class."""

@@ -760,6 +760,11 @@ class Evaluator:
         found = self._by_use(node, frame) or self.calling.option(base, name)
         if found is not None:
             return found
+        lineage = self.program.lineage(base.ref) if kind == "object" and isinstance(base.ref, Class) else ()
+        if base.calls and any(isinstance(one, str) and one != "object" for one in lineage):
+            base = join(
+                self.calling.given(*one) for one in base.calls
+            )  # what a base that is not seen may keep
         graph = Graph.MAY if base.graph else Graph.NONE
         return UNKNOWN.but(graph=graph, origins=base.origins if graph else frozenset())
 

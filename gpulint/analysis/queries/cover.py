@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import Use
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
@@ -38,13 +39,13 @@ class Cover:
     doubt: str = ""
 
 
-def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run]) -> Cover | None:
-    """The cover of some runs of one function; None where a backward may run under it, or where no statement can be put under one."""
+def cover(evaluator: Evaluator, steps: Steps, found: Sequence[Run], whole: bool = True) -> Cover | None:
+    """The cover of some runs of one function, which may be the `whole` of it; None where a backward may run under it, or where no statement can be put under one."""
     frame = found[0].frame
     function, flow = frame.function, frame.flow
     trains = [one.node for one in steps.of(function) if one.work == "train"]
     doubt = next((why for one in found if (why := _wanted(evaluator, one))), "")
-    if not trains and not function.is_module and _may_be_decorated(evaluator, frame, found):
+    if whole and not trains and not function.is_module and _may_be_decorated(evaluator, frame, found):
         strange = _stranger(evaluator, frame, function.node)
         if not strange:
             return Cover(True, doubt=doubt)
@@ -77,10 +78,11 @@ def shares_rows(flow: Flow, statement: Any) -> bool:
 
 
 def _others(evaluator: Evaluator, frame: Frame, found: Sequence[Run], inside: Any) -> bool:
-    """Whether anything else in a piece of code makes a graph that somebody wants."""
+    """Whether anything else in a piece of code makes a graph that somebody wants, or is run for what it leaves elsewhere."""
     calls = set(ast.walk(inside)) - {one.call for one in found}
-    others = (one for one in runs(evaluator, frame) if one.call in calls)
-    return not all(outcome(evaluator, one.inner, one.where).is_read_only for one in others)
+    others = [one for one in runs(evaluator, frame) if one.call in calls]
+    what = [outcome(evaluator, one.inner, one.where) for one in others]
+    return not all(one.is_read_only and (one.read or one.stored) for one in what)
 
 
 def _wanted(evaluator: Evaluator, run: Run) -> str:
@@ -119,9 +121,10 @@ def _stranger(evaluator: Evaluator, frame: Frame, inside: Any) -> str:
         target = evaluator.value_of(call.func, frame)
         if target.kind in ("function", "class", "module", "object"):
             continue
-        kind = evaluator.value_of(on, frame).kind if (on := called_on(call)) is not None else "unknown"
+        base = evaluator.value_of(on, frame) if (on := called_on(call)) is not None else UNKNOWN
         known = isinstance(target.ref, str) and evaluator.table.function(target.ref) is not None
-        if known or kind not in ("unknown", "library", "object"):
+        part = isinstance(base.ref, Class) and evaluator.table.own(base.kind, last_name(call.func)) is None
+        if known or not (part or base.kind in ("unknown", "library", "object")):
             continue
         if any(_may_be_differentiated(evaluator, one, frame) for one in arguments(call)):
             return ast.unparse(call.func)

@@ -153,14 +153,6 @@ def _let_go_before(evaluator: Evaluator, node: Any, frame: Frame) -> Iterator[An
         statement, block = block.owner, block.parent
     before = block.statements[: block.statements.index(statement)] if statement in block.statements else []
     for one in reversed(before):
-        if isinstance(one, ast.Delete):
-            for target in one.targets:
-                if evaluator.value_of(target, frame).kind == "module":
-                    name = ast.unparse(target)
-                    clause = f"`{name}` is deleted just before, whose memory may be wanted at once"
-                    yield left_open(Question.MEANT, clause, one)
-                    return
-            continue
         call: Any = one.value if isinstance(one, ast.Expr) else None
         on = called_on(call)
         if on is None:

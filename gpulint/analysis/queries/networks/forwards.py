@@ -40,6 +40,7 @@ def forward_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Forward | 
                 row.gives == "forward"
                 if row is not None
                 else base.ref is None
+                and bool(call.args or call.keywords)  # else it is asked for something
                 and not func.attr.startswith(_NO_FORWARD)
                 and not isinstance(
                     frame.flow.parents.get(call), ast.Expr

@@ -92,13 +92,14 @@ def _had(evaluator: Evaluator, step: Update) -> set[Any]:
     for call, frame in step.origins:
         given = argument(call, 0, "params") if isinstance(call, ast.Call) else None
         known = given is not None and frame is not None
-        made |= _tensors_in(evaluator, evaluator.value_of(given, frame), 3) if known else {None}
+        found = _tensors_in(evaluator, evaluator.value_of(given, frame), 3) if known else {None}
+        made |= {(call, frame) if one == () else one for one in found}
     return made
 
 
 def _tensors_in(evaluator: Evaluator, value: Value, depth: int) -> set[Any]:
-    if value.kind in ("parameters", "parameter", "tensor"):
-        return set(origins_of(evaluator, value)) or {None}
+    if value.kind in ("parameters", "parameter", "tensor"):  # a tensor by itself is of no network
+        return set(origins_of(evaluator, value)) or {() if value.kind == "tensor" else None}
     if value.kind not in ("list", "tuple", "dict") or not depth:
         return {None}
     groups = dict(value.parts or ()) if value.kind == "dict" else {}
