@@ -411,8 +411,6 @@ def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Ite
     """What is taken for so of the value; that a backward goes through it shows that it has a graph."""
     for one in value.assumptions:
         entry = isinstance(one.at, ast.Subscript)
-        if state.state == "live" and entry:
-            continue
         if state.state in ("freed", "retained"):
             if one.at is None or _is_gone_through(asked, one.at, store, value):
                 continue
