@@ -138,8 +138,12 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
         if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
+    own = [use.node for use in what.wanted if use.frame is run.frame]
     others = [
-        one for one in entered(evaluator, run.frame, 1) if not outcome(evaluator, run.inner, one).wanted
+        one
+        for one in entered(evaluator, run.frame, 1)
+        if all(evaluator.is_dead(node, one) for node in own)  # else it runs there, whatever is seen of values
+        and not outcome(evaluator, run.inner, one).wanted
     ]
     if others:
         on = (one for one in others if grad_mode(evaluator, run.call, one).mode == "on")
