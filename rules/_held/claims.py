@@ -17,7 +17,7 @@ from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
-from gpulint.analysis.queries.networks.runs import modes_within, runs_of
+from gpulint.analysis.queries.networks.runs import is_of_module, modes_within, runs_of
 from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
@@ -456,7 +456,10 @@ def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Ite
 
 
 def _is_of_one_step(asked: Asked, store: Store, one: Round) -> bool:
-    """Whether a loop has a few rounds, or runs through parts of a network."""
+    """Whether a loop has a few rounds, runs through parts of a network, or is of a forward: what that makes goes backward together."""
+    function = one.frame.function
+    if function.name == "forward" and is_of_module(asked.evaluator, function):
+        return True
     few = asked.multiplicity.trips(one.loop, one.frame) is not None
     once = one.frame is store.frame and asked.multiplicity.is_once(store.at, one.loop, one.frame)
     return few or once or asked.steps.is_over_parts(one.loop, one.frame)
