@@ -738,7 +738,8 @@ class Evaluator:
             if row is None or row.gives in ("number", "device"):
                 return NUMBER if row is None or row.gives == "number" else Value("device", device=base.device)
             cut = row.graph == "cuts"
-            return base.but(kind="tensor", graph=Graph.NONE if cut else base.graph, const=UNSET, parts=None)
+            found = base.but(kind="tensor", const=UNSET, parts=None)
+            return found.but(graph=Graph.NONE, origins=frozenset()) if cut else found
         if kind in ("module", "object") and isinstance(base.ref, Class):
             of_class = [(base.but(ref=one, others=()) if base.others else base, one) for one in base.refs]
             known = [one for each in of_class if (one := self._member(*each, name)) is not None]
