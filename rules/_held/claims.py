@@ -410,11 +410,10 @@ def _answers(
 def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Iterator[Answer]:
     """What is taken for so of the value; that a backward goes through it shows that it has a graph."""
     for one in value.assumptions:
-        entry = isinstance(one.at, ast.Subscript)
         if state.state in ("freed", "retained"):
             if one.at is None or _is_gone_through(asked, one.at, store, value):
                 continue
-        if one.at is not None and not entry and state.state not in ("freed", "retained"):
+        elif one.at is not None and not isinstance(one.at, ast.Subscript):
             yield refuted(Question.GRAPH, one.clause)
         yield left_open(Question.GRAPH, one.clause)
 

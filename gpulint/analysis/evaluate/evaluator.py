@@ -689,7 +689,9 @@ class Evaluator:
         if kind == "loader":
             return Value("tensor", device="host", size="batch")
         if kind in ("tensor", "array", "module", "loaded", "logger"):
-            guessed = kind == "module" and value.assumptions  # what its name says shows nothing of what is in it
+            guessed = (
+                kind == "module" and value.assumptions
+            )  # what its name says shows nothing of what is in it
             return UNKNOWN if guessed else value.but(const=UNSET)
         if kind == "parameters":
             return Value("parameter", graph=Graph.LIVE, origins=value.origins)
@@ -753,7 +755,9 @@ class Evaluator:
                     return Value("device", device=base.device)
                 if row.gives == "module":  # of a wrapper what it wraps
                     wraps = name == "module" and isinstance(base.ref, Class)
-                    return base if wraps else Value("module", origins=base.origins, assumptions=base.assumptions)
+                    return (
+                        base if wraps else Value("module", origins=base.origins, assumptions=base.assumptions)
+                    )
                 live = Value("parameter", graph=Graph.LIVE, origins=base.origins)
                 return live if row.gives == "parameter" else NUMBER
         if kind == "class" and isinstance(base.ref, Class):

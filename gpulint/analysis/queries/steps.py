@@ -105,7 +105,9 @@ class Steps:
             return one is not None
         numbers = [use for made in flow.given.get(iterated(loop), ()) for use in flow.uses_of(made)]
         items = (above for use in numbers if isinstance(above := flow.parents[use], ast.Subscript))
-        return any(each.slice in numbers and _has_network(self._evaluator.value_of(each, frame)) for each in items)
+        return any(
+            each.slice in numbers and _has_network(self._evaluator.value_of(each, frame)) for each in items
+        )
 
     def _things(self, loop: Any, frame: Frame) -> Value | None:
         """What a loop runs through, one by one; None for a `while`."""
