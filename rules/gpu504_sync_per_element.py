@@ -14,7 +14,7 @@ from gpulint.analysis.queries.networks.behind import gone_through, rounds, sourc
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.on_device import is_of_output, operations
+from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.waits import read_by, read_implicitly, waits_for
 from gpulint.analysis.syntax.nodes import COMPREHENSIONS, key_of, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
@@ -276,17 +276,15 @@ def _is_dimension(asked: Asked, through: Any, frame: Frame, depth: int = 3) -> b
 
 def _is_one(asked: Asked, found: _Reads) -> bool:
     """Whether what is read is one tensor: an operation gives one; of what a network gives others have to say so, beside the loop."""
-    evaluator, frame, node = asked.evaluator, found.frame, found.tensor
-    several = [*entered(evaluator, frame)] or [frame]
-    where = next((one for one in several if is_of_output(evaluator, node, one)), None)
-    if where is None:
-        made = operations(evaluator, node, frame)[-1][0] if isinstance(node, ast.Name) else node
-        of_dict = evaluator.table.own("dict", last_name(getattr(made, "func", made)))
+    frame, node = found.frame, found.tensor
+    for one in frame.flow.reaching(node) if isinstance(node, ast.Name) else ():
+        node = one.value if one.kind == "assign" and not one.path else node
+    if not isinstance(node, ast.Call) or forward_of(asked.evaluator, node, frame) is None:
+        of_dict = asked.evaluator.table.own("dict", last_name(getattr(node, "func", node)))
         return of_dict is None  # `losses.values()`
     return any(
         use.row is not None and use.row.gives != "none" and found.loop not in use.frame.flow.loops(use.node)
-        for use in consumers(evaluator, *operations(evaluator, node, where)[-1], "object")
-        if use.frame.function is frame.function
+        for use in consumers(asked.evaluator, node, frame, "object")
     )
 
 

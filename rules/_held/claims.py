@@ -60,9 +60,7 @@ if TYPE_CHECKING:
 _MODES = frozenset({"evaluates", "trains"})
 _MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
 _MANY_SLOTS = 1_000  # as good as no bound
-_READ_ONLY = frozenset(
-    {"reads", "cuts", "tested", "dropped", "saved", "deleted", "stored", "attribute", "bound", "written"}
-)
+_READ_ONLY = frozenset("reads cuts tested dropped saved deleted stored attribute bound written".split())
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
