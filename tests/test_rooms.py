@@ -96,11 +96,11 @@ FLOORS: dict[str, set[str]] = {
 BUDGETS = {
     ANALYSIS: 127,
     f"{ANALYSIS}.syntax": 695,
-    f"{ANALYSIS}.project": 667,
+    f"{ANALYSIS}.project": 666,
     f"{ANALYSIS}.domain": 125,
     f"{ANALYSIS}.evaluate": 3_131,
     f"{ANALYSIS}.models": 231,
-    f"{ANALYSIS}.queries": 4_772,
+    f"{ANALYSIS}.queries": 4_773,
     RULES: 6_287,
 }
 MOST_OF_READING = 16_035  # all of them together
