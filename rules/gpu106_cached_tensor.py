@@ -146,7 +146,9 @@ def _kept(asked: Asked, node: Any, frame: Frame) -> _Kept | None:
 def _of_kept(asked: Asked, kept: _Kept) -> Iterator[Answer]:
     """On what it stands that what is kept has a graph, or is on the device."""
     if kept.modes:
-        yield from (left_open(Question.GRAPH, one.clause) for one in kept.value.assumptions)
+        uses = consumers(asked.evaluator, kept.node, kept.frame, "graph") if kept.value.assumptions else ()
+        if not any(one.role == "fed" for one in uses):  # what goes into a network is a tensor
+            yield from (left_open(Question.GRAPH, one.clause) for one in kept.value.assumptions)
         if kept.modes == {"on"}:
             yield proven(Question.GRAD, "it is made with grad enabled")
         else:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.evaluate.consumers import Use
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Class, Function
-    from gpulint.analysis.syntax.flow import Block, Flow
+    from gpulint.analysis.syntax.flow import Flow
 
 _MODE_WORDS = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
 _SWITCHES = frozenset(
@@ -144,7 +144,8 @@ def _in_blocks(asked: Asked, function: Function) -> Iterator[Claimed]:
     frame, flow = asked.root(function), function.flow
     for statement, block in list(flow.blocks.items()):
         if isinstance(statement, ast.Expr) and _is_bare(asked, statement.value, frame):
-            rest, entry = _rest(block, statement, function), _at_entry(asked, function)
+            after = block.statements[block.statements.index(statement) + 1 :]
+            rest, entry = () if function.is_module else tuple(after), _at_entry(asked, function)
             yield _claim(asked, "bare", statement.value, function, entry, rest)
         for item in getattr(statement, "items", ()):
             expr = item.context_expr
@@ -327,11 +328,6 @@ def _claim(
         repair=partial(_repair, asked, what, at, name, function, rest),
     )
     return Claimed(at, name, until_refuted(answers), report)
-
-
-def _rest(block: Block, statement: Any, function: Function) -> tuple[Any, ...]:
-    """The statements after a bare one in its block, where a `with` could hold them."""
-    return () if function.is_module else tuple(block.statements[block.statements.index(statement) + 1 :])
 
 
 def _from_here_on(function: Function, call: ast.Call) -> tuple[Any, ...]:

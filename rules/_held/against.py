@@ -47,7 +47,8 @@ def against(
         always = freed is not None and _is_always(freed, cut, store)
         if freed is not None and always and _comes_after(freed, cut):
             continue  # a later backward would not get through it
-        within = _functions_of(freed) if freed is not None and always else set()
+        ran = freed if freed is not None and always else ()
+        within = {where.function for one in ran for where in one.frame.around}  # which run the backwards
         elsewhere = cut.frame.function not in within and (
             owner is None or owner.kind not in ("local", "outer")
         )
@@ -66,11 +67,6 @@ def _is_freed_summand(asked: Asked, cut: Cut, store: Store, state: str) -> bool:
     value = asked.evaluator.value_of(cut.node, cut.frame)
     seen = state == "freed" and value.kind == "tensor" and not value.assumptions
     return seen and is_summand(cut, store) and is_whole(asked, cut)
-
-
-def _functions_of(freed: Iterable[Use]) -> set[Function]:
-    """The functions that run some backwards, themselves or by what they call."""
-    return {where.function for one in freed for where in one.frame.around}
 
 
 def _wanted(uses: Iterable[Use], holder: str, ran: set[Function]) -> str:

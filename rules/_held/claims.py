@@ -17,7 +17,7 @@ from gpulint.analysis.queries.effects import Place, effects_before, place_of
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.queries.networks.placed import placed
-from gpulint.analysis.queries.networks.runs import modes_within, runs_of
+from gpulint.analysis.queries.networks.runs import is_of_module, modes_within, runs_of
 from gpulint.analysis.queries.networks.trained import frozen
 from gpulint.analysis.queries.outcome import outcome
 from gpulint.analysis.queries.reached import reached
@@ -46,7 +46,6 @@ from gpulint.analysis.queries.stores.stores import (
     returns,
     stores,
 )
-from gpulint.analysis.syntax.nodes import arguments, key_of
 from gpulint.answers import Question, confidence_of, doubts_of, left_open, proven, refuted, until_refuted
 from gpulint.rule import Claimed
 
@@ -60,9 +59,7 @@ if TYPE_CHECKING:
 _MODES = frozenset({"evaluates", "trains"})
 _MOST_DOUBTS = 2  # of more things that are taken for so nothing is told
 _MANY_SLOTS = 1_000  # as good as no bound
-_READ_ONLY = frozenset(
-    {"reads", "cuts", "tested", "dropped", "saved", "deleted", "stored", "attribute", "bound", "written"}
-)
+_READ_ONLY = frozenset("reads cuts tested dropped saved deleted stored attribute bound written".split())
 _KEEPING = frozenset({"stored", "returned", "given", "computed", "too much"})
 
 
@@ -97,11 +94,13 @@ def _all_held(asked: Asked) -> Iterator[Held]:
                 continue
             holds = confidence_of(answers) is not None
             state = graph_state(asked.evaluator, store, owner, _calls_of(held)) if holds else None
-            for at in _places(asked, store):
-                if at not in told:
-                    yield Held(code, at, store, owner, held, state, answers)
-                if state is not None:
-                    told.add(at)
+            at = [store.at, *(call for call, _ in store.frame.chain())][
+                -1
+            ]  # in the function that is asked about
+            if at not in told:
+                yield Held(code, at, store, owner, held, state, answers)
+            if state is not None:
+                told.add(at)
     for function in asked.file.functions:
         yield from _left_by(asked, function, told)
 
@@ -179,35 +178,6 @@ def _in_loop(function: Function, use: Use) -> bool:
     places = [(use.node, use.frame), *use.frame.chain()]
     own = [at for at, (_, where) in enumerate(places) if where.function is function]
     return any(where.flow.loops(node) for node, where in places[: own[0] + 1 if own else 1])
-
-
-def _places(asked: Asked, store: Store) -> list[Any]:
-    """Where a store is told: in the function that is asked about; of entries of a dict that another function of the file fills, where
-    they are put into it."""
-    at = store.at
-    for call, where in store.frame.chain():
-        given = arguments(call) if isinstance(call, ast.Call) else []
-        found = [one for value in given for one in _entries_of(asked, value, where)]
-        if found:
-            return found
-        at = call
-    return [at]
-
-
-def _entries_of(asked: Asked, node: Any, frame: Frame) -> list[Any]:
-    """The statements of another function of the file that put what has a graph into a dict."""
-    value = asked.evaluator.value_of(node, frame)
-    if value.kind != "dict":
-        return []
-    found = []
-    for made, where in value.origins:
-        if where is None or not asked.is_here(where) or where.function is frame.function:
-            continue
-        keys = {one.key for one in where.flow.given.get(made, ()) if not one.path}
-        put = [(one.value, one.statement) for one in where.flow.stores if key_of(one.target.value) in keys]
-        put += [(one, one) for one in made.values] if isinstance(made, ast.Dict) else []
-        found += [at for one, at in put if graph_in(asked.evaluator, asked.evaluator.value_of(one, where))]
-    return found
 
 
 def _of_given(asked: Asked, store: Store, held: tuple[Value, ...], takes_in: bool) -> Iterator[Answer]:
@@ -410,13 +380,10 @@ def _answers(
 def _assumed(asked: Asked, store: Store, value: Value, state: GraphState) -> Iterator[Answer]:
     """What is taken for so of the value; that a backward goes through it shows that it has a graph."""
     for one in value.assumptions:
-        entry = isinstance(one.at, ast.Subscript)
-        if state.state == "live" and entry:
-            continue
         if state.state in ("freed", "retained"):
             if one.at is None or _is_gone_through(asked, one.at, store, value):
                 continue
-        if one.at is not None and not entry and state.state not in ("freed", "retained"):
+        elif one.at is not None and not isinstance(one.at, ast.Subscript):
             yield refuted(Question.GRAPH, one.clause)
         yield left_open(Question.GRAPH, one.clause)
 
@@ -455,7 +422,10 @@ def _repeats(asked: Asked, store: Store, owner: Owner, origins: set[Any]) -> Ite
 
 
 def _is_of_one_step(asked: Asked, store: Store, one: Round) -> bool:
-    """Whether a loop has a few rounds, or runs through parts of a network."""
+    """Whether a loop has a few rounds, runs through parts of a network, or is of a forward: what that makes goes backward together."""
+    function = one.frame.function
+    if function.name == "forward" and is_of_module(asked.evaluator, function):
+        return True
     few = asked.multiplicity.trips(one.loop, one.frame) is not None
     once = one.frame is store.frame and asked.multiplicity.is_once(store.at, one.loop, one.frame)
     return few or once or asked.steps.is_over_parts(one.loop, one.frame)

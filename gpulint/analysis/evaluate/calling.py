@@ -324,7 +324,11 @@ class Calling:
             made = self.made_by(base)
             if made is not None and made.does == "encodes":
                 return self._encoded(node, frame)
-            return self.forward(base.but(ref=None, others=()), node, frame)
+            found = self.forward(base.but(ref=None, others=()), node, frame)
+            alike = (one for one in frame.flow.calls[name] if key_of(one.func) == key_of(node.func))
+            if any(self._goes_backward(one, frame) for one in alike):
+                return found
+            return found.assuming(Assumption(f"what `{name}` of a network gives is not seen"))
         if row.gives == "forward":
             return self.forward(base, node, frame)
         if row.gives == "receiver":

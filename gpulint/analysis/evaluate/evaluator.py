@@ -285,6 +285,9 @@ class Evaluator:
         self._below[outermost.function] = below + 1
         self.entered += 1
         bound = function.takes_class or (function.takes_self and receiver is not None)
+        if receiver is not None and receiver.others:  # one of a class whose method the function is
+            several = self.methods(receiver, function.name)
+            receiver = next((one for method, one in several if method is function), receiver)
         found = Frame(function, bind(function, call, frame, bound), frame, call, receiver)
         frame.entered[key] = found
         return found
@@ -686,7 +689,10 @@ class Evaluator:
         if kind == "loader":
             return Value("tensor", device="host", size="batch")
         if kind in ("tensor", "array", "module", "loaded", "logger"):
-            return value.but(const=UNSET)
+            guessed = (
+                kind == "module" and value.assumptions
+            )  # what its name says shows nothing of what is in it
+            return UNKNOWN if guessed else value.but(const=UNSET)
         if kind == "parameters":
             return Value("parameter", graph=Graph.LIVE, origins=value.origins)
         if kind == "modules":
@@ -735,7 +741,8 @@ class Evaluator:
             if row is None or row.gives in ("number", "device"):
                 return NUMBER if row is None or row.gives == "number" else Value("device", device=base.device)
             cut = row.graph == "cuts"
-            return base.but(kind="tensor", graph=Graph.NONE if cut else base.graph, const=UNSET, parts=None)
+            found = base.but(kind="tensor", const=UNSET, parts=None)
+            return found.but(graph=Graph.NONE, origins=frozenset()) if cut else found
         if kind in ("module", "object") and isinstance(base.ref, Class):
             of_class = [(base.but(ref=one, others=()) if base.others else base, one) for one in base.refs]
             known = [one for each in of_class if (one := self._member(*each, name)) is not None]
@@ -746,8 +753,11 @@ class Evaluator:
             if row is not None:
                 if row.gives == "device":
                     return Value("device", device=base.device)
-                if row.gives == "module":
-                    return Value("module", origins=base.origins, assumptions=base.assumptions)
+                if row.gives == "module":  # of a wrapper what it wraps
+                    wraps = name == "module" and isinstance(base.ref, Class)
+                    return (
+                        base if wraps else Value("module", origins=base.origins, assumptions=base.assumptions)
+                    )
                 live = Value("parameter", graph=Graph.LIVE, origins=base.origins)
                 return live if row.gives == "parameter" else NUMBER
         if kind == "class" and isinstance(base.ref, Class):

@@ -544,11 +544,16 @@ def goes_backward(
 def _goes_backward(
     flow: Flow, call: Any, depth: int, parts: bool, given: bool, trains: Callable[[ast.Call], bool] | None
 ) -> bool:
-    node = call
+    node, is_part = call, False
     while True:
         above = flow.parents.get(node)
         if above is None or isinstance(above, ast.stmt):
             break
+        is_part = is_part or isinstance(above, ast.Subscript) or _is_of_others(above)
+        if is_part and isinstance(above, ast.BinOp) and _is_computed_with(above, node):
+            return False
+        if isinstance(above, ast.Subscript) and not parts:
+            return False
         if isinstance(above, ast.Attribute) and above.attr == "backward":
             return True
         if isinstance(above, ast.Call) and node in above.args:
@@ -562,8 +567,6 @@ def _goes_backward(
             return False
         if isinstance(above, (ast.Compare, ast.comprehension, ast.Lambda)):
             return False
-        if isinstance(above, ast.Subscript) and not parts:
-            return False
         if node is call and isinstance(above, ast.Call) and above.func is node:
             return False  # what is called is no tensor
         node = above
@@ -576,6 +579,20 @@ def _goes_backward(
         for use in flow.uses_of(definition)
         if flow.order.get(flow.statement_of(use), 0) > flow.order.get(above, 0)
     )
+
+
+def _is_of_others(node: Any) -> bool:
+    """Whether a node asks for what no tensor has: `output.loss`, or `options.steps`."""
+    if not isinstance(node, ast.Attribute) or node.attr in _BACKWARD:
+        return False
+    return table().own("tensor", node.attr) is None and table().own("tensor.attributes", node.attr) is None
+
+
+def _is_computed_with(sum_of: ast.BinOp, part: Any) -> bool:
+    """Whether a part of something is computed with what is none of it, which may be what has the graph."""
+    other = sum_of.right if part is sum_of.left else sum_of.left
+    own = {one.id for one in ast.walk(part) if isinstance(one, ast.Name)}
+    return any(one.id not in own for one in ast.walk(other) if isinstance(one, ast.Name))
 
 
 def _ends_graph(name: str) -> bool:

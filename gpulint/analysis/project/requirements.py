@@ -93,12 +93,9 @@ def _requirements(project: Beside | None, filename: str) -> list[str]:
     if project is None:
         return []
     texts = project.beside(filename, _FILES)
-    return [found[0] or _as_bound(found[1]) for text in texts for found in _TORCH.findall(text)]
-
-
-def _as_bound(version: str) -> str:
-    """`torch = "1.13.1"` is that version alone; `torch = "^1.13"` says its bound."""
-    return f"=={version}" if version[:1].isdigit() else version
+    found = [one for text in texts for one in _TORCH.findall(text)]
+    # `torch = "1.13.1"` is that version alone; `torch = "^1.13"` says its bound
+    return [bound or (f"=={one}" if one[:1].isdigit() else one) for bound, one in found]
 
 
 def _highest(requirement: str) -> tuple[int, int] | None:

@@ -231,7 +231,8 @@ def saved_states(evaluator: Evaluator, files: Iterable[File]) -> tuple[list[Valu
                 frame = evaluator.root(function)
                 uses = consumers(evaluator, call, frame, "graph")
                 if any(map(is_saved, uses)):
-                    found = from_host if any(map(_is_to_host, uses)) else as_they_are
+                    rows = [one.row for one in uses if one.role == "method" and one.row is not None]
+                    found = from_host if any(one.device == "host" for one in rows) else as_they_are
                     found.append(evaluator.value_of(call.func.value, frame))
     return as_they_are, from_host
 
@@ -279,10 +280,6 @@ def made_elsewhere(evaluator: Evaluator, load: Load) -> Any:
 def is_saved(use: Use) -> bool:
     """Whether a use writes what it is given to a file."""
     return use.role == "saved" or (use.role == "given" and "save" in use.name.rpartition(".")[2])
-
-
-def _is_to_host(use: Use) -> bool:
-    return use.row is not None and use.row.device == "host" and use.role == "method"
 
 
 def own_loading(evaluator: Evaluator, what: Loaded) -> bool:

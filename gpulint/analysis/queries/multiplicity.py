@@ -111,7 +111,8 @@ class Multiplicity:
             work, kind = "train" if trains else "forward", "every nth" if every else "step"
             yield Repeats(kind, function.node, frame, work, self.period(every, frame), flags, calls)
             return
-        if _is_of_a_phase(function):
+        # Lightning, or whoever is like it, runs it as an epoch begins or ends
+        if function.cls is not None and function.name.endswith(("_epoch_start", "_epoch_end")):
             yield Repeats("phase", function.node, frame, flags=flags, calls=calls)
             return
         sites = self.evaluator.callers(function) if function not in seen and len(seen) < MOST_OUTWARD else ()
@@ -125,7 +126,8 @@ class Multiplicity:
                 outwards = (*calls, (site.call, site.frame))
                 yield from self._ways(site.call, site.frame, flags, (*seen, function), every, outwards, gone)
         if not sites:
-            begins = function.is_module or self._runs_phases(function)
+            trains = any(one.work == "train" and one.loops for one in self._steps.of(function))
+            begins = function.is_module or trains  # a whole training
             around = (one for call, where in ((node, frame), *calls) for one in where.flow.loops(call))
             loop = next(around, None) if begins else None
             kind = "once" if begins and loop is None else "?"
@@ -136,10 +138,6 @@ class Multiplicity:
         if function.is_module or function.name == "__init__" or self._steps.makes_its_own(function):
             return False
         return (function.name == "forward" and function.cls is not None) or self._trains(function)
-
-    def _runs_phases(self, function: Function) -> bool:
-        """Whether a function that nobody is seen to call is a whole training."""
-        return any(one.work == "train" and one.loops for one in self._steps.of(function))
 
     def _trains(self, function: Function) -> bool:
         """Whether each call of a function takes a step of training, outside of any loop."""
@@ -296,11 +294,6 @@ class Multiplicity:
             return None
         const = self.evaluator.value_of(divisor, frame).const
         return const if isinstance(const, int) else None
-
-
-def _is_of_a_phase(function: Function) -> bool:
-    """Whether Lightning, or whoever is like it, runs a method as an epoch begins or ends."""
-    return function.cls is not None and function.name.endswith(("_epoch_start", "_epoch_end"))
 
 
 def _tries_again(loop: Any) -> bool:

@@ -16,6 +16,7 @@ from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.grad_mode import grad_mode
 from gpulint.analysis.queries.networks.runs import Run
 from gpulint.analysis.syntax.flow import Flow
+from gpulint.analysis.syntax.nodes import arguments
 
 _DECIDING: Final = frozenset({"reads", "cuts", "saved", "tested"})
 
@@ -68,15 +69,15 @@ def _sorted_out(evaluator: Evaluator, uses: Iterable[Use]) -> Outcome:
     def of(*roles: str) -> tuple[Use, ...]:
         return tuple(one for one in found if one.role in roles)
 
-    steps = tuple(one for one in of("given") if _steps(evaluator, one))
+    stepping = tuple(one for one in of("given") if steps(evaluator, one))
     handed = tuple(
         one
         for one in found
         if one.role in ("given", "too much", "optimized", "copied") or (one.role == "method" and one.path)
-        if one not in steps
+        if one not in stepping
     )
     return Outcome(
-        of("backward") + steps,
+        of("backward") + stepping,
         of(*_DECIDING),
         tuple(one for one in handed if not _is_for_its_value(one)),
         handed,
@@ -101,16 +102,10 @@ def _is_for_its_value(use: Use) -> bool:
     return use.role != "too much" and isinstance(use.node, ast.Call) and not isinstance(above, ast.Expr)
 
 
-def _steps(evaluator: Evaluator, use: Use) -> bool:
+def steps(evaluator: Evaluator, use: Use) -> bool:
     """Whether what is not seen is given an optimizer beside: it takes a step."""
-    given = (
-        [*use.node.args, *(one.value for one in use.node.keywords)] if isinstance(use.node, ast.Call) else []
-    )
-    return any(
-        evaluator.value_of(one, use.frame).kind in ("optimizer", "scaler")
-        for one in given
-        if not isinstance(one, ast.Starred)
-    )
+    given = arguments(use.node) if isinstance(use.node, ast.Call) else ()
+    return any(evaluator.value_of(one, use.frame).kind in ("optimizer", "scaler") for one in given)
 
 
 def node_in(use: Use, function: Function) -> Any:
@@ -138,8 +133,12 @@ def phase_of(evaluator: Evaluator, run: Run, what: Outcome) -> Phase | None:
         if node not in flow.parents:
             return None
         tests.append([one for one in flow.conditions(node) if _spelled(one[0]) not in around])
+    own = [use.node for use in what.wanted if use.frame is run.frame]
     others = [
-        one for one in entered(evaluator, run.frame, 1) if not outcome(evaluator, run.inner, one).wanted
+        one
+        for one in entered(evaluator, run.frame, 1)
+        if all(evaluator.is_dead(node, one) for node in own)  # else it runs there, whatever is seen of values
+        and not outcome(evaluator, run.inner, one).wanted
     ]
     if others:
         on = (one for one in others if grad_mode(evaluator, run.call, one).mode == "on")

@@ -53,13 +53,10 @@ def _several(evaluator: Evaluator, function: Function, depth: int, seen: set[Fun
             return found
     for site in evaluator.callers(function):
         found = _several(evaluator, site.frame.function, depth - 1, seen)
-        if found is not None and not _alone(evaluator, site.call, site.frame):
+        tests = site.frame.flow.conditions(site.call) if found is not None else ()
+        if found is not None and not any(_one_only(evaluator, *one, site.frame) for one in tests):
             return found
     return None
-
-
-def _alone(evaluator: Evaluator, node: Any, frame: Frame) -> bool:
-    return any(_one_only(evaluator, test, wanted, frame) for test, wanted in frame.flow.conditions(node))
 
 
 def _of_several(evaluator: Evaluator, function: Function, deep: bool = True) -> Any:

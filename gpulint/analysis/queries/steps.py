@@ -99,9 +99,15 @@ class Steps:
         return one is not None and one.kind != "number" and not _has_network(one)
 
     def is_over_parts(self, loop: Any, frame: Frame) -> bool:
-        """Whether a loop runs through networks or what is in them: `for block in self.blocks`."""
-        one = self._things(loop, frame)
-        return one is not None and _has_network(one)
+        """Whether a loop runs through networks or what is in them: `for block in self.blocks`, or by their numbers, `self.blocks[i]`."""
+        one, flow = self._things(loop, frame), frame.flow
+        if one is None or _has_network(one):
+            return one is not None
+        numbers = [use for made in flow.given.get(iterated(loop), ()) for use in flow.uses_of(made)]
+        items = (above for use in numbers if isinstance(above := flow.parents[use], ast.Subscript))
+        return any(
+            each.slice in numbers and _has_network(self._evaluator.value_of(each, frame)) for each in items
+        )
 
     def _things(self, loop: Any, frame: Frame) -> Value | None:
         """What a loop runs through, one by one; None for a `while`."""

@@ -11,8 +11,9 @@ from gpulint.analysis.evaluate.consumers import Use, consumers
 from gpulint.analysis.evaluate.evaluator import Evaluator
 from gpulint.analysis.evaluate.frames import Frame
 from gpulint.analysis.project.file import Class
+from gpulint.analysis.queries.outcome import steps
 from gpulint.analysis.queries.stores.stores import Owner, Round, Store, graph_in, kept_by, leaves
-from gpulint.analysis.syntax.nodes import arguments, constant_index, key_of, keyword
+from gpulint.analysis.syntax.nodes import constant_index, key_of, keyword
 
 State = Literal["live", "freed", "retained", "consumed", "together", "fed", "none"]
 
@@ -132,9 +133,7 @@ def _goes_backward(evaluator: Evaluator, use: Use) -> bool:
     if use.role == "backward":
         # what is differentiated to be differentiated again goes on: its graph is not freed
         return not (use.name.endswith("autograd.grad") and _is_kept(use.node))
-    if use.role != "given" or not isinstance(use.node, ast.Call):
-        return False
-    return any(evaluator.value_of(one, use.frame).kind == "optimizer" for one in arguments(use.node))
+    return use.role == "given" and steps(evaluator, use)
 
 
 def _becomes_array(use: Use) -> bool:
