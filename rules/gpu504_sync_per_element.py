@@ -246,9 +246,9 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         if not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
         yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
-    flags = {flag for one in ways for flag in one.flags}
-    if ways and all(one.flags for one in ways) and not any((test, not holds) in flags for test, holds in flags):
-        yield left_open(Question.REPEATS, "a condition decides whether a step reads it", ways[0].flags[0][0])
+    own = [test for one in ways for test, _ in one.flags if test in frame.flow.parents]
+    if own:
+        yield left_open(Question.REPEATS, "a condition decides whether a step reads it", own[0])
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
