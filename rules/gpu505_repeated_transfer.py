@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -166,6 +166,11 @@ def _runs_networks(asked: Asked, loop: Any, frame: Frame) -> bool:
     return isinstance(loop, LOOPS) and any(direct) and not asked.steps.is_over_parts(loop, frame)
 
 
+def _holder(node: Any) -> Any:
+    """What something is in, in whatever depth: `rows` of `rows[i]`."""
+    return _holder(node.value) if isinstance(node, ast.Subscript) else node
+
+
 @dataclass(frozen=True, slots=True)
 class _Move:
     """A call that moves what `moved` gives to a device, in the rounds of a loop, or in those of who calls its function: `rounds`. `made` says
@@ -198,10 +203,10 @@ class _Move:
         if self.loop is None:
             return False
         flow, evaluator = self.frame.flow, self.asked.evaluator
-        changed = {key_of(one.target.value) for one in flow.stores if self.is_of_round(one.statement)}
-        for name, row in evaluator.table.knows("list").items():
-            calls = (one for one in flow.calls.get(name, ()) if row.fills and self.is_of_round(one))
-            changed |= {key_of(getattr(one.func, "value", one.func)) for one in calls}
+        stored = (one.target.value for one in flow.stores if self.is_of_round(one.statement))
+        names = (name for name, row in evaluator.table.knows("list").items() if row.does)
+        calls = (one for name in names for one in flow.calls.get(name, ()) if self.is_of_round(one))
+        changed = {key_of(_holder(one)) for one in (*stored, *(called_on(one) for one in calls))}
         for one in ast.walk(self.moved):
             if isinstance(one, ast.Call) and one is not self.moved:
                 if evaluator.value_of(one, self.frame).kind not in ("number", "list"):
@@ -278,17 +283,18 @@ class _Move:
     def of_size(self) -> Answer:
         """Whether what is moved is large: a megabyte by the text, or as large as what networks compute with, of three sizes and more."""
         evaluator = self.asked.evaluator
-        numbers, sizes, is_all = extent(evaluator, self.made.sizes) if self.made else (1, 0, False)
+        numbers, sizes, more = extent(evaluator, self.made.sizes) if self.made else (1, 0, 1)
+        is_all = not (sizes or more)
         if numbers >= _MANY:
             return proven(Question.SIZE, f"it has {numbers:,} numbers" + ("" if is_all else " and more"))
         if sizes > 2:
-            return proven(Question.SIZE, "its shape is that of activations, or of three sizes of tensors")
-        if sizes == 2:
-            return minor(Question.SIZE, "how large the tensors are that its shape is of is not shown")
+            return proven(Question.SIZE, "its shape is that of activations, or has three sizes of tensors")
+        if sizes == 2 and more:
+            return minor(Question.SIZE, "its shape has two sizes of tensors, and more: how many numbers, the code does not say")
         if is_all and self.rounds is not None:
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
-        return left_open(Question.SIZE, f"{little} a wait, and no memory")
+        return replace(left_open(Question.SIZE, f"{little} a wait, and no memory"), minor=True)
 
 
 def _report(move: _Move) -> Report:
