@@ -146,7 +146,7 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
         known = made is not None or (row is not None and row.gives == "fresh") or key_of(moved) is not None
         return _Move(asked, call, moved, frame, loop, device, made) if known else None
     ways = asked.multiplicity.of(call, frame) if made is not None else ()
-    rounds = next((one for one in ways if one.rate in ("step", "every nth")), None)
+    rounds = next((one for one in ways if one.rate == "step"), None)
     return _Move(asked, call, moved, frame, None, device, made, rounds) if rounds is not None else None
 
 
@@ -235,6 +235,9 @@ class _Move:
         yield from self.of_place() if self.made is None else self.of_made(self.made)
         if self.device == "?" and not self.names_device:
             yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
+        inside = [one for one in self.frame.flow.conditions(self.call) if self.is_of_round(one[0])]
+        if self.loop and asked.multiplicity.is_every_nth(inside, self.frame):
+            yield refuted(Question.REPEATS, "it is moved every so many steps, and not in each")
         if not all(map(self.is_about_device, self.frame.flow.around(self.call))):
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
