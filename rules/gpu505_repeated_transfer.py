@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.reached import reached
+from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.stores.filled import Filled, extent, filled
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.syntax.flow import Block
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
+_FEW: Final = 4  # copies
 _MANY: Final = 1 << 18  # numbers: 1 MiB of float32
 # What is said of the tensor that is moved, and not of its copy.
 _OF_THE_FIRST: Final = frozenset({"requires_grad", "pin_memory", "out", None})
@@ -141,13 +143,28 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     moved = call.func.value
     made = filled(asked.evaluator, moved, frame)
     loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
+    copies = _repeated(asked, moved, frame) if made is None else None
+    if copies is not None and loop is not None and loop not in frame.flow.loops(copies):
+        copies = None  # they are the same in each round
     if loop is not None:
         row = asked.evaluator.row_of(moved, frame) if isinstance(moved, ast.Call) else None
-        known = made is not None or (row is not None and row.gives == "fresh") or key_of(moved) is not None
-        return _Move(asked, call, moved, frame, loop, device, made) if known else None
-    ways = asked.multiplicity.of(call, frame) if made is not None else ()
+        fresh = row is not None and row.gives == "fresh"
+        known = (made or copies) is not None or fresh or key_of(moved) is not None
+        return _Move(asked, call, moved, frame, loop, device, made, copies) if known else None
+    ways = asked.multiplicity.of(call, frame) if (made or copies) is not None else ()
     rounds = next((one for one in ways if one.rate == "step"), None)
-    return _Move(asked, call, moved, frame, None, device, made, rounds) if rounds is not None else None
+    return _Move(asked, call, moved, frame, None, device, made, copies, rounds) if rounds is not None else None
+
+
+def _repeated(asked: Asked, moved: Any, frame: Frame) -> ast.Call | None:
+    """The call that repeats what is moved: `x.repeat(k, 1)`, also where the result is only laid out in another way then."""
+    for node, where in operations(asked.evaluator, moved, frame):
+        row = asked.evaluator.table.own("tensor", last_name(node.func)) if isinstance(node, ast.Call) else None
+        if row is not None and row.size == "more":
+            return node if where is frame else None
+        if not isinstance(node, ast.Name) and not (row is not None and (row.view or row.does == "lays out")):
+            return None
+    return None
 
 
 def _device(asked: Asked, call: Any, frame: Frame) -> str | None:
@@ -174,7 +191,7 @@ def _holder(node: Any) -> Any:
 @dataclass(frozen=True, slots=True)
 class _Move:
     """A call that moves what `moved` gives to a device, in the rounds of a loop, or in those of who calls its function: `rounds`. `made` says
-    how the program fills it, where it does."""
+    how the program fills it, where it does, and `copies` what repeats it."""
 
     asked: Asked
     call: ast.Call
@@ -183,6 +200,7 @@ class _Move:
     loop: Any
     device: str | None
     made: Filled | None
+    copies: ast.Call | None = None
     rounds: Repeats | None = None
 
     @property
@@ -194,8 +212,11 @@ class _Move:
 
     @property
     def name(self) -> str:
-        begun = self.moved if self.made is None else self.made.begun
-        return key_of(self.moved) or self.asked.called(begun)
+        if self.copies is not None:
+            on = called_on(self.copies)
+            is_method = self.asked.evaluator.value_of(on, self.frame).kind != "library"
+            return self.asked.source(on if is_method else self.copies.args[0], 200)
+        return key_of(self.moved) or self.asked.called(self.moved if self.made is None else self.made.begun)
 
     @property
     def is_same(self) -> bool:
@@ -228,11 +249,14 @@ class _Move:
         if spelled and all(isinstance(one, ast.Constant) for one in spelled):
             yield refuted(Question.REPEATS, "the loop has as few rounds as the text says", self.loop)
         later = keyword(self.call, "non_blocking")
-        if later is not None and asked.evaluator.value_of(later, self.frame).const is not False:
+        if later is not None and self.copies is None and asked.evaluator.value_of(later, self.frame).const is not False:
             yield refuted(Question.MEANT, "with `non_blocking=True` the host does not wait for the copy")
         if self.device == "host":
             yield refuted(Question.DEVICE, "it is moved to the host")
-        yield from self.of_place() if self.made is None else self.of_made(self.made)
+        if self.made is not None:
+            yield from self.of_made(self.made)
+        else:
+            yield from self.of_copies(self.copies) if self.copies is not None else self.of_place()
         if self.device == "?" and not self.names_device:
             yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
         inside = [one for one in self.frame.flow.conditions(self.call) if self.is_of_round(one[0])]
@@ -242,7 +266,7 @@ class _Move:
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
         trains = any(one.work == "train" and self.loop in one.loops for one in steps)
-        if not trains and not (self.rounds and self.rounds.work == "train"):
+        if not trains and self.copies is None and not (self.rounds and self.rounds.work == "train"):
             clause = "how much the rest of a round takes, which does not train, is not shown"
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
@@ -265,6 +289,18 @@ class _Move:
         clause = f"`{self.asked.called(made.begun)}` makes a tensor on the host"
         yield proven(Question.TENSOR, clause, made.begun, self.asked.path_of(made.begun))
 
+    def of_copies(self, copies: ast.Call) -> Iterator[Answer]:
+        value, evaluator = self.asked.evaluator.value_of(self.moved, self.frame), self.asked.evaluator
+        times = [evaluator.value_of(one, self.frame).const for one in arguments(copies)]
+        if all(isinstance(one, int) and one <= _FEW for one in times):
+            yield refuted(Question.SIZE, "the text says how often it is repeated: a few times")
+        if value.graph is Graph.LIVE:
+            yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
+        if value.device == "cuda":
+            yield refuted(Question.DEVICE, "it has been moved before")
+        if value.kind != "tensor" or value.device == "?":
+            yield left_open(Question.DEVICE, f"that `{self.name}` is a tensor on the host is not shown")
+
     def of_place(self) -> Iterator[Answer]:
         value, flow = self.asked.evaluator.value_of(self.moved, self.frame), self.frame.flow
         if not self.is_same:
@@ -286,6 +322,8 @@ class _Move:
     def of_size(self) -> Answer:
         """Whether what is moved is large: a megabyte by the text, or as large as what networks compute with, of three sizes and more."""
         evaluator = self.asked.evaluator
+        if self.copies is not None and len(self.copies.args) > 2:
+            return minor(Question.SIZE, "how large what is repeated is, the code does not say")
         numbers, sizes, more = extent(evaluator, self.made.sizes) if self.made else (1, 0, 1)
         is_all = not (sizes or more)
         if numbers >= _MANY:
@@ -302,10 +340,13 @@ class _Move:
 
 def _report(move: _Move) -> Report:
     what = "a tensor made on the host" if move.made is not None else f"`{move.name}`"
-    advice = "move it once, before the loop" if move.is_same else "make it on the device, with `device=`"
+    is_same = move.copies is None and move.is_same
+    advice = "move it once, before the loop" if is_same else "make it on the device, with `device=`"
+    if move.copies is not None:
+        what, advice = f"each of the copies of {what}", "move it before it is repeated"
     return Report(
         move.call,
-        f"{what} is moved to the GPU in every step" + (", and is the same in each" if move.is_same else ""),
+        f"{what} is moved to the GPU in every step" + (", and is the same in each" if is_same else ""),
         f"the host waits until the GPU has done all it was given before; {advice}",
         Cost(
             "a wait for the GPU in every step, and the time that the host and the bus take; no memory",
