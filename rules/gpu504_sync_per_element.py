@@ -242,12 +242,13 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
-    if not any(one.rate in ("step", "every nth") for one in ways):
+    rare = "step" if found.is_of_network(evaluator) else "every nth"
+    if not any(one.rate in ("step", rare) for one in ways):
         if not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
         yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
     own = [test for one in ways for test, _ in one.flags if test in frame.flow.parents]
-    if own:
+    if own and found.is_of_network(evaluator):
         yield left_open(Question.REPEATS, "a condition decides whether a step reads it", own[0])
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
@@ -275,7 +276,7 @@ def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
 def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     """How many elements there are: many where the loop is in another within the step; else nothing shows more than a dimension."""
     frame, loop, unknown = found.frame, found.loop, "how many elements there are, the code does not say"
-    if ways and found.is_of_network(asked.evaluator):
+    if found.is_of_network(asked.evaluator):
         layers = weight(asked.evaluator, found.value(asked.evaluator, frame)).layers
         few = refuted(Question.SIZE, f"no more than {layers} of its layers have parameters", loop)
         return few if layers <= _FEW else minor(Question.SIZE, "as many as the network has parameters", loop)

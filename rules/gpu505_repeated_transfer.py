@@ -122,12 +122,12 @@ class RepeatedTransfer(Rule):
     name = "repeated-transfer"
     severity = Severity.WARNING
     runtime_claim = Claim("transfer", device_only=True)
-    triggers = ((b".to(", b".cuda(", b".type"), (b"torch",))
+    triggers = ((b".to(", b".cuda(", b".type", b".copy_("), (b"torch",))
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         rows = asked.evaluator.table.knows("tensor").items()
-        moves = [name for name, row in rows if row.device in ("cuda", "argument")]
+        moves = [name for name, row in rows if row.device in ("cuda", "argument") or row.does == "copies into"]
         calls = (found for name in moves for found in asked.file.calls_named(name))
         for function, call in sorted(calls, key=lambda one: (one[1].lineno, one[1].col_offset)):
             move = _moved(asked, call, asked.root(function))
@@ -140,8 +140,11 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     device = _device(asked, call, frame)
     if device is None or asked.evaluator.is_dead(call, frame):
         return None
-    moved = call.func.value
+    into = last_name(call.func) == "copy_"
+    moved = call.args[0] if into else call.func.value
     made = filled(asked.evaluator, moved, frame)
+    if into and made is None:
+        return None
     loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
     copies = _repeated(asked, moved, frame) if made is None else None
     if copies is not None and loop is not None and loop not in frame.flow.loops(copies):
@@ -172,6 +175,8 @@ def _device(asked: Asked, call: Any, frame: Frame) -> str | None:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
     row = asked.evaluator.table.own("tensor", call.func.attr)
+    if row is not None and row.does == "copies into" and call.args:
+        return asked.evaluator.value_of(call.func.value, frame).device
     if row is None or row.device != "argument":
         return "cuda" if row is not None and row.device == "cuda" else None
     return asked.evaluator.calling.device(call, frame)
@@ -204,9 +209,14 @@ class _Move:
     rounds: Repeats | None = None
 
     @property
+    def is_into(self) -> bool:
+        """Whether it is copied into a tensor, which is on the GPU."""
+        return last_name(self.call.func) == "copy_"
+
+    @property
     def names_device(self) -> bool:
         """Whether what it is moved to is a device for certain, wherever that is."""
-        given = self.call.args[0] if self.call.args else keyword(self.call, "device")
+        given = self.call.args[0] if self.call.args and not self.is_into else keyword(self.call, "device")
         kind = self.asked.evaluator.value_of(given, self.frame).kind if given is not None else ""
         return kind in ("device", "tensor", "parameter")
 
@@ -284,7 +294,9 @@ class _Move:
     def of_made(self, made: Filled) -> Iterator[Answer]:
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":
             yield refuted(Question.DEVICE, "it is not shown to be made on the host")
-        if made.how.startswith("draws") and extent(self.asked.evaluator, made.sizes)[1] < 2:
+        numbers, sizes, more = extent(self.asked.evaluator, made.sizes)
+        is_matrix = sizes > 1 or (self.is_into and (numbers >= _MANY or sizes + more > 1))
+        if made.how.startswith("draws") and not is_matrix:
             yield refuted(Question.MEANT, "its random numbers are new in every step, and are the host's")
         clause = f"`{self.asked.called(made.begun)}` makes a tensor on the host"
         yield proven(Question.TENSOR, clause, made.begun, self.asked.path_of(made.begun))
@@ -370,7 +382,7 @@ def _repair(move: _Move) -> Repair | None:
     ):
         inner = called_on(inner)
     given, takes_one = arguments(call), last_name(call.func) != "cuda"
-    if made is None or made.begun is not inner or made.how not in _WHY or len(given) != takes_one:
+    if made is None or move.is_into or made.begun is not inner or made.how not in _WHY or len(given) != takes_one:
         return None
     if {one.arg for one in inner.keywords} & _OF_THE_FIRST:
         return None

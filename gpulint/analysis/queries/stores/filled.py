@@ -51,7 +51,8 @@ def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST)
     how = how or min((one.how for one in found), key=_LEAST_ALIKE.index)
     resizes = method is not None and method.size == "more"
     more = node.args if resizes else [node.slice] if isinstance(node, ast.Subscript) else []
-    sizes = [*(place for one in found for place in one.sizes), *((one, frame) for one in more)]
+    shapes = dict.fromkeys(one.sizes for one in found)  # each once: `x.sign() * x.abs()` is as large as `x`
+    sizes = [*(place for shape in shapes for place in shape), *((one, frame) for one in more)]
     return Filled(how, found[0].begun, tuple(sizes))
 
 
