@@ -7,7 +7,6 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from gpulint.analysis.domain.values import UNKNOWN
 from gpulint.analysis.evaluate.consumers import consumers
 from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.calls import entered
@@ -124,18 +123,12 @@ class _Reads:
     frame: Frame
 
     def is_of_network(self, evaluator: Evaluator) -> bool:
-        """Whether they are the parameters of a network, or their gradients."""
-        each = evaluator.value_of(self.each, self.frame) if self.each is not None else UNKNOWN
-        listed = each.kind == "tensor" and evaluator.value_of(self.tensor, self.frame).kind == "list"
-        return each.kind == "parameter" or (
-            listed and any(evaluator.thing(*one).kind == "module" for one in each.origins)
-        )
+        """Whether they are the parameters of a network."""
+        return self.each is not None and evaluator.value_of(self.each, self.frame).kind == "parameter"
 
     def value(self, evaluator: Evaluator, frame: Frame) -> Value:
         """What is read of: one tensor, or any of several."""
-        if self.each is not None and self.is_of_network(evaluator):
-            return evaluator.value_of(self.each, frame)
-        value = evaluator.value_of(self.tensor, frame)
+        value = evaluator.value_of(self.each if self.is_of_network(evaluator) else self.tensor, frame)
         return value if self.each is not None else _each(evaluator, value)
 
 
@@ -151,14 +144,20 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
         for loop in rounds(evaluator, at, frame):
             picked = _picked(asked, read, frame, loop)
             if picked is not None:
-                found.setdefault((loop, ast.unparse(picked[0])), _Reads([], *picked, loop, frame)).at.append(at)
+                found.setdefault((loop, ast.unparse(picked[0])), _Reads([], *picked, loop, frame)).at.append(
+                    at
+                )
                 break
     yield from found.values()
     made = (name for name, row in evaluator.table.knows("torch").items() if row.gives == "fresh")
     for call in (one for name in made for one in flow.calls.get(name, ()) if one.args):
         given = call.args[0]  # it reads each tensor of a list
         value = evaluator.value_of(given, frame)
-        if value.kind == "list" and not isinstance(given, ast.List) and _each(evaluator, value).device == "cuda":
+        if (
+            value.kind == "list"
+            and not isinstance(given, ast.List)
+            and _each(evaluator, value).device == "cuda"
+        ):
             nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
             filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
             put = flow.calls_on((key_of(given),), "append", "insert")
@@ -247,7 +246,8 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         if not any(one.rate == "?" and one.loop is None for one in ways):
             yield refuted(Question.REPEATS, "no loop of steps runs it")
         yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
-    own = [test for one in ways for test, _ in one.flags if test in frame.flow.parents]
+    tests = (test for one in ways for test, _ in one.flags if test in frame.flow.parents)
+    own = [test for test in tests if loop not in frame.flow.loops(test)]
     if own and found.is_of_network(evaluator):
         yield left_open(Question.REPEATS, "a condition decides whether a step reads it", own[0])
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
@@ -324,7 +324,10 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
 
 def _report(asked: Asked, found: _Reads) -> Report:
     first, *others = found.at
-    what, remedy = "element of ", "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`"
+    what, remedy = (
+        "element of ",
+        "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`",
+    )
     if found.each is None:
         remedy = "`torch.stack` leaves them on the GPU"
     elif found.is_of_network(asked.evaluator):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.reached import reached
-from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.queries.stores.filled import Filled, extent, filled
+from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -127,7 +127,9 @@ class RepeatedTransfer(Rule):
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         rows = asked.evaluator.table.knows("tensor").items()
-        moves = [name for name, row in rows if row.device in ("cuda", "argument") or row.does == "copies into"]
+        moves = [
+            name for name, row in rows if row.device in ("cuda", "argument") or row.does == "copies into"
+        ]
         calls = (found for name in moves for found in asked.file.calls_named(name))
         for function, call in sorted(calls, key=lambda one: (one[1].lineno, one[1].col_offset)):
             move = _moved(asked, call, asked.root(function))
@@ -143,26 +145,27 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     into = last_name(call.func) == "copy_"
     moved = call.args[0] if into else call.func.value
     made = filled(asked.evaluator, moved, frame)
-    if into and made is None:
-        return None
     loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
-    copies = _repeated(asked, moved, frame) if made is None else None
+    copies = _repeated(asked, moved, frame) if made is None and not into else None
     if copies is not None and loop is not None and loop not in frame.flow.loops(copies):
         copies = None  # they are the same in each round
-    if loop is not None:
-        row = asked.evaluator.row_of(moved, frame) if isinstance(moved, ast.Call) else None
-        fresh = row is not None and row.gives == "fresh"
-        known = (made or copies) is not None or fresh or key_of(moved) is not None
-        return _Move(asked, call, moved, frame, loop, device, made, copies) if known else None
-    ways = asked.multiplicity.of(call, frame) if (made or copies) is not None else ()
+    row = asked.evaluator.row_of(moved, frame) if isinstance(moved, ast.Call) else None
+    is_kept = loop is not None and ((row is not None and row.gives == "fresh") or key_of(moved) is not None)
+    if (made or copies) is None and (into or not is_kept):
+        return None
+    ways = asked.multiplicity.of(call, frame) if loop is None else ()
     rounds = next((one for one in ways if one.rate == "step"), None)
-    return _Move(asked, call, moved, frame, None, device, made, copies, rounds) if rounds is not None else None
+    return (
+        _Move(asked, call, moved, frame, loop, device, made, into, copies, rounds) if loop or rounds else None
+    )
 
 
 def _repeated(asked: Asked, moved: Any, frame: Frame) -> ast.Call | None:
     """The call that repeats what is moved: `x.repeat(k, 1)`, also where the result is only laid out in another way then."""
     for node, where in operations(asked.evaluator, moved, frame):
-        row = asked.evaluator.table.own("tensor", last_name(node.func)) if isinstance(node, ast.Call) else None
+        row = (
+            asked.evaluator.table.own("tensor", last_name(node.func)) if isinstance(node, ast.Call) else None
+        )
         if row is not None and row.size == "more":
             return node if where is frame else None
         if not isinstance(node, ast.Name) and not (row is not None and (row.view or row.does == "lays out")):
@@ -188,15 +191,10 @@ def _runs_networks(asked: Asked, loop: Any, frame: Frame) -> bool:
     return isinstance(loop, LOOPS) and any(direct) and not asked.steps.is_over_parts(loop, frame)
 
 
-def _holder(node: Any) -> Any:
-    """What something is in, in whatever depth: `rows` of `rows[i]`."""
-    return _holder(node.value) if isinstance(node, ast.Subscript) else node
-
-
 @dataclass(frozen=True, slots=True)
 class _Move:
     """A call that moves what `moved` gives to a device, in the rounds of a loop, or in those of who calls its function: `rounds`. `made` says
-    how the program fills it, where it does, and `copies` what repeats it."""
+    how the program fills it, where it does, and `copies` what repeats it; `is_into`: it is copied into a tensor that is there."""
 
     asked: Asked
     call: ast.Call
@@ -205,13 +203,9 @@ class _Move:
     loop: Any
     device: str | None
     made: Filled | None
-    copies: ast.Call | None = None
-    rounds: Repeats | None = None
-
-    @property
-    def is_into(self) -> bool:
-        """Whether it is copied into a tensor, which is on the GPU."""
-        return last_name(self.call.func) == "copy_"
+    is_into: bool
+    copies: ast.Call | None
+    rounds: Repeats | None
 
     @property
     def names_device(self) -> bool:
@@ -234,10 +228,10 @@ class _Move:
         if self.loop is None:
             return False
         flow, evaluator = self.frame.flow, self.asked.evaluator
-        stored = (one.target.value for one in flow.stores if self.is_of_round(one.statement))
-        names = (name for name, row in evaluator.table.knows("list").items() if row.does)
-        calls = (one for name in names for one in flow.calls.get(name, ()) if self.is_of_round(one))
-        changed = {key_of(_holder(one)) for one in (*stored, *(called_on(one) for one in calls))}
+        filling = [name for name, row in evaluator.table.knows("list").items() if row.does]
+        into = [one.target for one in flow.stores if self.is_of_round(one.statement)]
+        into += [one.func for name in filling for one in flow.calls.get(name, ()) if self.is_of_round(one)]
+        changed = {ast.unparse(getattr(one, "value", one)).partition("[")[0] for one in into}
         for one in ast.walk(self.moved):
             if isinstance(one, ast.Call) and one is not self.moved:
                 if evaluator.value_of(one, self.frame).kind not in ("number", "list"):
@@ -259,18 +253,19 @@ class _Move:
         if spelled and all(isinstance(one, ast.Constant) for one in spelled):
             yield refuted(Question.REPEATS, "the loop has as few rounds as the text says", self.loop)
         later = keyword(self.call, "non_blocking")
-        if later is not None and self.copies is None and asked.evaluator.value_of(later, self.frame).const is not False:
+        if (
+            later is not None
+            and self.copies is None
+            and asked.evaluator.value_of(later, self.frame).const is not False
+        ):
             yield refuted(Question.MEANT, "with `non_blocking=True` the host does not wait for the copy")
         if self.device == "host":
             yield refuted(Question.DEVICE, "it is moved to the host")
-        if self.made is not None:
-            yield from self.of_made(self.made)
-        else:
-            yield from self.of_copies(self.copies) if self.copies is not None else self.of_place()
+        yield from self.of_place() if self.made is None else self.of_made(self.made)
         if self.device == "?" and not self.names_device:
             yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
-        inside = [one for one in self.frame.flow.conditions(self.call) if self.is_of_round(one[0])]
-        if self.loop and asked.multiplicity.is_every_nth(inside, self.frame):
+        inside = (test for test, _ in self.frame.flow.conditions(self.call) if self.is_of_round(test))
+        if self.loop and any(asked.multiplicity.counts(test, self.frame) for test in inside):
             yield refuted(Question.REPEATS, "it is moved every so many steps, and not in each")
         if not all(map(self.is_about_device, self.frame.flow.around(self.call))):
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
@@ -301,24 +296,15 @@ class _Move:
         clause = f"`{self.asked.called(made.begun)}` makes a tensor on the host"
         yield proven(Question.TENSOR, clause, made.begun, self.asked.path_of(made.begun))
 
-    def of_copies(self, copies: ast.Call) -> Iterator[Answer]:
-        value, evaluator = self.asked.evaluator.value_of(self.moved, self.frame), self.asked.evaluator
-        times = [evaluator.value_of(one, self.frame).const for one in arguments(copies)]
-        if all(isinstance(one, int) and one <= _FEW for one in times):
-            yield refuted(Question.SIZE, "the text says how often it is repeated: a few times")
-        if value.graph is Graph.LIVE:
-            yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
-        if value.device == "cuda":
-            yield refuted(Question.DEVICE, "it has been moved before")
-        if value.kind != "tensor" or value.device == "?":
-            yield left_open(Question.DEVICE, f"that `{self.name}` is a tensor on the host is not shown")
-
     def of_place(self) -> Iterator[Answer]:
-        value, flow = self.asked.evaluator.value_of(self.moved, self.frame), self.frame.flow
-        if not self.is_same:
-            yield refuted(Question.READS, "it is new in every step, and has to be brought there")
-        key = key_of(self.moved)
+        flow, evaluator = self.frame.flow, self.asked.evaluator
+        value, key = evaluator.value_of(self.moved, self.frame), key_of(self.moved)
         is_called = key is not None and any(dotted(one.func) == key for one in flow.every_call)
+        times = arguments(self.copies) if self.copies is not None else []
+        if self.copies is None and not self.is_same:
+            yield refuted(Question.READS, "it is new in every step, and has to be brought there")
+        if times and all(evaluator.value_of(one, self.frame).const in range(_FEW) for one in times):
+            yield refuted(Question.SIZE, "the text says how often it is repeated: a few times")
         if value.graph is Graph.LIVE:
             yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
         if is_called or not (value.kind in ("tensor", "unknown", "loaded") or value.assumptions):
@@ -343,7 +329,10 @@ class _Move:
         if sizes > 2:
             return proven(Question.SIZE, "its shape is that of activations, or has three sizes of tensors")
         if sizes == 2 and more:
-            return minor(Question.SIZE, "its shape has two sizes of tensors, and more: how many numbers, the code does not say")
+            return minor(
+                Question.SIZE,
+                "its shape has two sizes of tensors, and more: how many numbers, the code does not say",
+            )
         if is_all and self.rounds is not None:
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
@@ -382,7 +371,13 @@ def _repair(move: _Move) -> Repair | None:
     ):
         inner = called_on(inner)
     given, takes_one = arguments(call), last_name(call.func) != "cuda"
-    if made is None or move.is_into or made.begun is not inner or made.how not in _WHY or len(given) != takes_one:
+    if (
+        made is None
+        or move.is_into
+        or made.begun is not inner
+        or made.how not in _WHY
+        or len(given) != takes_one
+    ):
         return None
     if {one.arg for one in inner.keywords} & _OF_THE_FIRST:
         return None

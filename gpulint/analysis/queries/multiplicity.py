@@ -294,10 +294,6 @@ class Multiplicity:
         ends = isinstance(body, list) and isinstance(body[-1], (ast.Break, ast.Return))
         return ends or self._held(inside, frame)[0] == "once"
 
-    def is_every_nth(self, conditions: list[tuple[Any, bool]], frame: Frame) -> bool:
-        """Whether conditions together hold every so many rounds."""
-        return self._held(conditions, frame)[2] is not None
-
     def counts(self, test: Any, frame: Frame) -> bool:
         """Whether a condition is one on a remainder: it holds every so many rounds."""
         return self._modulo(test, frame) is not None

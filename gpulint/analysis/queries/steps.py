@@ -14,7 +14,9 @@ from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.nodes import iterated
 
 Work = Literal["train", "forward"]
-_Done = tuple[Work, bool, bool, bool]  # what stands in an event under these names: work, within, over_data, gathers
+_Done = tuple[
+    Work, bool, bool, bool
+]  # what stands in an event under these names: work, within, over_data, gathers
 
 
 @dataclass(frozen=True, slots=True)
