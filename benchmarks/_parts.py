@@ -84,9 +84,8 @@ def printed(done: subprocess.CompletedProcess[str]) -> str:
 
 @dataclass
 class Parts:
-    """What was done so far. `record` is the data, `problems` what was not as it should be; `name` stands before each of them."""
+    """What was done so far. `record` is the data, `problems` what was not as it should be."""
 
-    name: str = ""
     save: Callable[[], None] = lambda: None  # called after each part: a machine may be taken away
     record: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -100,12 +99,33 @@ class Parts:
             self.record[name] = {"error": traceback.format_exc()[-1500:]}
             self.want(False, f"{name}: {type(error).__name__}: {error}")
         self.save()
-        print(f"{self.name} {name}: {time.monotonic() - begin:.1f} s".strip(), flush=True)
+        print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
 
     def want(self, holds: bool, what: str) -> None:
         """Keep it as a problem unless it holds."""
         if not holds:
-            self.problems.append(", ".join(filter(None, (self.name, what))))
+            self.problems.append(what)
+
+
+def run_parts(kind: str, what: str | None, measure: Callable[[str, Parts], None]) -> int:
+    """The command of a script that does its parts in this process: `measure` gets the device and what keeps them. The exit status
+    is 1 where something was not as it should be."""
+    given = command(what).parse_args()
+    record: dict[str, Any] = {**about(given.device), "parts": {}}
+    path = given.out or result_path(kind, record)
+    parts = Parts(record=record["parts"])
+    parts.save = lambda: write(path, {**record, "problems": parts.problems}, f"{tempfile.gettempdir()}/")
+    measure(given.device, parts)
+    print("\n".join(parts.problems) or "all as it should be")
+    return int(bool(parts.problems))
+
+
+def command(what: str | None) -> argparse.ArgumentParser:
+    """What every script of parts or sections takes."""
+    parser = argparse.ArgumentParser(description=(what or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default=os.environ.get(DEVICE, "cuda"))
+    return parser
 
 
 # -- results -------------------------------------------------------------------------------------------------
@@ -150,9 +170,7 @@ def run_sections(
 ) -> int:
     """The command of a script whose sections run in a process each: `script` starts itself for it. The exit status is 1 where
     a section failed."""
-    parser = argparse.ArgumentParser(description=(what or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, help="where the JSON goes, instead of benchmarks/results/")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default=os.environ.get(DEVICE, "cuda"))
+    parser = command(what)
     parser.add_argument("--only", nargs="+", choices=sections, metavar="SECTION")
     parser.add_argument("--section", help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)

@@ -11,9 +11,10 @@ import random
 import shutil
 import string
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,6 @@ import numpy as np
 from _measure import read_toml
 
 Data = Callable[[Path], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Arguments for 200 training steps, those for one kind of device, and data where it is not the script's."""
-
-    arguments: tuple[str, ...]
-    cpu: tuple[str, ...] = ()
-    cuda: tuple[str, ...] = ()
-    data: Data | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +50,24 @@ class Script:
     data: Data | None = None
     images: tuple[int, int] = (1024, 400)
     environment: tuple[tuple[str, str], ...] = ()
-    loop: Loop | None = None
 
     @property
     def checkout(self) -> str:
         """The folder's name among the checkouts."""
         return self.repository.replace("/", "+")
 
-    def command(self, device: str, loop: Loop | None = None) -> tuple[str, ...]:
+    def command(self, device: str) -> tuple[str, ...]:
         """The script's arguments on `device`."""
-        of = loop or self
-        return (*of.arguments, *(of.cuda if device == "cuda" else of.cpu))
+        return (*self.arguments, *(self.cuda if device == "cuda" else self.cpu))
 
-    def prepare(self, checkouts: Path, copy: Path, loop: Loop | None = None) -> Path:
+    def prepare(self, checkouts: Path, copy: Path) -> Path:
         """A fresh copy with its data; the folder in which to run."""
         source = checkouts / self.checkout / self.folder
         shutil.copytree(
             source, copy / self.folder, ignore=shutil.ignore_patterns(".git", "*.png", "*.jpg", "*.gif")
         )
-        make = (loop.data if loop else None) or self.data
-        if make is not None:
-            make(copy / self.folder)
+        if self.data is not None:
+            self.data(copy / self.folder)
         if self.seeds is not None:
             _seed(copy / self.folder / self.cwd / self.script, *self.seeds)
         return copy / self.folder / self.cwd
@@ -241,7 +229,6 @@ def _words(told: str | list[Any]) -> tuple[Any, ...]:
 # How the values of the table are read: everything else stands for itself.
 READ: dict[str, Callable[[Any], Any]] = {
     "data": _data,
-    "loop": lambda told: Loop(**read(told)),
     "environment": lambda told: tuple(told.items()),
     **dict.fromkeys("arguments cpu cuda path needs standins seeds images".split(), _words),
 }
@@ -261,22 +248,11 @@ SCRIPTS = tuple(Script(**told) for told in table("script"))
 SCRIPTS_WITH_FIXES = tuple(Script(**told) for told in table("fixed"))
 
 
-def missing(script: Script, importable: Callable[[str], bool], checkouts: Path) -> str:
+def missing(script: Script, checkouts: Path) -> str:
     """Why a script cannot be run here, or an empty string."""
-    lacking = [name for name in script.needs if not importable(name)]
+    lacking = [name for name in script.needs if find_spec(name) is None]
     if lacking:
         return f"needs {', '.join(lacking)}"
     if not (checkouts / script.checkout / script.folder / script.cwd / script.script).is_file():
         return f"there is no checkout {script.checkout}"
     return ""
-
-
-def chosen(names: Sequence[str], loops: bool) -> list[Script]:
-    """The scripts named (all of them without names); only those with a loop of 200 steps where `loops`."""
-    known = [script for script in SCRIPTS if script.loop is not None or not loops]
-    unknown = [name for name in names if not any(name in script.name for script in known)]
-    if unknown:
-        raise ValueError(
-            f"no script is called {', '.join(unknown)}; there are {', '.join(s.name for s in known)}"
-        )
-    return [script for script in known if not names or any(name in script.name for name in names)]

@@ -262,7 +262,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     path = given.out or given.merge or result_path("evidence", result)
     save(path, earlier, result)  # before minutes are spent on what cannot be merged or written
-    for case in sorted([*all_cases(), *PROCESS_CASES], key=lambda case: case.code):
+    every: list[Case | ProcessCase] = [*all_cases(), *PROCESS_CASES]
+    for case in sorted(every, key=lambda case: case.code):
         if (given.codes and case.code not in given.codes) or (case.code, case.title) in done:
             continue
         if isinstance(case, ProcessCase):
@@ -271,11 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = {"runs": 1, "steps": steps, **measure_in_processes(case, device, size, steps)}
         else:
             runs = 1 if given.quick else given.runs
-            found = {
-                "runs": runs,
-                "steps": given.steps,
-                **measure_case(case, meter, size, given.steps, runs),
-            }
+            found = {"runs": runs, "steps": given.steps, **measure_case(case, meter, size, given.steps, runs)}
         result["cases"].append({"date": result["hardware"]["date"], **found})
         save(path, earlier, result)
         print(f"{time.perf_counter() - begin:6.1f} s  {case.code} {case.title}", file=sys.stderr, flush=True)

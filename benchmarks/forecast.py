@@ -1,195 +1,187 @@
-"""Forecasts of the workloads in `forecast_workloads/`, written down, and compared with what a GPU really took.
+"""What the workloads of `forecast_workloads/` take on a GPU, and forecasts of the same, compared with it.
 
-    python benchmarks/forecast.py write OUT.json [--python PATH] [--only NAME ...] [--set first|second|all]
-        [--sizes open|sealed|all]
-    python benchmarks/forecast.py compare FORECASTS.json TRUTH.json ... [--markdown FILE.md]
+    python benchmarks/forecast.py measure TRUTH.json [--only NAME ...]          on a machine with a GPU
+    python benchmarks/forecast.py compare TRUTH.json [--card h200] [--only NAME ...]      on any
 
-`write` needs no GPU and no truth: the forecasts of the sealed workloads and batch sizes are written and committed before
-`forecast_truth.py` measures them. The second set is sealed as a whole. Forecasts that are in OUT.json already are kept. Figures are bytes.
+`measure` runs each workload in a forked process of its own, so that the libraries are imported once. Figures are bytes: peak
+allocated and reserved as torch counts them, and what the driver says that the process took (card in use at the end, less before).
+`compare` forecasts the same runs and prints a table: figures in MiB, `!` where the truth is outside of the interval.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import multiprocessing
+import os
+import re
+import runpy
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import traceback
 from pathlib import Path
 from typing import Any
 
-from forecast_truth import OPEN, SEALED, SECOND, script
+from _measure import HERE, table
+from _parts import write
 
-from gpulint.forecasting.api import forecast
-from gpulint.forecasting.recorder import ForecastError
-from gpulint.forecasting.result import Figure
-
+WORKLOADS = {  # and their batch sizes
+    "mlp": (256, 1024), "resnet50_amp": (32, 64), "gpt2_fp32": (2, 4), "gpt2_bf16": (4, 8),
+    "llama_1b": (1, 2), "bert_lengths": (8, 16), "lstm": (20, 64), "train_eval_save": (128, 256),
+}  # fmt: skip
 FIGURES = ("allocated", "reserved", "process")
-GOALS = {"allocated": (0.02, 0.06), "reserved": (0.05, None), "process": (0.05, None)}
 
 
-def write(args: argparse.Namespace) -> None:
-    """Forecast what is not in the file yet, one after the other."""
-    out = Path(args.out)
-    found = json.loads(out.read_text()) if out.exists() else {"card": args.card, "runs": {}}
-    for name, batch in wanted(args.set, args.sizes):
-        key = f"{name}-{batch}"
-        if (args.only and name not in args.only) or key in found["runs"]:
-            continue
-        begin = time.monotonic()
-        try:
-            told = forecast(script(name), ("--batch", str(batch)), card=args.card, python=args.python)
-        except ForecastError as error:
-            print(key, error, file=sys.stderr, flush=True)
-            continue
-        found["torch"] = told.torch
-        found["runs"][key] = {
-            **{figure: numbers(getattr(told, figure)) for figure in FIGURES},
-            "fits": told.fits,
-            "kinds": dict(told.kinds),
-            "doubts": sorted({doubt.code for doubt in told.doubts}),
-            "seconds": round(time.monotonic() - begin, 1),
-            "sealed": batch in SEALED.get(name, ()) or name in SECOND,
-        }
-        out.write_text(json.dumps(found, indent=1) + "\n")
-        print(
-            key,
-            *(f"{figure} {getattr(told, figure).value / 2**20:.0f} MiB" for figure in FIGURES),
-            flush=True,
-        )
+# -- on a GPU ------------------------------------------------------------------------------------------------
 
 
-def wanted(set_of: str, sizes: str) -> Iterator[tuple[str, int]]:
-    for number, kind, table in (
-        ("first", "open", OPEN),
-        ("first", "sealed", SEALED),
-        ("second", "sealed", SECOND),
-    ):
-        if set_of in (number, "all") and sizes in (kind, "all"):
-            yield from ((name, batch) for name, batches in table.items() for batch in batches)
+def warm() -> None:
+    """Import what the workloads import; nothing here may start CUDA, which does not survive a fork."""
+    import torchvision.models  # noqa: F401
+    from transformers import (  # noqa: F401
+        BertForSequenceClassification,
+        GPT2LMHeadModel,
+        LlamaForCausalLM,
+        get_linear_schedule_with_warmup,
+    )
 
 
-def numbers(figure: Figure) -> list[int]:
-    return [figure.value, figure.low, figure.high]
+def measured(name: str, batch: int) -> dict[str, Any]:
+    """Run one workload in this process."""
+    import torch
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One workload at one batch size: the truth, and what was forecast, by figure."""
-
-    key: str
-    sealed: bool
-    truth: dict[str, int]
-    told: dict[str, list[int]]
-    seconds: float
-
-    def error(self, figure: str) -> float:
-        return self.told[figure][0] / self.truth[figure] - 1
-
-    def within(self, figure: str) -> bool:
-        _, low, high = self.told[figure]
-        return low <= self.truth[figure] <= high
-
-
-def rows(forecasts: dict[str, Any], truths: Sequence[dict[str, Any]]) -> list[Row]:
-    measured = {
-        key: run
-        for truth in truths
-        for key, run in truth["runs"].items()
-        if not run.get("error") and not run.get("limit")
+    began = time.time()
+    free, total = torch.cuda.mem_get_info()
+    before = total - free
+    path = str(script(name))
+    sys.argv = [path, "--batch", str(batch)]
+    error = ""
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except BaseException:
+        error = last_error()
+    with contextlib.suppress(
+        Exception
+    ):  # an error of a kernel comes up here again; the figures are worth having
+        torch.cuda.synchronize()
+    free, total = torch.cuda.mem_get_info()
+    stats = torch.cuda.memory_stats()
+    return {
+        "peak_allocated": stats["allocated_bytes.all.peak"],
+        "peak_reserved": stats["reserved_bytes.all.peak"],
+        "reserved_at_end": stats["reserved_bytes.all.current"],
+        "used_before": before,
+        "used_at_end": total - free,
+        "seconds": round(time.time() - began, 1),
+        "error": error,
     }
-    return [
-        Row(key, told["sealed"], truth_of(measured[key]), told, told["seconds"])
-        for key, told in forecasts["runs"].items()
-        if key in measured
-    ]
+
+
+def script(name: str) -> Path:
+    return HERE / "forecast_workloads" / f"{name}.py"
+
+
+def last_error() -> str:
+    """The end of the traceback, with files by their names alone."""
+    return re.sub(r'File ".*/', 'File "', traceback.format_exc())[-800:]
+
+
+def _child(pipe: Any, name: str, batch: int) -> None:
+    try:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            pipe.send(measured(name, batch))
+    except BaseException:
+        pipe.send({"error": last_error()})
+    pipe.close()
+    os._exit(0)
+
+
+def in_a_fork(name: str, batch: int) -> dict[str, Any]:
+    """What `measured` says in a process of its own, or an `error` where it says nothing."""
+    context = multiprocessing.get_context("fork")
+    mine, its = context.Pipe()
+    process = context.Process(target=_child, args=(its, name, batch))
+    process.start()
+    its.close()
+    try:
+        answer: dict[str, Any] = mine.recv() if mine.poll(90) else {"error": "no answer in 90 s"}
+    except EOFError:
+        answer = {"error": "died"}
+    process.join(15)
+    if process.is_alive():
+        process.kill()
+    return answer
+
+
+def measure(out: Path, only: list[str]) -> None:
+    warm()
+    import torch
+
+    found: dict[str, Any] = {"torch": torch.__version__, "runs": {}}
+    for name, batches in WORKLOADS.items():
+        for batch in batches if not only or name in only else ():
+            answer = found["runs"][f"{name}-{batch}"] = in_a_fork(name, batch)
+            print(name, batch, answer, flush=True)
+            write(out, found)
+
+
+# -- against a forecast --------------------------------------------------------------------------------------
 
 
 def truth_of(run: dict[str, Any]) -> dict[str, int]:
-    """The process's total, where it is known: reserved at most, and what the card held besides torch's memory at the end."""
-    found = {"allocated": run["peak_allocated"], "reserved": run["peak_reserved"]}
-    if "used_at_end" in run:
-        found["process"] = run["peak_reserved"] + run["used_at_end"] - run["reserved_at_end"]
-    return found
+    """The process's total is what torch reserved at most, and what the card held besides torch's memory at the end."""
+    process = run["peak_reserved"] + run["used_at_end"] - run["reserved_at_end"]
+    return {"allocated": run["peak_allocated"], "reserved": run["peak_reserved"], "process": process}
 
 
-def table(found: Sequence[Row]) -> list[str]:
-    lines = [
-        "| Workload-batch | | " + " | ".join(f"{figure}, truth | forecast | error" for figure in FIGURES) + " | s |",
-        "|---|---|" + "---:|" * (3 * len(FIGURES) + 1),
-    ]  # fmt: skip
-    for row in found:
-        cells = [
-            f"{row.truth[figure] / 2**20:.0f} | {row.told[figure][0] / 2**20:.0f} | "
-            f"{row.error(figure):+.2%}{'' if row.within(figure) else ' !'}"
-            if figure in row.truth
-            else f" | {row.told[figure][0] / 2**20:.0f} | "
-            for figure in FIGURES
-        ]
-        lines.append(
-            f"| {row.key} | {'sealed' if row.sealed else 'open'} | {' | '.join(cells)} | {row.seconds:.0f} |"
+def compare(truth: Path, card: str, only: list[str]) -> None:
+    from gpulint.forecasting.api import forecast
+    from gpulint.forecasting.recorder import ForecastError
+
+    rows = []
+    errors: dict[str, list[float]] = {figure: [] for figure in FIGURES}
+    for key, run in json.loads(truth.read_text(encoding="utf-8"))["runs"].items():
+        name, _, batch = key.rpartition("-")
+        if run.get("error") or (only and name not in only):
+            continue
+        begin = time.monotonic()
+        try:
+            told = forecast(script(name), ("--batch", batch), card=card)
+        except ForecastError as error:
+            print(key, error, file=sys.stderr, flush=True)
+            continue
+        row = [key]
+        for figure, true in truth_of(run).items():
+            said = getattr(told, figure)
+            errors[figure].append(said.value / true - 1)
+            outside = "" if said.low <= true <= said.high else " !"
+            row += [f"{true >> 20}", f"{said.value >> 20}", f"{errors[figure][-1]:+.2%}{outside}"]
+        rows.append([*row, f"{time.monotonic() - begin:.0f}"])
+    print(
+        table(
+            ("workload", *(f"{one}{what}" for one in FIGURES for what in ("", ", told", ", off")), "s"), rows
         )
-    return lines
-
-
-def summary(found: Sequence[Row], title: str) -> list[str]:
-    """Mean and worst error of each figure, how often it was too low, and how often the truth lay within the interval."""
-    if not found:
-        return []
-    lines = [f"{title}: {len(found)} runs"]
-    for figure in FIGURES:
-        known = [row for row in found if figure in row.truth]
-        errors = [row.error(figure) for row in known]
-        sizes = [abs(error) for error in errors]
-        mean, worst = GOALS[figure]
-        goal = f"goal {mean:.0%}" + (f", worst {worst:.0%}" if worst else "")
-        lines.append(
-            f"  {figure:<9} mean {statistics.mean(sizes):.2%}, median {statistics.median(sizes):.2%}, "
-            f"worst {max(errors, key=abs):+.2%} ({goal}); too low in {sum(error < 0 for error in errors)}; "
-            f"within the interval {sum(row.within(figure) for row in known)} of {len(known)}"
-        )
-    return lines
-
-
-def compare(args: argparse.Namespace) -> None:
-    truths = [json.loads(Path(path).read_text()) for path in args.truths]
-    found = rows(json.loads(Path(args.forecasts).read_text()), truths)
-    lines = [*table(found), ""]
-    for title, some in (
-        ("all", found),
-        ("open", [row for row in found if not row.sealed]),
-        ("sealed", [row for row in found if row.sealed]),
-        ("sealed workloads", [row for row in found if row.key.rsplit("-", 1)[0] not in OPEN]),
-        ("second set", [row for row in found if row.key.rsplit("-", 1)[0] in SECOND]),
-    ):
-        lines += summary(some, title)
-    print("\n".join(lines))
-    if args.markdown:
-        Path(args.markdown).write_text("\n".join(lines) + "\n")
+    )
+    for figure, some in errors.items() if rows else ():
+        sizes = [abs(error) for error in some]
+        print(f"{figure:<9} mean {statistics.mean(sizes):.2%}, worst {max(some, key=abs):+.2%}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(required=True)
-    writing = commands.add_parser("write")
-    writing.add_argument("out")
-    writing.add_argument("--python", default=sys.executable)
-    writing.add_argument("--card", default="h200")
-    writing.add_argument("--only", nargs="*")
-    writing.add_argument("--set", choices=("first", "second", "all"), default="first")
-    writing.add_argument("--sizes", choices=("open", "sealed", "all"), default="all")
-    writing.set_defaults(do=write)
-    comparing = commands.add_parser("compare")
-    comparing.add_argument("forecasts")
-    comparing.add_argument("truths", nargs="+")
-    comparing.add_argument("--markdown")
-    comparing.set_defaults(do=compare)
-    args = parser.parse_args()
-    args.do(args)
+    parser.add_argument("what", choices=("measure", "compare"))
+    parser.add_argument("truth", type=Path)
+    parser.add_argument("--card", default="h200")
+    parser.add_argument("--only", nargs="*", default=[], choices=WORKLOADS)
+    given = parser.parse_args()
+    if given.what == "measure":
+        measure(given.truth, given.only)
+    else:
+        compare(given.truth, given.card, given.only)
 
 
 if __name__ == "__main__":

@@ -201,10 +201,7 @@ def measure(args: argparse.Namespace) -> None:
     }
     out.write_text(json.dumps(found, separators=(",", ":")))
     lines.unlink()
-    errors = {name: call["error"] for name, call in found["calls"].items() if "error" in call}
-    print(len(found["calls"]), "calls,", len(errors), "with errors")
-    for name, error in errors.items():
-        print(f"  {name}: {error[:150]}")
+    tell(found["calls"])
 
 
 # -- with a faked one ---------------------------------------------------------------------------------------------------
@@ -259,15 +256,19 @@ def forecast(args: argparse.Namespace) -> None:
         except Exception as error:
             found[call.name] = {"error": f"{type(error).__name__}: {error}"[:300]}
     Path(args.out).write_text(json.dumps({"torch": torch.__version__, "calls": found}, separators=(",", ":")))
-    errors = {name: call["error"] for name, call in found.items() if "error" in call}
-    print(len(found), "calls,", len(errors), "with errors")
-    for name, error in errors.items():
-        print(f"  {name}: {error[:150]}")
-    sys.stdout.flush()
+    tell(found)
     os._exit(0)
 
 
 # -- both ---------------------------------------------------------------------------------------------------------------
+
+
+def tell(calls: dict[str, Any]) -> None:
+    """How many calls there are, and which could not be run."""
+    errors = {name: call["error"] for name, call in calls.items() if "error" in call}
+    print(len(calls), "calls,", len(errors), "with errors", flush=True)
+    for name, error in errors.items():
+        print(f"  {name}: {error[:150]}", flush=True)
 
 
 def differences(

@@ -12,29 +12,29 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import io
 import json
 import os
-import platform
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from _measure import ROOT, hardware
+from _parts import write
+
 from gpulint.cli._dispatch import run as run_command
 from gpulint.config import KEYS, Config
-from gpulint.lint.checking import Checker, Task
+from gpulint.lint.checking import Checker
+from gpulint.lint.results import Task
 from gpulint.version import __version__
 
-ROOT: Final = Path(__file__).parents[1]
 WORD: Final = re.compile(rb"[A-Za-z_]\w*")
 LONGEST: Final = 60  # seconds of the processor, after which one input counts as a hang
 PIECES: Final[tuple[bytes, ...]] = (
@@ -238,11 +238,6 @@ def show(kind: Linter | Settings, seed: str, number: int) -> None:
     print(name, raw.decode("utf-8", "replace"), *kind.run(name, raw), sep="\n")
 
 
-def commit() -> str:
-    asked: Callable[..., str] = subprocess.check_output  # type: ignore[assignment]
-    return asked(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], text=True).strip()
-
-
 def started() -> int:
     wanted = command_line()
     signal.signal(signal.SIGVTALRM, hung)
@@ -257,23 +252,15 @@ def started() -> int:
                 if count:
                     show(kind, f"{wanted.seed} {name}", wanted.only)
             return 0
-        result: dict[str, Any] = {
-            "date": datetime.date.today().isoformat(),
-            "commit": commit(),
-            "gpulint": __version__,
-            "python": platform.python_version(),
-            "machine": platform.machine(),
-            "seed": wanted.seed,
-        }
+        result: dict[str, Any] = {"hardware": hardware(), "gpulint": __version__, "seed": wanted.seed}
         wrong = 0
         for name, (kind, count) in kinds.items():
             became, failures = runs(kind, f"{wanted.seed} {name}", count)
             result[name] = {"count": count, "became": dict(sorted(became.items())), "wrong": failures}
             wrong += len(failures)
-    text = json.dumps(result, indent=2) + "\n"
-    print(text)
+    print(json.dumps(result, indent=1))
     if wanted.out is not None:
-        wanted.out.write_text(text)
+        write(wanted.out, result)
     return 1 if wrong else 0
 
 

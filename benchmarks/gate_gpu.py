@@ -1,6 +1,6 @@
 """Holds two training scripts against limits on a GPU: what is written, compared, found grown, and refused.
 
-    python benchmarks/gate_gpu.py --out gate.json                  # one card, three minutes
+    python benchmarks/gate_gpu.py                                  # one card, three minutes
     python benchmarks/gate_gpu.py --device cpu --out gate.json     # to try the script
 
 Each part is recorded with its error where it fails; the others go on. Beside gpulint's figures stand those that the same script reads
@@ -9,18 +9,18 @@ itself, without gpulint, from `torch.cuda.max_memory_allocated`. Exit status 1: 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _parts import Parts, about, environment, printed, python, verified, write
+from _parts import Parts, environment, printed, python, run_parts, verified
 
 from gpulint.operator import gpu
 
@@ -120,8 +120,7 @@ def one_script(bench: Bench, name: str) -> None:
     script.write_text(SCRIPTS[name].replace(LOOP, LOOP.format(warmup=WARMUP)), encoding="utf-8")
     base = ("--baseline", "memory.json")
 
-    def plain() -> Any:
-        return bench.python(script, PLAIN=str(WARMUP + STEPS))
+    plain = partial(bench.python, script, PLAIN=str(WARMUP + STEPS))
 
     def write_down() -> Any:
         found = bench.ended(0, f"{name}: writing the baseline", script, *base, "--write-baseline")
@@ -131,8 +130,7 @@ def one_script(bench: Bench, name: str) -> None:
         bench.want(reached == read, said)
         return found
 
-    def compare() -> Any:
-        return bench.ended(0, f"{name}: the same script again", script, *base, "--tolerance", "0")
+    compare = partial(bench.ended, 0, f"{name}: the same script again", script, *base, "--tolerance", "0")
 
     def grown() -> Any:
         found = bench.ended(1, f"{name}: growth", script, *base, WIDE="4")
@@ -147,11 +145,14 @@ def one_script(bench: Bench, name: str) -> None:
         bench.want((below["status"], exact["status"]) == (1, 0), f"{name}: --max-peak is not exact")
         return {"below": below, "exact": exact}
 
-    def unlimited() -> Any:
-        return bench.ended(0, f"{name}: without limits it", script)
-
-    parts = {"plain": plain, "write": write_down, "compare": compare, "grown": grown, "limit": limit}
-    parts["unlimited"] = unlimited
+    parts: dict[str, Callable[[], Any]] = {
+        "plain": plain,
+        "write": write_down,
+        "compare": compare,
+        "grown": grown,
+        "limit": limit,
+    }
+    parts["unlimited"] = partial(bench.ended, 0, f"{name}: without limits it", script)
     for what, do in parts.items():
         if what != "limit" or name == "transformer":
             bench.part(f"{name}: {what}", do)
@@ -197,27 +198,19 @@ def cards(bench: Bench) -> None:
     bench.part("shared", shared)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--out", type=Path, default=Path("gate.json"))
-    given = parser.parse_args(arguments)
+def measure(device: str, parts: Parts) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(device=given.device, folder=Path(folder))
-        bench.part("about", lambda: about(given.device))
+        bench = Bench(**vars(parts), device=device, folder=Path(folder))
         for name in SCRIPTS:
             one_script(bench, name)
-        if given.device == "cuda":
+        if device == "cuda":
             cards(bench)
             bench.device = "cpu"
             script = bench.folder / "transformer.py"
             bench.part("the same on the CPU", lambda: bench.verify(script, "--max-peak", "100GiB"))
         baseline = bench.folder / "memory.json"
-        bench.record["baseline"] = json.loads(baseline.read_text()) if baseline.exists() else None
-    write(given.out, {**bench.record, "problems": bench.problems}, f"{bench.folder}/")
-    print("\n".join(bench.problems) or "all as it should be")
-    return 1 if bench.problems else 0
+        bench.part("baseline", lambda: json.loads(baseline.read_text()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts("limits", __doc__, measure))

@@ -1,7 +1,6 @@
 """Leaks planted in public training scripts: does the verifier find each at the window in which it grows, and name its holder?
 
-    python benchmarks/planted.py run CHECKOUTS OUT.json [--device cpu|cuda] [--jobs 2] [--only NAME]
-    python benchmarks/planted.py list        # which repositories at which commits
+    python benchmarks/planted.py CHECKOUTS OUT.json [--device cpu|cuda] [--jobs 2] [--only NAME]
 
 Ten scripts that were not used while the verifier was written, each four times at default options: as it is, and with one
 leak of three. The first keeps something in each *step*, the second in each *pass* (an evaluation, an epoch, a report
@@ -26,9 +25,9 @@ from typing import Any
 
 from _measure import table
 from _parts import about, write
-from _scripts import Loop, Script
+from _scripts import Script
 from _scripts import table as entries
-from public_scripts import Bench, described, last_line
+from public_scripts import Bench, described
 
 HOLDERS = {"none": "", "step": "kept_steps", "pass": "kept_passes", "trial": "kept_trials"}
 TRIALS = 4
@@ -71,13 +70,13 @@ class Planted(Script):
         """What the report must name."""
         return HOLDERS[self.leak]
 
-    def command(self, device: str, loop: Loop | None = None) -> tuple[str, ...]:
+    def command(self, device: str) -> tuple[str, ...]:
         """A sweep gives the script its arguments itself."""
-        return () if self.leak == "trial" else Script.command(self, device, loop)
+        return () if self.leak == "trial" else Script.command(self, device)
 
-    def prepare(self, checkouts: Path, copy: Path, loop: Loop | None = None) -> Path:
+    def prepare(self, checkouts: Path, copy: Path) -> Path:
         """A fresh copy, made small, with its leak."""
-        home = Script.prepare(replace(self, script=self.original), checkouts, copy, loop)
+        home = Script.prepare(replace(self, script=self.original), checkouts, copy)
         for file, text, other in self.edits:
             _edit(home / file, text, other)
         if self.leak == "none":
@@ -131,7 +130,7 @@ def one(bench: Bench, script: Planted) -> dict[str, Any]:
     if script.leak == "none":
         plain = bench.run(script, watch=False)
         if plain.status:
-            return {**record, "problem": f"fails without gpulint: {last_line(plain.errors)}"}
+            return {**record, "problem": f"fails without gpulint: {plain.errors[-200:]}"}
     watched = bench.run(script, watch=True)
     assert watched.watched is not None
     record["watched"] = {**watched.watched, "wall": round(watched.seconds, 2)}
@@ -165,22 +164,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("run", "list"))
-    parser.add_argument("checkouts", nargs="?", type=Path)
-    parser.add_argument("out", nargs="?", type=Path)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    if options.what == "list":
-        print("\n".join(f"{s.repository} {s.commit} {s.cwd or '.'}/{s.script}" for s in SCRIPTS))
-        return 0
     wanted = [s.planted(leak) for s in SCRIPTS for leak in HOLDERS]
     wanted = [script for script in wanted if options.only in script.name]
     records: list[dict[str, Any]] = []
     head = about(options.device)
     with tempfile.TemporaryDirectory(prefix="planted-") as folder, ThreadPoolExecutor(options.jobs) as pool:
-        bench = Bench(options.checkouts.resolve(), options.device, {}, Path(folder))
+        bench = Bench(options.checkouts.resolve(), options.device, Path(folder))
         for record in pool.map(partial(one, bench), wanted):
             records.append(record)  # written at once: a machine may be taken away
             print(f"{record['name']}: {record['problem'] or 'as it should be'}", flush=True)

@@ -1,6 +1,6 @@
-"""Public training scripts, run plainly or under the verifier: what `planted.py`, `own_time.py` and `trial_gains.py` share.
+"""Public training scripts, run plainly or under the verifier: what `planted.py` and `trial_gains.py` share.
 
-    python benchmarks/public_scripts.py        # lists repositories at which commits, and the arguments
+    python benchmarks/public_scripts.py        # lists repositories at which commits
 
 CHECKOUTS of those has a folder `owner+name` for each repository listed. Scripts run in fresh copies, with synthetic
 data (`_scripts.py`) and, in place of torchvision, matplotlib and requests, the packages in `standins/`.
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from _measure import HERE, tail
-from _scripts import SCRIPTS, Loop, Script
+from _scripts import Script, table
 
 LIMIT = 240.0  # seconds for one run
 
@@ -46,31 +46,29 @@ class Printed:
 class Bench:
     """Runs scripts in copies below one folder, on one device."""
 
-    def __init__(self, checkouts: Path, device: str, verify: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, checkouts: Path, device: str, folder: Path) -> None:
         self.checkouts = checkouts
         self.device = device
-        self.verify = verify
         self.folder = folder
-        self.watcher = HERE / "public_scripts.py"  # what is started to watch a script
 
-    def run(self, script: Script, watch: bool, loop: Loop | None = None) -> Printed:
+    def run(self, script: Script, watch: bool) -> Printed:
         """One run in a fresh copy. A copy is always at the same place: scripts print paths."""
         home = self.folder / re.sub(r"\W+", "-", script.name)
         shutil.rmtree(home, ignore_errors=True)
-        cwd = script.prepare(self.checkouts, home / "code", loop)
-        environment = self._environment(script, home)
-        arguments = script.command(self.device, loop)
+        cwd = script.prepare(self.checkouts, home / "code")
+        environment = self.environment(script, home)
+        arguments = script.command(self.device)
         if not watch:
             return follow([sys.executable, script.script, *arguments], cwd, environment)
         answer = home / "watched.json"
         asked = {"target": script.script, "arguments": arguments, "device": self.device}
-        order = json.dumps({**asked, "answer": str(answer), "options": dict(self.verify)})
-        printed = follow([sys.executable, str(self.watcher), "watch", order], cwd, environment)
+        order = json.dumps({**asked, "answer": str(answer)})
+        printed = follow([sys.executable, __file__, "watch", order], cwd, environment)
         if not answer.exists():
             raise RuntimeError(f"gpulint.verify did not return: {printed.errors[-1000:]}")
         return replace(printed, watched=json.loads(answer.read_text(encoding="utf-8")))
 
-    def _environment(self, script: Script, home: Path) -> dict[str, str]:
+    def environment(self, script: Script, home: Path) -> dict[str, str]:
         installed = home / "site-packages"  # the stand-ins are installed packages, not the user's own code
         installed.mkdir(parents=True)
         for name in script.standins:
@@ -139,27 +137,11 @@ def interrupted_after(process: subprocess.Popen[bytes], seconds: float) -> Itera
 def watch(order: Mapping[str, Any]) -> int:
     """In a process of its own: the script under the verifier, its output passed through, the answer in a file."""
     import gpulint
-    from gpulint.findings import Finding, Severity
-    from gpulint.runtime.parent.runner import Run
-    from gpulint.verifying import program_findings
 
-    begin = time.perf_counter()
-    findings = program_findings(Run(order["target"]))
-    linted = time.perf_counter() - begin
-    options = dict(order["options"])
-    if options.pop("to_end", False):  # sampled steps first, then on to the script's end for what never runs
-        never = Finding("GPU101", "held-graph", Severity.INFO, "never", "never.py", 1, 1, 1, 2)
-        options |= {"findings": [*findings, never], "reach": 1e6}
     result = gpulint.verify(
-        order["target"],
-        order["arguments"],
-        device=order["device"],
-        timeout=LIMIT - 20,
-        capture=False,
-        **options,
+        order["target"], order["arguments"], device=order["device"], timeout=LIMIT - 20, capture=False
     )
-    answer = {**told(result), "lint_seconds": round(linted, 2), "findings": len(findings)}
-    Path(order["answer"]).write_text(json.dumps(answer), encoding="utf-8")
+    Path(order["answer"]).write_text(json.dumps(told(result)), encoding="utf-8")
     return 0
 
 
@@ -192,23 +174,19 @@ def told(result: Any) -> dict[str, Any]:
     }
 
 
-def described(script: Script, device: str, loop: Loop | None = None) -> dict[str, Any]:
+def described(script: Script, device: str) -> dict[str, Any]:
     """What was run, so that it can be run again."""
     return {
         "name": script.name,
         "repository": script.repository,
         "commit": script.commit,
         "script": "/".join(filter(None, (script.folder, script.cwd, script.script))),
-        "arguments": " ".join(script.command(device, loop)),
+        "arguments": " ".join(script.command(device)),
     }
-
-
-def last_line(text: str) -> str:
-    return text.splitlines()[-1] if text else ""
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["watch"]:
         sys.exit(watch(json.loads(sys.argv[2])))
-    for one in SCRIPTS:
-        print("\t".join((one.repository, one.commit, *list(described(one, "cuda").values())[3:])))
+    for entry in (one for kind in ("script", "fixed", "planted") for one in table(kind)):
+        print(entry["repository"], entry["commit"], entry["name"], sep="\t")

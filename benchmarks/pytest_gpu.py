@@ -9,7 +9,6 @@ records its own error. Exit status 1: the plugin said something wrong.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -23,7 +22,7 @@ from statistics import median
 from typing import Any
 
 from _measure import HERE
-from _parts import Parts, about, environment, python, result_path, write
+from _parts import Parts, environment, python, run_parts
 
 SUITES = HERE / "suites"
 MIB = 1024 * 1024
@@ -177,7 +176,12 @@ def reruns(run: Runs) -> dict[str, Any]:
 def syncs(run: Runs) -> dict[str, Any]:
     """Waiting for the GPU, by line; skipped where there is none."""
     ran = run("planted/test_syncs.py", "-rs")
-    expected = ("1 failed, 1 passed", "waited for the GPU 2 times", "test_syncs.py:13", "test_syncs.py:15")
+    expected: tuple[str, ...] = (
+        "1 failed, 1 passed",
+        "waited for the GPU 2 times",
+        "test_syncs.py:13",
+        "test_syncs.py:15",
+    )
     if run.device == "cpu":
         expected = ("2 skipped",)
     return {"wrong": unsaid(ran, *expected), "text": ran.text[-3000:]}
@@ -235,29 +239,17 @@ PARTS: tuple[Callable[[Runs], dict[str, Any]], ...] = (
 )  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", nargs="*", choices=[part.__name__ for part in PARTS], default=[])
-    given = parser.parse_args()
-    report: dict[str, Any] = {**about(given.device), "parts": {}}
-    target = given.out or result_path("pytest", report)
-    done = Parts(save=lambda: write(target, report), record=report["parts"])
-
+def measure(device: str, parts: Parts) -> None:
     def one(part: Callable[[Runs], dict[str, Any]]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
-            found = part(Runs(given.device, Path(folder)))
+            found = part(Runs(device, Path(folder)))
         for what in found["wrong"]:
-            done.want(False, f"{part.__name__}: {what}")
+            parts.want(False, f"{part.__name__}: {what}")
         return found
 
     for part in PARTS:
-        if not given.only or part.__name__ in given.only:
-            done.part(part.__name__, partial(one, part))
-    print("\n".join(done.problems) or "all as it should be")
-    return int(bool(done.problems))
+        parts.part(part.__name__, partial(one, part))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts("pytest", __doc__, measure))

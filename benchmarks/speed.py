@@ -3,7 +3,6 @@
     python benchmarks/speed.py                  fetch pinned package sources with pip and time them
     python benchmarks/speed.py TREE...          time these trees instead
     python benchmarks/speed.py --make-peers     first install each peer into a venv of its own in the cache
-    python benchmarks/speed.py --markdown       end with the table that the README shows
 
 Every tool is run as its installed console script, with its own defaults and caches off. What is compared is
 CPU seconds (user and system) of the whole process tree, because tools differ in how many processes they
@@ -22,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import os
 import random
 import shutil
@@ -35,10 +33,11 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from _measure import Run, find_script, hardware, run_measured, table
+from _measure import HERE, Run, find_script, hardware, run_measured, table
+from _parts import write
 
-RESULTS = Path(__file__).parent / "results"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gpulint-benchmarks"
 
 # Wheels, not sdists: pip runs a package's build script to read an sdist's metadata, and no code of the
@@ -114,12 +113,7 @@ FAST = ("tree", "sample", "training", "hook", "hook-training", "version")
 TOOLS = (
     Tool("gpulint", "gpulint", ("--isolated", "--no-cache"), alarm="internal error", on=FAST),
     Tool("gpulint, one process", "gpulint", ("--isolated", "--no-cache", "-j1"), on=("tree",)),
-    Tool(
-        "gpulint, six rules",
-        "gpulint",
-        ("--isolated", "--no-cache", "-j1", "--select", SIX),
-        on=("tree",),
-    ),
+    Tool("gpulint, six rules", "gpulint", ("--isolated", "--no-cache", "-j1", "--select", SIX), on=("tree",)),
     Tool("ast.parse", "python", ("-c", PARSE), ok=(0,), on=("tree",)),
     # The run that is not counted fills the cache; the others find every file unchanged.
     Tool("gpulint, cached", "gpulint", ("--isolated", "--cache-dir", "../cache"), on=("tree",)),
@@ -145,7 +139,6 @@ class Workload:
     """Files to be checked in one call, and what each tool took for them in each round."""
 
     name: str
-    share: float
     files: int
     lines: int
     folder: Path
@@ -241,51 +234,36 @@ def take(sources: Iterable[Source], lines: float, seed: int) -> list[Source]:
     return chosen
 
 
-def nested(
-    sources: Sequence[Source], lines: float, shares: Sequence[float], seed: int
-) -> dict[float, list[Source]]:
-    """For each share of `lines` a choice of files; every smaller choice lies within the larger ones."""
-    choices = {}
-    pool = list(sources)
-    for share in sorted(shares, reverse=True):
-        whole = share >= 1 and lines >= sum(source.lines for source in pool)
-        pool = pool if whole else take(pool, lines * share, seed)
-        choices[share] = pool
-    return dict(sorted(choices.items()))
-
-
-def lay_out(name: str, share: float, sources: Sequence[Source], tools: Sequence[str], root: Path) -> Workload:
+def lay_out(name: str, sources: Sequence[Source], tools: Sequence[str], root: Path) -> Workload:
     """Copy the files into a folder of their own, where no tool finds a configuration or an ignore file."""
-    folder = root / f"{name}-{share:g}"
+    folder = root / name
     for source in sources:
         target = folder / source.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source.path, target)
-    return Workload(name, share, len(sources), sum(s.lines for s in sources), folder, tuple(tools))
+    return Workload(name, len(sources), sum(s.lines for s in sources), folder, tuple(tools))
 
 
 def plan(
     sources: Sequence[Source], options: argparse.Namespace, present: dict[str, Path], root: Path
 ) -> list[Workload]:
-    """The workloads of this run. Each share of a workload contains the smaller shares' files."""
+    """The workloads of this run."""
 
     def taking_part(workload: str) -> list[str]:
         return [tool.name for tool in TOOLS if tool.name in present and workload in tool.on]
 
-    whole = sum(source.lines for source in sources)
     training = [source for source in sources if b".backward(" in source.path.read_bytes()]
-    works = []
-    for name, lines in (("tree", whole), ("sample", min(whole, options.sample_lines))):
-        for share, chosen in nested(sources, lines, options.shares, options.seed).items():
-            works.append(lay_out(name, share, chosen, taking_part(name), root))
-    if training:
-        chosen = take(training, options.sample_lines, options.seed)
-        works.append(lay_out("training", 1, chosen, taking_part("training"), root))
+    chosen = {
+        "tree": sources,
+        "sample": take(sources, options.sample_lines, options.seed),
+        "training": take(training, options.sample_lines, options.seed),
+    }
+    works = [lay_out(name, files, taking_part(name), root) for name, files in chosen.items() if files]
     for name, text in (("hook", SMALL_FILE), ("hook-training", SMALL_TRAINING_FILE)):
         (root / name).mkdir(parents=True)
         (root / name / "changed.py").write_text(text)
-        works.append(Workload(name, 1, 1, text.count("\n"), root / name, tuple(taking_part(name))))
-    works.append(Workload("version", 1, 0, 0, root, tuple(taking_part("version"))))
+        works.append(Workload(name, 1, text.count("\n"), root / name, tuple(taking_part(name))))
+    works.append(Workload("version", 0, 0, root, tuple(taking_part("version"))))
     return works
 
 
@@ -309,7 +287,7 @@ def measure(works: Sequence[Workload], present: dict[str, Path], rounds: int, li
                     print(f"{work.name}: {name} {problem}", file=sys.stderr)
                 elif number:
                     work.runs.setdefault(name, []).append(run)
-            print(f"{work.name} {work.share:g}: round {number} of {rounds}", file=sys.stderr)
+            print(f"{work.name}: round {number} of {rounds}", file=sys.stderr)
 
 
 def target_of(work: Workload) -> str:
@@ -329,7 +307,7 @@ def details(works: Sequence[Workload]) -> str:
             runs = work.runs.get(name)
             if not runs:
                 why = work.failed.get(name, "no run")
-                rows.append([work.name, f"{work.share:g}", str(work.lines), name, why, *"----"])
+                rows.append([work.name, str(work.lines), name, why, *"----"])
                 continue
             cpu = work.cpu(name)
             ratios = work.ratio(name)
@@ -340,64 +318,9 @@ def details(works: Sequence[Workload]) -> str:
             wall = milliseconds([run.wall for run in runs])
             peak = f"{max(run.peak_mib for run in runs):.0f}"
             measured = [milliseconds(cpu), wall, per, spread, peak]
-            rows.append([work.name, f"{work.share:g}", str(work.lines), name, *measured])
-    head = [
-        "workload",
-        "share",
-        "lines",
-        "tool",
-        "CPU ms",
-        "wall ms",
-        "CPU ms / 1,000 lines",
-        "CPU / gpulint",
-        "MiB",
-    ]
+            rows.append([work.name, str(work.lines), name, *measured])
+    head = ["workload", "lines", "tool", "CPU ms", "wall ms", "CPU ms / 1,000 lines", "CPU / gpulint", "MiB"]
     return table(head, rows)
-
-
-def growth(works: Sequence[Workload]) -> str:
-    """How CPU time grows with size: what 1,000 more lines cost from the smallest to the largest share."""
-    rows = []
-    for name in ("tree", "sample"):
-        sizes = sorted((work for work in works if work.name == name), key=lambda work: work.lines)
-        if len(sizes) < 2:
-            continue
-        small, large = sizes[0], sizes[-1]
-        for tool in large.tools:
-            if not (small.cpu(tool) and large.cpu(tool)) or large.lines == small.lines:
-                continue
-            least, most = statistics.median(small.cpu(tool)), statistics.median(large.cpu(tool))
-            marginal = (most - least) / (large.lines - small.lines) * 1e6
-            rows.append(
-                [name, tool, f"{large.lines / small.lines:.2f}", f"{most / least:.2f}", f"{marginal:,.1f}"]
-            )
-    return table(["workload", "tool", "lines ×", "CPU ×", "marginal CPU ms / 1,000 lines"], rows)
-
-
-def readme(works: Sequence[Workload], versions: dict[str, str], machine: dict[str, str | int | float]) -> str:
-    """The README's table: one row per tool, start-up and cost per 1,000 lines, ratios to gpulint."""
-    last = {work.name: work for work in sorted(works, key=lambda work: work.share)}
-    rows = []
-    for name in [tool.name for tool in TOOLS if "sample" in tool.on]:
-        row = [f"{name} {versions[name]}".strip() if name in versions else f"{name} (not installed)"]
-        for key in ("sample", "training", "hook"):
-            work = last.get(key)
-            cpu = work.cpu(name) if work else []
-            if work is None or not cpu:
-                row.append(work.failed.get(name, "-") if work else "-")
-            elif key == "hook":
-                row.append(f"{milliseconds(cpu)} ms")
-            else:
-                ratios = work.ratio(name)
-                times = f" ({statistics.median(ratios):.3g}×)" if ratios and name != "gpulint" else ""
-                row.append(f"{milliseconds([value / work.lines * 1000 for value in cpu])} ms{times}")
-        rows.append(row)
-    head = ["tool", "any code, per 1,000 lines", "training code, per 1,000 lines", "one small file"]
-    return (
-        table(head, rows)
-        + f"\n\nCPU time, user and system, median of alternating runs, no caches; {machine['cpu']}, "
-        + f"{machine['cores']} cores, Python {machine['python']}, {machine['date']}."
-    )
 
 
 def to_json(
@@ -406,7 +329,7 @@ def to_json(
     machine: dict[str, str | int | float],
     trees: Sequence[str],
     options: argparse.Namespace,
-) -> str:
+) -> dict[str, Any]:
     """Everything measured, without a path of this machine."""
     measured = []
     for work in works:
@@ -419,18 +342,15 @@ def to_json(
             for name, runs in work.runs.items()
         }
         measured.append(record)
-    return json.dumps(
-        {
-            "machine": machine,
-            "versions": versions,
-            "trees": list(trees),
-            "rounds": options.rounds,
-            "seed": options.seed,
-            "commands": {tool.name: list(tool.check) for tool in TOOLS},
-            "workloads": measured,
-        },
-        indent=1,
-    )
+    return {
+        "machine": machine,
+        "versions": versions,
+        "trees": list(trees),
+        "rounds": options.rounds,
+        "seed": options.seed,
+        "commands": {tool.name: list(tool.check) for tool in TOOLS},
+        "workloads": measured,
+    }
 
 
 def locate(options: argparse.Namespace) -> dict[str, Path]:
@@ -464,7 +384,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--sample-lines", type=int, default=6000, help="lines of the sample that slow peers get"
     )
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.25, 0.5, 1.0], metavar="SHARE")
     parser.add_argument("--seed", type=int, default=0, help="of the samples")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a run is given up")
     parser.add_argument(
@@ -476,12 +395,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--make-peers", action="store_true", help="install the peers, each into its own venv")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder for sources and peers")
     parser.add_argument("--output", type=Path, help="JSON file (default: benchmarks/results/speed-DATE.json)")
-    parser.add_argument("--markdown", action="store_true", help="end with the README's table")
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    if not all(0 < share <= 1 for share in options.shares):
-        parser.error("every share must be above 0 and at most 1")
     return options
 
 
@@ -497,12 +413,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="gpulint-speed-") as scratch:
         works = plan(sources, options, present, Path(scratch))
         measure(works, present, options.rounds, options.limit)
-    print(details(works), growth(works), sep="\n\n")
-    output = options.output or RESULTS / f"speed-{datetime.date.today():%Y-%m-%d}.json"
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(to_json(works, versions, machine, [tree.name for tree in trees], options) + "\n")
-    if options.markdown:
-        print("\n" + readme(works, versions, machine))
+    print(details(works))
+    output = options.output or HERE / "results" / f"speed-{datetime.date.today():%Y-%m-%d}.json"
+    write(output, to_json(works, versions, machine, [tree.name for tree in trees], options))
     return 1 if any(work.failed for work in works) else 0
 
 

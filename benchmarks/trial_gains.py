@@ -2,14 +2,9 @@
 
     python benchmarks/trial_gains.py OUT.json [--device cpu|cuda] [--jobs 4] [--only NAME]
     python benchmarks/trial_gains.py OUT.json --checkouts CHECKOUTS        # public scripts too: scripts.toml
-    python benchmarks/trial_gains.py list                                  # which repositories at which commits
-    python benchmarks/trial_gains.py OUT.json --overhead 3 --only NAME     # what a trial costs beside plain sampled runs
 
 Every script is run as it is, twice, then with the fixes of its findings; OUT.json has each fix's verdict and gains, and the
 gains by rule. Scripts with fixes that claim time run alone, the others `--jobs` at a time: memory is measured by process.
-
-`--overhead N` runs, by turns and N times each, a trial of one A/B (as it is, once more, with all fixes) and three plain sampled runs,
-which is what `gpulint verify` does three times. Their ratio is what comparing costs. Nothing else is measured then.
 
 Exit status: 1 where a fix that was called safe changed a result or broke a script, or a script could not be run.
 """
@@ -17,7 +12,6 @@ Exit status: 1 where a fix that was called safe changed a result or broke a scri
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import re
 import sys
@@ -26,9 +20,8 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from _measure import table
@@ -37,10 +30,7 @@ from _scripts import SCRIPTS, SCRIPTS_WITH_FIXES, missing
 from public_scripts import Bench
 from verify_fixtures import FIXTURES, scripts
 
-from gpulint.runtime.parent import source
 from gpulint.runtime.parent.runner import Run, run
-from gpulint.runtime.record.options import join_lines
-from gpulint.runtime.record.result import RunResult
 from gpulint.trial.plan import Gain, Trial, TrialFix, amount, fixes_of
 from gpulint.trial.trying import try_fixes
 from gpulint.verifying import program_findings
@@ -61,7 +51,7 @@ class Case:
 
 
 def run_of(
-    target: str, arguments: tuple[str, ...], device: str, cwd: Path, environment: Mapping[str, str]
+    target: str, arguments: tuple[str, ...], device: Any, cwd: Path, environment: Mapping[str, str]
 ) -> Run:
     return Run(
         target, arguments, device=device, timeout=LIMIT, reach=60.0, cwd=str(cwd), environment=environment
@@ -81,17 +71,17 @@ def fixture_cases(device: str) -> list[Case]:
 
 def public_cases(checkouts: Path, device: str, folder: Path) -> list[Case]:
     """The public scripts, each in a fresh copy with its data."""
-    bench = Bench(checkouts, device, {}, folder)
+    bench = Bench(checkouts, device, folder)
     found = []
     for script in (*SCRIPTS, *SCRIPTS_WITH_FIXES):
         origin = {"origin": script.repository, "commit": script.commit}
-        lacks = missing(script, lambda name: importlib.util.find_spec(name) is not None, checkouts)
+        lacks = missing(script, checkouts)
         if lacks:
             found.append(Case(script.name, Run(script.script), origin, lacks))
             continue
         home = folder / re.sub(r"\W+", "-", script.name)
-        cwd = script.prepare(checkouts, home / "code", None)
-        environment = bench._environment(script, home)
+        cwd = script.prepare(checkouts, home / "code")
+        environment = bench.environment(script, home)
         arguments = tuple(script.command(device))
         found.append(Case(script.name, run_of(script.script, arguments, device, cwd, environment), origin))
     return found
@@ -175,7 +165,7 @@ def problems(record: Mapping[str, Any]) -> list[str]:
 
 
 def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    shown = []
+    shown: list[tuple[str, ...]] = []
     for record in records:
         for fix in record.get("fixes", ()):
             saved = [Gain.from_json(gain) for gain in fix["gains"] if gain["saved"] > 0]
@@ -192,37 +182,6 @@ def rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     return shown
 
 
-# -- overhead --------------------------------------------------------------------------------------------------
-
-
-def overhead(case: Case, fixes: Sequence[TrialFix], times: int) -> dict[str, Any]:
-    """One A/B and three plain sampled runs, by turns."""
-    places = join_lines([(f.filename, f.line, f.column) for fix in fixes for f in fix.findings])
-    evaluates = source.evaluates(case.what.files())
-    plain = replace(case.what, lines=places, awaited=places, evaluates=evaluates, capture=True)
-    run(plain)  # files come into memory, kernels into their caches
-    sampled, trials, ratios = [], [], []
-    for _ in range(times):
-        begin = time.monotonic()
-        runs: list[RunResult] = [run(plain) for _ in range(3)]
-        sampled.append(time.monotonic() - begin)
-        begin = time.monotonic()
-        trial = try_fixes(case.what, fixes, lambda what, label: run(what), 3)
-        trials.append(time.monotonic() - begin)
-        ratios.append(trials[-1] / sampled[-1])
-        steps = [sum(rank.steps() for rank in one.ranks) for one in runs]
-        if len(trial.attempts) != 3 or not all(steps):
-            raise RuntimeError(
-                f"{len(trial.attempts)} runs instead of 3; sampled steps: {steps}; {trial.failure}"
-            )
-    return {
-        "three_sampled_runs": [round(one, 2) for one in sampled],
-        "one_trial": [round(one, 2) for one in trials],
-        "ratios": [round(one, 3) for one in ratios],
-        "ratio": round(median(ratios), 3),
-    }
-
-
 # -- the command -----------------------------------------------------------------------------------------------
 
 
@@ -232,16 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=("cpu", "cuda"))
     parser.add_argument("--jobs", type=int, default=2, help="scripts that run at the same time")
     parser.add_argument("--only", action="append", default=[], help="only scripts whose name has this in it")
-    parser.add_argument("--checkouts", type=Path, help="folder with the checkouts of public_scripts.py list")
-    parser.add_argument("--no-fixtures", action="store_true", help="only the public scripts")
     parser.add_argument(
-        "--overhead", type=int, default=0, metavar="N", help="measure what a trial costs, N times"
+        "--checkouts", type=Path, help="folder with the checkouts that public_scripts.py lists"
     )
+    parser.add_argument("--no-fixtures", action="store_true", help="only the public scripts")
     given = parser.parse_args(arguments)
-    if str(given.out) == "list":
-        for script in (*SCRIPTS, *SCRIPTS_WITH_FIXES):
-            print(script.repository, script.commit, script.name)
-        return 0
     with tempfile.TemporaryDirectory(prefix="trials-") as folder:
         return measured(given, Path(folder))
 
@@ -261,7 +215,7 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
     def one(case: Case, fixes: Sequence[TrialFix]) -> None:
         known = {"name": case.name, **case.origin, "arguments": " ".join(case.what.arguments)}
         try:
-            found = overhead(case, fixes, given.overhead) if given.overhead else tried(case, fixes)
+            found = tried(case, fixes)
         except (RuntimeError, OSError) as error:
             found = {"failure": str(error)}
         with lock:  # written at once: a machine may be taken away
@@ -279,7 +233,7 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
             )
         else:
             waiting.append((case, fixes))
-    alone = [pair for pair in waiting if given.overhead or any(fix.is_about_time for fix in pair[1])]
+    alone = [pair for pair in waiting if any(fix.is_about_time for fix in pair[1])]
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(lambda pair: one(*pair), [pair for pair in waiting if pair not in alone]))
     for pair in alone:
@@ -290,15 +244,7 @@ def measured(given: argparse.Namespace, folder: Path) -> int:
 
 
 def shown(records: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> int:
-    if given.overhead:
-        told = [
-            (r["name"], f"{median(r['three_sampled_runs']):.1f} s", f"{median(r['one_trial']):.1f} s", str(r["ratio"]))
-            for r in records
-            if "ratio" in r
-        ]  # fmt: skip
-        print(table(("script", "three sampled runs", "one trial", "ratio"), told))
-    else:
-        print(table(("script", "place", "rule", "verdict", "measured"), rows(records)))
+    print(table(("script", "place", "rule", "verdict", "measured"), rows(records)))
     found = [f"{record['name']}: {problem}" for record in records for problem in problems(record)]
     print(f"\n{len(records)} scripts, {len(found)} problems; written to {given.out}")
     for problem in found:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from _measure import HERE, hardware, table
 from _parts import result_path, write
@@ -103,7 +104,7 @@ def _marked(file: str, line: int, code: str, text: str) -> Finding:
 
 
 def verify_fixture(
-    script: Path, device: str = "auto", steps: int = TO_THE_END, arguments: tuple[str, ...] = ()
+    script: Path, device: Any = "auto", steps: int = TO_THE_END, arguments: tuple[str, ...] = ()
 ) -> Outcome:
     """Run a fixture to its end and judge its marked lines."""
     what = Run(

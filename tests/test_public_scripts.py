@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import public_scripts
-from _scripts import SCRIPTS, Script, chosen
+from _scripts import SCRIPTS, Script
 from public_scripts import Bench
 
 TRAINING = """
@@ -48,14 +48,12 @@ def bench(folder: Path, source: str) -> Bench:
     checkout = folder / "checkouts" / "some+one"
     checkout.mkdir(parents=True)
     (checkout / "train.py").write_text(source)
-    return Bench(folder / "checkouts", "cpu", {}, folder)
+    return Bench(folder / "checkouts", "cpu", folder)
 
 
 def test_every_script_is_pinned_and_named_once() -> None:
     assert len({script.name for script in SCRIPTS}) == len(SCRIPTS)
     assert all(len(script.commit) == 40 for script in SCRIPTS)
-    with pytest.raises(ValueError, match="no script is called nothing"):
-        chosen(["nothing"], False)
 
 
 def test_a_script_is_run_plainly_and_watched(tmp_path: Path) -> None:

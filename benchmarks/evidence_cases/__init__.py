@@ -20,6 +20,3 @@ def all_cases() -> list[Case]:
         *built.CASES,
     ]
     return sorted(found, key=lambda case: case.code)
-
-
-__all__ = ["PROCESS_CASES", "all_cases"]

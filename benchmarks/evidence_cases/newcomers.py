@@ -175,10 +175,9 @@ def _moved(numbers: int) -> tuple[str, ...]:
 def _memoised(setup: Setup, how: str) -> Step:
     """One object after another that holds a network: one method of each is asked once."""
 
-    cached = {
-        "lru_cache": functools.lru_cache,
-        "lru_cache(maxsize=4)": functools.lru_cache(maxsize=4),
-    }.get(how)
+    cached = {"lru_cache": functools.lru_cache, "lru_cache(maxsize=4)": functools.lru_cache(maxsize=4)}.get(
+        how
+    )
 
     class Holder:
         def __init__(self) -> None:

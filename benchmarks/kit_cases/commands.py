@@ -86,7 +86,7 @@ def run() -> dict[str, Any]:
         samples = result.ranks[0].samples if result.ranks else ()
         found[name] = {
             "code": ended.code,
-            "variable": f"{ended.variable}={ended.value}" if ended.variable else None,
+            "variable": "=".join(ended.allocator) if ended.allocator else None,
             "settings_read_back": result.ranks[0].environment.allocator if result.ranks else None,
             "samples": len(samples),
             "peak_reserved": max((s.reserved or 0 for s in samples), default=0),

@@ -1,8 +1,8 @@
 """Where the CUDA driver puts what `cudaMalloc` asks for.
 
 Of free blocks of one size the caching allocator takes the one with the lowest address, so where segments come to lie has its part
-in what is reserved. The driver's order was read off 24 sequences of requests and frees on an H200 (`benchmarks/driver_addresses.py`),
-and gives each address of these. Another driver may do otherwise, and what it takes for itself, for kernels say, lies in between.
+in what is reserved. The driver's order was read off 24 sequences of requests and frees on an H200 (`benchmarks/driver_addresses.py` at
+6e820c54), and gives each address of these. Another driver may do otherwise, and what it takes for itself, for kernels say, lies in between.
 """
 
 from __future__ import annotations

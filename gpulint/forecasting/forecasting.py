@@ -14,7 +14,7 @@ from gpulint.forecasting.replaying import Replay, Steps, replay
 from gpulint.forecasting.result import Figure, Fits, Forecast, Said
 from gpulint.units import format_bytes
 
-# Shares below and above the forecast: above the errors on the workloads of benchmarks/forecast.py, not those of their first reading.
+# Shares below and above the forecast: above the errors on the workloads of benchmarks/forecast.py at 6e820c54, not those of their first reading.
 ALLOCATED: Final = (0.03, 0.03)
 RESERVED: Final = (0.15, 0.06)
 # What kernels take for themselves is a fit: reserved may turn on whether a workspace still fits into a block that is there.

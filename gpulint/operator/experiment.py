@@ -85,13 +85,13 @@ def _filled(size: int, count: int) -> int:
     return model.reserved + size + 24 * MIB
 
 
-def lengths(steps: int = 60, longest: int = 512, batch: int = 16, seed: int = 0) -> Scenario:
-    """The activations of a small transformer language model on batches of varying length."""
-    chance = random.Random(seed)
+def lengths(steps: int = 60) -> Scenario:
+    """The activations of a small transformer language model on batches of 16 sequences of varying length."""
+    chance, longest = random.Random(0), 512
     events: list[Event] = []
     name = 0
     for _ in range(steps):
-        tokens = batch * chance.randint(longest // 16, longest)
+        tokens = 16 * chance.randint(longest // 16, longest)
         hidden, wide, logits = tokens * 512 * 4, tokens * 2048 * 4, tokens * 32000 * 4
         kept = (
             [hidden]

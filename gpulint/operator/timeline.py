@@ -8,11 +8,9 @@ import signal as signals
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpulint.atomic import write_atomic
 from gpulint.memory.oom import Diagnosis, diagnose
 from gpulint.memory.oom.messages import parse_message
 from gpulint.operator.launcher import Ended
@@ -20,8 +18,6 @@ from gpulint.operator.oom_log import read_log
 from gpulint.runtime.record.peaks import StretchPeak
 from gpulint.runtime.record.result import End, Environment, RankResult, RunResult, Sample
 from gpulint.units import format_bytes
-
-_PAGE, _REPORT = "gpulint.reports.page", "gpulint.reports.verify"
 
 
 @dataclass(slots=True)
@@ -224,16 +220,3 @@ def _peaks(notes: ProcessNotes) -> str:
     if settings.get("expandable_segments") is not None:
         text += f"; expandable_segments read back as {settings['expandable_segments']}"
     return text
-
-
-def write_report(result: RunResult, path: Path) -> Path:
-    """Write the verifier's page of the run (.html), or the run itself in the form of the verifier's results."""
-    if path.suffix.lower() in (".html", ".htm"):
-        from gpulint.runtime.parent.verdict import verify
-
-        told = import_module(_REPORT).document(verify(" ".join(result.command), result, ()))
-        text = str(import_module(_PAGE).page(told))
-    else:
-        text = json.dumps(result.to_json(), indent=1) + "\n"
-    write_atomic(str(path), text.encode())
-    return path

@@ -14,6 +14,7 @@ from gpulint.snapshot.whatif import WhatIf, what_if
 
 PINNED: Final = 0.5  # the part of a segment that has to be free for its blocks to count as pinning it
 LEAST: Final = 1 << 20  # bytes
+MOST_HELD: Final = 20  # segments that are told
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class Fragmentation:
     parts: tuple[Part, ...]
 
 
-def fragmentation_of(recording: Recording, device: int, lines: Lines, most: int = 20) -> Fragmentation:
-    """The device's free bytes; the `most` segments with the most of them."""
+def fragmentation_of(recording: Recording, device: int, lines: Lines) -> Fragmentation:
+    """The device's free bytes, and the segments with the most of them."""
     segments = [segment for segment in recording.segments if segment.device == device]
     blocks = [block for segment in segments for block in segment.blocks]
     used = [block for block in blocks if block.allocated]
@@ -87,7 +88,7 @@ def fragmentation_of(recording: Recording, device: int, lines: Lines, most: int 
         largest_free=max((block.size for block in blocks if block.free), default=0),
         segments=len(segments),
         pins=_pins(partly, lines),
-        held=tuple(held[:most]),
+        held=tuple(held[:MOST_HELD]),
         parts=_parts(segments),
     )
 

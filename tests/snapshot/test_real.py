@@ -1,4 +1,4 @@
-"""Snapshots that torch 2.11 wrote on an H200 (`benchmarks/snapshots.py`): read, held to torch's own figures, and the tests' own
+"""Snapshots that torch 2.11 wrote on an H200 (`benchmarks/snapshots.py` at 6e820c54): read, held to torch's own figures, and the tests' own
 writer held to their layout. File names in them are changed."""
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def test_what_the_ring_leaves_open_covers_what_was_measured() -> None:
 
 
 def _growing_caches(settings: str) -> Allocator:
-    """What `fragmentation` in benchmarks/_snapshot_child.py allocates and frees."""
+    """What `fragmentation` in benchmarks/_snapshot_child.py (at 6e820c54) allocates and frees."""
     model, chance = Allocator(settings), random.Random(1)
     caches: list[tuple[int, int] | None] = [None] * 24
     for number in range(300):

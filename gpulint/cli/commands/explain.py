@@ -13,7 +13,7 @@ import click
 from gpulint.cli._dispatch import while_read
 from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Configured, on_terminal, option, print_json
-from gpulint.cli._rules import find
+from gpulint.cli.commands.rules import find
 from gpulint.lint.explaining import SIGNS, SILENT, Explained, explain_text, line_of, notebook_of
 from gpulint.lint.selection import Selection
 from gpulint.lint.trees import SourceError

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from gpulint.rules import all_rules
 
 from gpulint.cli._options import Configured, option, print_json
-from gpulint.cli._rules import described, find, selection_here
+from gpulint.cli.commands.rules import described, find, selection_here
 from gpulint.lint.documentation import example_problems, page
 from gpulint.lint.selection import load_rule_file
 from gpulint.rule import Rule, RuleSet

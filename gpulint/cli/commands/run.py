@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from gpulint.atomic import write_atomic
 from gpulint.cli._errors import Failed, as_error
 from gpulint.cli._options import Written, option
+
+if TYPE_CHECKING:
+    from gpulint.runtime.record.result import RunResult
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -53,7 +59,8 @@ def command(
         if processes and report is not None:
             result = timeline.to_result(program, ended, processes)
             try:
-                written = timeline.write_report(result, report)
+                _write_report(result, report)
+                written = report
             except OSError as error:
                 trouble = f"no report could be written: {error.strerror or error}"
         if not quiet:
@@ -65,6 +72,19 @@ def command(
     finally:
         launcher.remove(ended.folder)
     return launcher.leave_as(ended)
+
+
+def _write_report(result: RunResult, path: Path) -> None:
+    """The verifier's page of the run (.html), or the run itself in the form of the verifier's results."""
+    if path.suffix.lower() in (".html", ".htm"):
+        from gpulint.reports.page import page
+        from gpulint.reports.verify import document
+        from gpulint.runtime.parent.verdict import verify
+
+        text = page(document(verify(" ".join(result.command), result, ())))
+    else:
+        text = json.dumps(result.to_json(), indent=1) + "\n"
+    write_atomic(str(path), text.encode())
 
 
 def _say(lines: list[str]) -> None:
