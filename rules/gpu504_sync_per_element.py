@@ -43,6 +43,9 @@ class SyncPerElement(Rule):
     It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
     (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
     say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
+    And loops that read a number of each of a network's parameters: `for p in model.parameters(): total += p.grad.norm().item()`, or
+    `any(not torch.isfinite(p.grad).all() for p in params)`. These are notes: as many waits as the network has parameters. Stack the numbers
+    on the GPU and read them once, `torch.stack(torch._foreach_norm(grads)).norm().item()`; `torch.nn.utils.clip_grad_norm_` gives it too.
     A loop within another one of the step is a *warning*. A loop along one dimension, of which the code seldom says how long it
     is, is a *note*; where it ends early, or goes through something else, it is told with that doubt.
 

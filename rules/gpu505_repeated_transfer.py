@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.queries.multiplicity import Repeats
-    from gpulint.analysis.syntax.flow import Block
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
 _FEW: Final = 4  # copies
@@ -38,16 +37,19 @@ class RepeatedTransfer(Rule):
     """
     ## What it does
     Finds tensors that a program fills itself, with zeros, ones, counts or random numbers, on the host, and moves to the GPU in every
-    step, `torch.zeros(n).to(device)`: in a training loop, in the forward of a network or a loss, and in whatever else a step calls. And
-    tensors moved in every step of a loop that are the same in each.
+    step, `torch.zeros(n).to(device)`: in a training loop, in the forward of a network or a loss, and in whatever else a step calls. To copy
+    it into a tensor that is on the GPU, `state.copy_(torch.zeros(n))`, moves it too. And tensors moved in every step of a loop that are
+    the same in each; and what is repeated on the host, and moved with all its copies: `features[i].repeat(k, 1, 1).to(device)`.
 
     It is a warning where the size is shown to matter: a million bytes by the text, a shape made of three sizes of other tensors, or that of
-    pictures or sequences on their way through a network. It is a note where the shape is made of two sizes, or is that of a tensor of which
-    no more is seen. What has few numbers, or is not seen to have more, is told with low confidence: that costs a wait and no memory,
+    pictures or sequences on their way through a network. It is a note where the shape is made of two sizes and more, is that of a tensor of
+    which no more is seen, or where three dimensions are repeated. What has few numbers, or is not seen to have more, as an index or a mask
+    with a number for each sample and place, is a note with low confidence: that costs a wait and no memory,
     which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
     do not train, and places of which it is not shown that they are tensors on the host. It is silent about few numbers in what a step
-    calls; about what data is put into before it is moved, which has to be brought there; in loops that have as few rounds as the text
-    says; about small tensors of random numbers; and about what gradients go back through.
+    calls; about what is moved every so many steps; about what data is put into before it is moved, which has to be brought there; in loops
+    that have as few rounds as the text says; about small tensors of random numbers; about a few copies; and about what gradients go back
+    through.
 
     ## Why is this bad
     The host fills memory at a small part of the GPU's speed, and the bus is slower still. A copy from ordinary memory of the host also waits
@@ -217,9 +219,7 @@ class _Move:
     @property
     def name(self) -> str:
         if self.copies is not None:
-            on = called_on(self.copies)
-            is_method = self.asked.evaluator.value_of(on, self.frame).kind != "library"
-            return self.asked.source(on if is_method else self.copies.args[0], 200)
+            return self.asked.source(self.copies, 200)
         return key_of(self.moved) or self.asked.called(self.moved if self.made is None else self.made.begun)
 
     @property
@@ -267,7 +267,8 @@ class _Move:
         inside = (test for test, _ in self.frame.flow.conditions(self.call) if self.is_of_round(test))
         if self.loop and any(asked.multiplicity.counts(test, self.frame) for test in inside):
             yield refuted(Question.REPEATS, "it is moved every so many steps, and not in each")
-        if not all(map(self.is_about_device, self.frame.flow.around(self.call))):
+        ways = asked.multiplicity.of(self.call, self.frame)
+        if ways and all(one.flags for one in ways):
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
         trains = any(one.work == "train" and self.loop in one.loops for one in steps)
@@ -276,15 +277,6 @@ class _Move:
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
         yield from reached(asked.evaluator, self.frame.function, self.call)
-
-    def is_about_device(self, block: Block) -> bool:
-        """Whether a block runs in each round, or under a condition that asks no more than whether there is a GPU: all in it moves something."""
-        values = (getattr(one, "value", None) for one in block.statements)
-        if not isinstance(block.owner, (ast.If, ast.Try)) or (
-            self.loop and not self.is_of_round(block.owner)
-        ):
-            return True
-        return all(_device(self.asked, one, self.frame) is not None for one in values)
 
     def of_made(self, made: Filled) -> Iterator[Answer]:
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":
@@ -344,7 +336,7 @@ def _report(move: _Move) -> Report:
     is_same = move.copies is None and move.is_same
     advice = "move it once, before the loop" if is_same else "make it on the device, with `device=`"
     if move.copies is not None:
-        what, advice = f"each of the copies of {what}", "move it before it is repeated"
+        what, advice = f"each copy of {what}", "move it before it is repeated"
     return Report(
         move.call,
         f"{what} is moved to the GPU in every step" + (", and is the same in each" if is_same else ""),
