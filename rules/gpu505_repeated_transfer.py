@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.queries.multiplicity import Repeats
+    from gpulint.analysis.syntax.flow import Block
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
 _FEW: Final = 4  # copies
@@ -267,8 +268,7 @@ class _Move:
         inside = (test for test, _ in self.frame.flow.conditions(self.call) if self.is_of_round(test))
         if self.loop and any(asked.multiplicity.counts(test, self.frame) for test in inside):
             yield refuted(Question.REPEATS, "it is moved every so many steps, and not in each")
-        ways = asked.multiplicity.of(self.call, self.frame)
-        if ways and all(one.flags for one in ways):
+        if not all(map(self.is_about_device, self.frame.flow.around(self.call))):
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
         trains = any(one.work == "train" and self.loop in one.loops for one in steps)
@@ -277,6 +277,14 @@ class _Move:
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
         yield from reached(asked.evaluator, self.frame.function, self.call)
+
+    def is_about_device(self, block: Block) -> bool:
+        """Whether a block runs in each round, or under a condition that asks no more than whether there is a GPU: all in it moves something."""
+        owner = block.owner
+        if not isinstance(owner, (ast.If, ast.Try)) or (self.loop and not self.is_of_round(owner)):
+            return True
+        values = (getattr(one, "value", None) for one in block.statements)
+        return all(_device(self.asked, one, self.frame) is not None for one in values)
 
     def of_made(self, made: Filled) -> Iterator[Answer]:
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":
