@@ -55,9 +55,10 @@ class Steps:
             for call in calls:
                 if function.flow.statement_of(call) in function.flow.unreachable:
                     continue
-                for work, *how in self._does(name, call, frame):
+                for work, within, over_data, gathers in self._does(name, call, frame):
                     own = work == "train" and name in ("step", "backward") and self._is_own(call, frame)
-                    found.append(Event(work, call, tuple(function.flow.loops(call)), *how, own))
+                    loops = tuple(function.flow.loops(call))
+                    found.append(Event(work, call, loops, within, over_data, gathers, own))
         return found
 
     def _does(self, name: str, call: ast.Call, frame: Frame) -> list[_Done]:
