@@ -170,7 +170,6 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     """On what the claim stands that a step builds a graph through a network that nobody uses, or gradients of its weights."""
     evaluator = asked.evaluator
     grad = grad_mode(evaluator, run.inner, run.where)
-    yield from builds_graph(asked, run, grad)
     if grad.mode == "mixed":
         yield left_open(Question.GRAD, GRAD_MODES[grad.mode], grad.by)
     if is_tried_out(evaluator, run):
@@ -178,6 +177,11 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
     what = outcome(evaluator, run.inner, run.where)
     if what.undetached is not None or what.by_choice is not None:
         yield refuted(Question.GRAPH, "what it gives has no graph, or who calls it chooses")
+    if what.wanted:
+        yield from _of_weights(asked, run, what.wanted)
+    else:
+        yield from _of_result(asked, run)
+    yield from builds_graph(asked, run, grad)
     place, network = place_of(evaluator, run.named, run.where), run.network
     several = [network.but(origins=frozenset({one})) for one in origins_of(evaluator, network)]
     if len(several) > 1 and any(frozen(evaluator, one, place) is not None for one in several):
@@ -187,10 +191,6 @@ def _answers(asked: Asked, run: Run) -> Iterator[Answer]:
         yield left_open(
             Question.TRAINED, "it is loaded as a whole: it may have been frozen when it was saved"
         )
-    if what.wanted:
-        yield from _of_weights(asked, run, what.wanted)
-    else:
-        yield from _of_result(asked, run)
     yield from (left_open(Question.TENSOR, one.clause) for one in run.network.assumptions)
     yield from _size(evaluator, run)
     yield from of_device(evaluator, run)

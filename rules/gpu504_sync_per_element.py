@@ -138,9 +138,10 @@ class _Reads:
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     evaluator, frame, flow = asked.evaluator, asked.root(function), function.flow
     found: dict[tuple[Any, str], _Reads] = {}
-    rows = [*evaluator.table.knows("tensor").items(), *evaluator.table.knows("builtins").items()]
-    names = {name for name, row in rows if waits_for(row) or row.device in ("host", "argument")}
-    calls = [one for name in names for one in flow.calls.get(name, ()) if rounds(evaluator, one, frame)]
+    rows = [evaluator.table.knows(kind) for kind in ("tensor", "builtins")]
+    named = [(name, row) for name in flow.calls for one in rows if (row := one.get(name)) is not None]
+    names = {name for name, row in named if waits_for(row) or row.device in ("host", "argument")}
+    calls = [one for name in names for one in flow.calls[name] if rounds(evaluator, one, frame)]
     reads: list[Any] = [(call, read_by(evaluator, call, frame)) for call in calls]
     reads += read_implicitly(evaluator, frame)
     for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
@@ -152,8 +153,9 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
                 )
                 break
     yield from found.values()
-    made = (name for name, row in evaluator.table.knows("torch").items() if row.gives == "fresh")
-    for call in (one for name in made for one in flow.calls.get(name, ()) if one.args):
+    known = evaluator.table.knows("torch")
+    made = (name for name in flow.calls if name in known and known[name].gives == "fresh")
+    for call in (one for name in made for one in flow.calls[name] if one.args):
         given = call.args[0]  # it reads each tensor of a list
         value = evaluator.value_of(given, frame)
         if (

@@ -98,12 +98,12 @@ BUDGETS = {
     f"{ANALYSIS}.syntax": 695,
     f"{ANALYSIS}.project": 667,
     f"{ANALYSIS}.domain": 125,
-    f"{ANALYSIS}.evaluate": 3_106,
+    f"{ANALYSIS}.evaluate": 3_101,
     f"{ANALYSIS}.models": 231,
-    f"{ANALYSIS}.queries": 4_774,
-    RULES: 6_310,
+    f"{ANALYSIS}.queries": 4_777,
+    RULES: 6_312,
 }
-MOST_OF_READING = 16_035  # all of them together
+MOST_OF_READING = 16_030  # all of them together
 MOST_MODULES = 120  # of theirs
 
 

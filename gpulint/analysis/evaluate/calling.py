@@ -118,22 +118,22 @@ class Calling:
     def forward(self, target: Value, node: Any, frame: Frame) -> Value:
         """What a network gives for what it is given."""
         site = frozenset({(node, frame)})
-        off = self._evaluator.grad_is_off(node, frame)
         methods = (self._evaluator.method(target.ref, name) for name in ("forward", "__call__"))
         method = next((one for one in methods if one is not None), None)
-        given = self._given(node, frame)
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
+                given = self._given(node, frame)
                 return found.but(origins=site | given.origins if given.graph else site)
             if found.is_known:
                 return found
         row = self.made_by(target)
+        given = self._given(node, frame)
         if row is not None and row.weights == "none":
             size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
-            return Value("tensor", given.graph, given.device, size, UNSET, given.origins).assuming(
-                *given.assumptions
-            )
+            found = Value("tensor", given.graph, given.device, size, UNSET, given.origins)
+            return found.assuming(*given.assumptions)
+        off = self._evaluator.grad_is_off(node, frame)
         graph, origins = Graph.NONE if off else Graph.LIVE, given.origins if off else site | given.origins
         device: Device = "cuda" if self._is_given_on_gpu(node, frame) else "?"
         return Value("tensor", graph, device, "batch", origins=origins, assumptions=target.assumptions)
@@ -243,8 +243,9 @@ class Calling:
         self, row: Row, base: Value, node: ast.Call, frame: Frame, is_method: bool = True
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
-        given = self._given(node, frame) if row.does != "takes form" else UNKNOWN
-        graph = max(base.graph, given.graph) if row.graph == "keeps" else Graph.NONE
+        keeps = row.graph == "keeps"
+        given = self._given(node, frame) if keeps and row.does != "takes form" else UNKNOWN
+        graph = max(base.graph, given.graph) if keeps else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
         origins = base.origins | (given.origins if given.graph else frozenset()) if graph else frozenset()
@@ -252,13 +253,10 @@ class Calling:
         if row.size in ("scalar", "loss") and _gives_one(row, node, is_method):
             size = "scalar"
         device = self._placed(row, node, frame, base)
-        found = Value(
-            "tensor", graph=graph, device=device, size=size, origins=origins, assumptions=base.assumptions
-        )
+        found = Value("tensor", graph, device, size, origins=origins, assumptions=base.assumptions)
         if gives_pair(self._evaluator, row, node, frame, is_method):
-            return Value(
-                "tuple", parts=(found, found.but(graph=Graph.NONE, origins=frozenset())), graph=graph
-            )
+            both = (found, found.but(graph=Graph.NONE, origins=frozenset()))
+            return Value("tuple", graph, parts=both)
         return found
 
     def _placed(self, row: Row, node: ast.Call, frame: Frame, base: Value) -> Device:
@@ -353,7 +351,8 @@ class Calling:
         row = self._evaluator.table.function(full)
         if row is None:
             return self._unseen(node, frame, Value("library", ref=full))
-        return self._by_row(row, self._given(node, frame), node, frame)
+        base = self._given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
+        return self._by_row(row, base, node, frame)
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """What a row of the table says of a call; `base` is the object, or what the arguments have in common."""
@@ -440,11 +439,8 @@ class Calling:
             named = tuple(
                 (one.arg, self._evaluator.value_of(one.value, frame)) for one in node.keywords if one.arg
             )
-            return Value(
-                "dict" if key_of(node.func) == "dict" else "list",
-                origins=frozenset({(node, frame)}),
-                parts=named or None,
-            )
+            kind: Any = "dict" if key_of(node.func) == "dict" else "list"
+            return Value(kind, origins=frozenset({(node, frame)}), parts=named or None)
         return self._with_all_of(node.args[0], node, frame)
 
     def _gives_chained(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
@@ -483,11 +479,8 @@ class Calling:
             index = self._evaluator.value_of(node.args[0], frame).const if node.args else None
             return self._evaluator.element(base, index if isinstance(index, (int, str)) else None)
         values = [self._evaluator.value_of(one, frame) for one in node.args]
-        return (
-            self._evaluator.element(values[0])
-            if values and (len(values) == 1 or values[1].kind == "none")
-            else join(values)
-        )
+        of_first = values and (len(values) == 1 or values[1].kind == "none")
+        return self._evaluator.element(values[0]) if of_first else join(values)
 
     def _gives_elements(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         if base.kind == "dict" and base.parts:
@@ -508,10 +501,8 @@ class Calling:
         return Value("list", receiver=Value("tuple", parts=parts))
 
     def _gives_enumerate(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
-        element = (
-            self._evaluator.element(self._evaluator.value_of(node.args[0], frame)) if node.args else UNKNOWN
-        )
-        return Value("list", receiver=Value("tuple", parts=(NUMBER, element)))
+        first = self._evaluator.value_of(node.args[0], frame) if node.args else UNKNOWN
+        return Value("list", receiver=Value("tuple", parts=(NUMBER, self._evaluator.element(first))))
 
     def _gives_dict(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         return Value("dict", origins=frozenset({(node, frame)}), receiver=UNKNOWN)
@@ -525,9 +516,8 @@ class Calling:
         if not node.args:
             return UNKNOWN
         target = self._evaluator.value_of(node.args[0], frame)
-        return (
-            self.forward(target, node, frame) if target.kind == "module" else Value("tensor", graph=Graph.MAY)
-        )
+        runs = target.kind == "module"
+        return self.forward(target, node, frame) if runs else Value("tensor", graph=Graph.MAY)
 
     def _gives_mapped(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
         """`map(lambda x: …, things)`."""
@@ -556,9 +546,8 @@ class Calling:
         if given.graph is Graph.NONE:
             return Value("unknown", origins=frozenset({(node, frame)}))
         guess = Assumption(f"what `{_spelled(node.func)}` gives is not seen", node)
-        return Value(
-            "unknown", graph=Graph.MAY, origins=given.origins, assumptions=given.assumptions
-        ).assuming(guess)
+        found = Value("unknown", Graph.MAY, origins=given.origins, assumptions=given.assumptions)
+        return found.assuming(guess)
 
     def _goes_backward(self, node: ast.Call, frame: Frame, parts: bool = True, given: bool = True) -> bool:
         """Whether a backward shows that what a call gives has a graph: one through a network that it is given to does not."""
@@ -750,6 +739,7 @@ def _spelled(node: Any) -> str:
     return key if key is not None else getattr(node, "attr", "the call")
 
 
+_BY_GIVEN = frozenset("tensor/pair/pair or one/receiver/gradients/text/element/elements/pairs".split("/"))
 _CONSTANT: dict[str, Value] = {
     "number": NUMBER, "numbers": Value("list", receiver=NUMBER), "none": NONE, "array": Value("array", device="host"),
 }  # fmt: skip

@@ -261,12 +261,15 @@ def kept_by(evaluator: Evaluator, value: Value) -> Iterator[tuple[Any, Frame]]:
             yield from ((one.value, made) for one in named if key.startswith(f"{made.function.self_name}."))
 
 
-def own_stores(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
+def own_stores(evaluator: Evaluator, frame: Frame) -> tuple[Store, ...]:
     """The stores of a function's own statements."""
-    yield from _by_methods(evaluator, frame)
-    yield from _by_subscripts(evaluator, frame)
-    yield from _totals(evaluator, frame)
-    yield from _comprehensions(evaluator, frame)
+    found: tuple[Store, ...] | None = frame.memo.get(own_stores)
+    if found is None:
+        made = (_by_methods, _by_subscripts, _totals, _comprehensions)
+        found = tuple(one for finds in made for one in finds(evaluator, frame))
+        if not evaluator.is_running:  # else it may rest on something unfinished
+            frame.memo[own_stores] = found
+    return found
 
 
 def _by_methods(evaluator: Evaluator, frame: Frame) -> Iterator[Store]:
