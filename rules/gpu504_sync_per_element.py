@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.evaluate.consumers import consumers
+from gpulint.analysis.evaluate.weights import weight
 from gpulint.analysis.queries.calls import entered
 from gpulint.analysis.queries.intended import beside_a_phase
 from gpulint.analysis.queries.networks.behind import gone_through, rounds, source_of
@@ -25,10 +26,13 @@ from gpulint.rule import Claimed, Cost, RelatedNode, Report, Rule
 if TYPE_CHECKING:
     from gpulint.analysis.asked import Asked
     from gpulint.analysis.domain.values import Device, Value
+    from gpulint.analysis.evaluate.evaluator import Evaluator
     from gpulint.analysis.evaluate.frames import Frame
     from gpulint.analysis.project.file import Function
     from gpulint.analysis.queries.multiplicity import Repeats
     from gpulint.analysis.syntax.flow import Definition
+
+_FEW: Final = 4  # layers
 
 
 class SyncPerElement(Rule):
@@ -39,6 +43,9 @@ class SyncPerElement(Rule):
     It also tells where an element is tested (`if done[i]:`), compared in a test, bounds a slice, or picks an item of a list
     (`words[i] for i in ids`): that reads it as well. So do `masked_select` and `nonzero`, whose result is as large as the values
     say, and `torch.tensor(values)` of each in a list of tensors there. One `.item()` a step is in order and not reported.
+    And loops that read a number of each of a network's parameters: `for p in model.parameters(): total += p.grad.norm().item()`, or
+    `any(not torch.isfinite(p.grad).all() for p in params)`. These are notes: as many waits as the network has parameters. Stack the numbers
+    on the GPU and read them once, `torch.stack(torch._foreach_norm(grads)).norm().item()`; `torch.nn.utils.clip_grad_norm_` gives it too.
     A loop within another one of the step is a *warning*. A loop along one dimension, of which the code seldom says how long it
     is, is a *note*; where it ends early, or goes through something else, it is told with that doubt.
 
@@ -95,8 +102,8 @@ class SyncPerElement(Rule):
     doubts = True
     triggers = (
         (b"torch", b"lightning"), (b" in range(", b" in enumerate(", b" in zip(", b".detach():", b" for ", b"lambda"),
-        (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step"),
-        (b"cuda", b"device", b"accelerator", b"fabric", b"gpu"),
+        (b".backward(", b".eval()", b"no_grad", b"inference_mode", b"training_step", b".grad"),
+        (b"cuda", b"device", b"accelerator", b"fabric", b"gpu", b".grad"),
     )  # fmt: skip
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
@@ -109,14 +116,23 @@ class SyncPerElement(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """Where (`at`) the elements of a tensor are read one by one, in the rounds of a loop, or of a lambda that is called for each; `listed`
-    where it is the tensors of a list, which the loop has filled."""
+    """Where (`at`) what is in something is read one by one, in the rounds of a loop, or of a lambda that is called for each: the elements of
+    a tensor, or a network's parameters. `each` is what a round picks; None of the tensors of a list, which the loop has filled."""
 
     at: list[ast.expr]
     tensor: Any
+    each: Any
     loop: Any
     frame: Frame
-    listed: bool = False
+
+    def is_of_network(self, evaluator: Evaluator) -> bool:
+        """Whether they are the parameters of a network."""
+        return self.each is not None and evaluator.value_of(self.each, self.frame).kind == "parameter"
+
+    def value(self, evaluator: Evaluator, frame: Frame) -> Value:
+        """What is read of: one tensor, or any of several."""
+        value = evaluator.value_of(self.each if self.is_of_network(evaluator) else self.tensor, frame)
+        return value if self.each is not None else _each(evaluator, value)
 
 
 def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
@@ -130,9 +146,11 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     reads += read_implicitly(evaluator, frame)
     for at, read in sorted(reads, key=lambda one: (one[0].lineno, one[0].col_offset)):
         for loop in rounds(evaluator, at, frame):
-            tensor = _whole(asked, read, frame, loop)
-            if tensor is not None:
-                found.setdefault((loop, ast.unparse(tensor)), _Reads([], tensor, loop, frame)).at.append(at)
+            picked = _picked(asked, read, frame, loop)
+            if picked is not None:
+                found.setdefault((loop, ast.unparse(picked[0])), _Reads([], *picked, loop, frame)).at.append(
+                    at
+                )
                 break
     yield from found.values()
     known = evaluator.table.knows("torch")
@@ -140,22 +158,26 @@ def _reads(asked: Asked, function: Function) -> Iterator[_Reads]:
     for call in (one for name in made for one in flow.calls[name] if one.args):
         given = call.args[0]  # it reads each tensor of a list
         value = evaluator.value_of(given, frame)
-        if value.kind == "list" and not isinstance(given, ast.List) and _each(asked, value).device == "cuda":
+        if (
+            value.kind == "list"
+            and not isinstance(given, ast.List)
+            and _each(evaluator, value).device == "cuda"
+        ):
             nodes = [*ast.walk(given), *(node for node, _ in value.origins)]
             filled = [one for one in nodes if isinstance(one, (ast.Lambda, *COMPREHENSIONS))]
             put = flow.calls_on((key_of(given),), "append", "insert")
             filled += [flow.loops(one)[0] for one in put if flow.loops(one)]
-            yield _Reads([call], given, filled[0] if filled else call, frame, True)
+            yield _Reads([call], given, None, filled[0] if filled else call, frame)
 
 
-def _each(asked: Asked, value: Value) -> Value:
+def _each(evaluator: Evaluator, value: Value) -> Value:
     """What is in a list, and in the lists in it."""
-    inner = asked.evaluator.element(value) if value.kind == "list" else value
-    return asked.evaluator.element(inner) if inner.kind == "list" else inner
+    inner = evaluator.element(value) if value.kind == "list" else value
+    return evaluator.element(inner) if inner.kind == "list" else inner
 
 
-def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> Any:
-    """The tensor that an expression is, or is made of, an element of: one that a round of the loop picks."""
+def _picked(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> tuple[Any, Any] | None:
+    """The tensor, or the parameters, that an expression is, or is made of, one of: what a round of the loop picks, and what it picks it from."""
     flow, evaluator = frame.flow, asked.evaluator
     parts: list[Any] = []
     if not depth:
@@ -166,7 +188,9 @@ def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> 
         for one in flow.reaching(node):
             if _is_picked(asked, one, loop, frame):
                 source, path = source_of(one)
-                return None if path else source or gone_through(evaluator, loop, frame)[0]
+                if path and evaluator.value_of(node, frame).kind != "parameter":  # beside its name
+                    return None
+                return source or gone_through(evaluator, loop, frame)[0], node
             if one.kind == "assign" and not one.path and loop in rounds(evaluator, one.value, frame):
                 parts.append(one.value)
     elif isinstance(node, ast.Subscript):
@@ -175,7 +199,7 @@ def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> 
         if not cut and any(
             _is_picked(asked, one, loop, frame) for name in names for one in flow.reaching(name)
         ):
-            return node.value
+            return node.value, node
         parts.append(node.value)
     elif isinstance(node, (ast.BinOp, ast.Compare)):
         parts += ast.iter_child_nodes(node)
@@ -184,7 +208,7 @@ def _whole(asked: Asked, node: Any, frame: Frame, loop: Any, depth: int = 6) -> 
             parts.append(node.args[0])
         elif isinstance(node.func, ast.Attribute):
             parts.append(node.func.value)
-    found = (_whole(asked, one, frame, loop, depth - 1) for one in parts)
+    found = (_picked(asked, one, frame, loop, depth - 1) for one in parts)
     return next((one for one in found if one is not None), None)
 
 
@@ -197,9 +221,12 @@ def _is_picked(asked: Asked, definition: Definition, loop: Any, frame: Frame) ->
 
 def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
     evaluator, frame, loop, tensor = asked.evaluator, found.frame, found.loop, found.tensor
-    value = evaluator.value_of(tensor, frame)
-    value = _each(asked, value) if found.listed else value
-    if value.is_moved:
+    value = found.value(evaluator, frame)
+    if found.is_of_network(evaluator):
+        whole = evaluator.value_of(found.at[0], frame)
+        if whole.kind in ("tensor", "array") and whole.size != "scalar" and whole.device == "host":
+            yield refuted(Question.READS, "all that is in each goes to the host, which takes the time")
+    elif value.is_moved:
         yield left_open(Question.TENSOR, f"whether `{ast.unparse(tensor)}` is a tensor is not shown")
     elif value.kind != "tensor" or not _is_one(asked, found):
         yield refuted(Question.TENSOR, f"nothing shows that `{ast.unparse(tensor)}` is one tensor")
@@ -219,8 +246,15 @@ def _answers(asked: Asked, found: _Reads) -> Iterator[Answer]:
         yield refuted(Question.REPEATS, "each round is a step of its own", loop)
     if multiplicity.trips(loop, frame) is not None or multiplicity.is_once(found.at[0], loop, frame):
         yield refuted(Question.REPEATS, "it reads no more than a few elements", loop)
-    if not any(one.rate in ("step", "every nth") for one in ways):
-        yield refuted(Question.REPEATS, "no loop of steps is seen to run it")
+    rare = "step" if found.is_of_network(evaluator) else "every nth"
+    if not any(one.rate in ("step", rare) for one in ways):
+        if not any(one.rate == "?" and one.loop is None for one in ways):
+            yield refuted(Question.REPEATS, "no loop of steps runs it")
+        yield left_open(Question.REPEATS, "that a loop of steps runs it is not shown")
+    tests = (test for one in ways for test, _ in one.flags if test in frame.flow.parents)
+    own = [test for test in tests if loop not in frame.flow.loops(test)]
+    if own and found.is_of_network(evaluator):
+        yield left_open(Question.REPEATS, "a condition decides whether a step reads it", own[0])
     if (phase := beside_a_phase(evaluator, asked.steps, loop, frame)) is not None:
         yield refuted(Question.REPEATS, "a whole phase stands beside it, which costs more", phase)
     yield proven(Question.REPEATS, "each element is read by itself, in every step", loop)
@@ -232,9 +266,10 @@ def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
     """The devices that what is read may be on: in the function by itself, or else by what calls it, as a network gives it or is given."""
     evaluator = asked.evaluator
     for frame in (found.frame, *entered(evaluator, found.frame)):
-        value = evaluator.value_of(found.tensor, frame)
-        device = (_each(asked, value) if found.listed else value).device
-        if device == "?":
+        device = found.value(evaluator, frame).device
+        if device == "?" and found.is_of_network(evaluator):
+            device = placed(evaluator, found.each, frame).device
+        elif device == "?":
             made, where = operations(evaluator, found.tensor, frame)[-1]
             run = forward_of(evaluator, made, where) if isinstance(made, ast.Call) else None
             device = placed(evaluator, run.expression, run.frame).device if run is not None else "?"
@@ -246,6 +281,10 @@ def _devices(asked: Asked, found: _Reads) -> Iterator[Device]:
 def _amount(asked: Asked, found: _Reads, ways: list[Repeats]) -> Answer:
     """How many elements there are: many where the loop is in another within the step; else nothing shows more than a dimension."""
     frame, loop, unknown = found.frame, found.loop, "how many elements there are, the code does not say"
+    if found.is_of_network(asked.evaluator):
+        layers = weight(asked.evaluator, found.value(asked.evaluator, frame)).layers
+        few = refuted(Question.SIZE, f"no more than {layers} of its layers have parameters", loop)
+        return few if layers <= _FEW else minor(Question.SIZE, "as many as the network has parameters", loop)
     through = gone_through(asked.evaluator, loop, frame) if ways else ()
     if not any(_is_dimension(asked, one, frame) for one in through):
         return left_open(Question.SIZE, unknown)
@@ -290,13 +329,20 @@ def _is_one(asked: Asked, found: _Reads) -> bool:
 
 def _report(asked: Asked, found: _Reads) -> Report:
     first, *others = found.at
-    remedy = "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`"
+    what, remedy = (
+        "element of ",
+        "take the whole tensor to the host before the loop: `.tolist()`, or `.cpu()`",
+    )
+    if found.each is None:
+        remedy = "`torch.stack` leaves them on the GPU"
+    elif found.is_of_network(asked.evaluator):
+        what, remedy = "of ", "`torch.stack` what is worked out of each on the GPU, and read that once"
     return Report(
         first,
-        f"`{asked.source(first)}` waits for the GPU once for each element of `{asked.source(found.tensor)}`",
-        "`torch.stack` leaves them on the GPU" if found.listed else remedy,
+        f"`{asked.source(first)}` waits for the GPU once for each {what}`{asked.source(found.tensor)}`",
+        remedy,
         Cost(
-            "a wait for the GPU for each element, in every step",
+            "a wait for the GPU for each of them, in every step",
             "2.19 ms a step with 64 `.item()`, 1.71 ms with one `.tolist()`, for an 8-layer MLP; H200, torch 2.11",
         ),
         subject=asked.source(found.tensor, 200),

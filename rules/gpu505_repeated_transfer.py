@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gpulint.analysis.domain.values import Graph
 from gpulint.analysis.queries.reached import reached
 from gpulint.analysis.queries.stores.filled import Filled, extent, filled
+from gpulint.analysis.queries.stores.on_device import operations
 from gpulint.analysis.syntax.nodes import LOOPS, arguments, called_on, dotted, key_of, keyword, last_name
 from gpulint.answers import Answer, Question, left_open, minor, proven, refuted, until_refuted
 from gpulint.claims import Claim
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gpulint.analysis.syntax.flow import Block
 
 _NEVER: Final = 1000  # no argument stands there: it is given by name
+_FEW: Final = 4  # copies
 _MANY: Final = 1 << 18  # numbers: 1 MiB of float32
 # What is said of the tensor that is moved, and not of its copy.
 _OF_THE_FIRST: Final = frozenset({"requires_grad", "pin_memory", "out", None})
@@ -36,16 +38,19 @@ class RepeatedTransfer(Rule):
     """
     ## What it does
     Finds tensors that a program fills itself, with zeros, ones, counts or random numbers, on the host, and moves to the GPU in every
-    step, `torch.zeros(n).to(device)`: in a training loop, in the forward of a network or a loss, and in whatever else a step calls. And
-    tensors moved in every step of a loop that are the same in each.
+    step, `torch.zeros(n).to(device)`: in a training loop, in the forward of a network or a loss, and in whatever else a step calls. To copy
+    it into a tensor that is on the GPU, `state.copy_(torch.zeros(n))`, moves it too. And tensors moved in every step of a loop that are
+    the same in each; and what is repeated on the host, and moved with all its copies: `features[i].repeat(k, 1, 1).to(device)`.
 
     It is a warning where the size is shown to matter: a million bytes by the text, a shape made of three sizes of other tensors, or that of
-    pictures or sequences on their way through a network. It is a note where the shape is made of two sizes, or is that of a tensor of which
-    no more is seen. What has few numbers, or is not seen to have more, is told with low confidence: that costs a wait and no memory,
+    pictures or sequences on their way through a network. It is a note where the shape is made of two sizes and more, is that of a tensor of
+    which no more is seen, or where three dimensions are repeated. What has few numbers, or is not seen to have more, as an index or a mask
+    with a number for each sample and place, is a note with low confidence: that costs a wait and no memory,
     which may be nothing in a step that waits anyhow. So are moves under a condition that asks for more than a GPU, those in loops that
     do not train, and places of which it is not shown that they are tensors on the host. It is silent about few numbers in what a step
-    calls; about what data is put into before it is moved, which has to be brought there; in loops that have as few rounds as the text
-    says; about small tensors of random numbers; and about what gradients go back through.
+    calls; about what is moved every so many steps; about what data is put into before it is moved, which has to be brought there; in loops
+    that have as few rounds as the text says; about small tensors of random numbers; about a few copies; and about what gradients go back
+    through.
 
     ## Why is this bad
     The host fills memory at a small part of the GPU's speed, and the bus is slower still. A copy from ordinary memory of the host also waits
@@ -120,12 +125,14 @@ class RepeatedTransfer(Rule):
     name = "repeated-transfer"
     severity = Severity.WARNING
     runtime_claim = Claim("transfer", device_only=True)
-    triggers = ((b".to(", b".cuda(", b".type"), (b"torch",))
+    triggers = ((b".to(", b".cuda(", b".type", b".copy_("), (b"torch",))
     doubts = True
 
     def claims(self, asked: Asked, options: Mapping[str, Any]) -> Iterator[Claimed]:
         rows = asked.evaluator.table.knows("tensor").items()
-        moves = [name for name, row in rows if row.device in ("cuda", "argument")]
+        moves = [
+            name for name, row in rows if row.device in ("cuda", "argument") or row.does == "copies into"
+        ]
         calls = (found for name in moves for found in asked.file.calls_named(name))
         for function, call in sorted(calls, key=lambda one: (one[1].lineno, one[1].col_offset)):
             move = _moved(asked, call, asked.root(function))
@@ -138,16 +145,35 @@ def _moved(asked: Asked, call: Any, frame: Frame) -> _Move | None:
     device = _device(asked, call, frame)
     if device is None or asked.evaluator.is_dead(call, frame):
         return None
-    moved = call.func.value
+    into = last_name(call.func) == "copy_"
+    moved = call.args[0] if into else call.func.value
     made = filled(asked.evaluator, moved, frame)
     loop = next((one for one in frame.flow.loops(call) if _runs_networks(asked, one, frame)), None)
-    if loop is not None:
-        row = asked.evaluator.row_of(moved, frame) if isinstance(moved, ast.Call) else None
-        known = made is not None or (row is not None and row.gives == "fresh") or key_of(moved) is not None
-        return _Move(asked, call, moved, frame, loop, device, made) if known else None
-    ways = asked.multiplicity.of(call, frame) if made is not None else ()
-    rounds = next((one for one in ways if one.rate in ("step", "every nth")), None)
-    return _Move(asked, call, moved, frame, None, device, made, rounds) if rounds is not None else None
+    copies = _repeated(asked, moved, frame) if made is None and not into else None
+    if copies is not None and loop is not None and loop not in frame.flow.loops(copies):
+        copies = None  # they are the same in each round
+    row = asked.evaluator.row_of(moved, frame) if isinstance(moved, ast.Call) else None
+    is_kept = loop is not None and ((row is not None and row.gives == "fresh") or key_of(moved) is not None)
+    if (made or copies) is None and (into or not is_kept):
+        return None
+    ways = asked.multiplicity.of(call, frame) if loop is None else ()
+    rounds = next((one for one in ways if one.rate == "step"), None)
+    return (
+        _Move(asked, call, moved, frame, loop, device, made, into, copies, rounds) if loop or rounds else None
+    )
+
+
+def _repeated(asked: Asked, moved: Any, frame: Frame) -> ast.Call | None:
+    """The call that repeats what is moved: `x.repeat(k, 1)`, also where the result is only laid out in another way then."""
+    for node, where in operations(asked.evaluator, moved, frame):
+        row = (
+            asked.evaluator.table.own("tensor", last_name(node.func)) if isinstance(node, ast.Call) else None
+        )
+        if row is not None and row.size == "more":
+            return node if where is frame else None
+        if not isinstance(node, ast.Name) and not (row is not None and (row.view or row.does == "lays out")):
+            return None
+    return None
 
 
 def _device(asked: Asked, call: Any, frame: Frame) -> str | None:
@@ -155,6 +181,8 @@ def _device(asked: Asked, call: Any, frame: Frame) -> str | None:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
     row = asked.evaluator.table.own("tensor", call.func.attr)
+    if row is not None and row.does == "copies into" and call.args:
+        return asked.evaluator.value_of(call.func.value, frame).device
     if row is None or row.device != "argument":
         return "cuda" if row is not None and row.device == "cuda" else None
     return asked.evaluator.calling.device(call, frame)
@@ -169,7 +197,7 @@ def _runs_networks(asked: Asked, loop: Any, frame: Frame) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Move:
     """A call that moves what `moved` gives to a device, in the rounds of a loop, or in those of who calls its function: `rounds`. `made` says
-    how the program fills it, where it does."""
+    how the program fills it, where it does, and `copies` what repeats it; `is_into`: it is copied into a tensor that is there."""
 
     asked: Asked
     call: ast.Call
@@ -178,19 +206,22 @@ class _Move:
     loop: Any
     device: str | None
     made: Filled | None
-    rounds: Repeats | None = None
+    is_into: bool
+    copies: ast.Call | None
+    rounds: Repeats | None
 
     @property
     def names_device(self) -> bool:
         """Whether what it is moved to is a device for certain, wherever that is."""
-        given = self.call.args[0] if self.call.args else keyword(self.call, "device")
+        given = self.call.args[0] if self.call.args and not self.is_into else keyword(self.call, "device")
         kind = self.asked.evaluator.value_of(given, self.frame).kind if given is not None else ""
         return kind in ("device", "tensor", "parameter")
 
     @property
     def name(self) -> str:
-        begun = self.moved if self.made is None else self.made.begun
-        return key_of(self.moved) or self.asked.called(begun)
+        if self.copies is not None:
+            return self.asked.source(self.copies, 200)
+        return key_of(self.moved) or self.asked.called(self.moved if self.made is None else self.made.begun)
 
     @property
     def is_same(self) -> bool:
@@ -198,10 +229,10 @@ class _Move:
         if self.loop is None:
             return False
         flow, evaluator = self.frame.flow, self.asked.evaluator
-        changed = {key_of(one.target.value) for one in flow.stores if self.is_of_round(one.statement)}
-        for name, row in evaluator.table.knows("list").items():
-            calls = (one for one in flow.calls.get(name, ()) if row.fills and self.is_of_round(one))
-            changed |= {key_of(getattr(one.func, "value", one.func)) for one in calls}
+        filling = [name for name, row in evaluator.table.knows("list").items() if row.does]
+        into = [one.target for one in flow.stores if self.is_of_round(one.statement)]
+        into += [one.func for name in filling for one in flow.calls.get(name, ()) if self.is_of_round(one)]
+        changed = {ast.unparse(getattr(one, "value", one)).partition("[")[0] for one in into}
         for one in ast.walk(self.moved):
             if isinstance(one, ast.Call) and one is not self.moved:
                 if evaluator.value_of(one, self.frame).kind not in ("number", "list"):
@@ -223,18 +254,25 @@ class _Move:
         if spelled and all(isinstance(one, ast.Constant) for one in spelled):
             yield refuted(Question.REPEATS, "the loop has as few rounds as the text says", self.loop)
         later = keyword(self.call, "non_blocking")
-        if later is not None and asked.evaluator.value_of(later, self.frame).const is not False:
+        if (
+            later is not None
+            and self.copies is None
+            and asked.evaluator.value_of(later, self.frame).const is not False
+        ):
             yield refuted(Question.MEANT, "with `non_blocking=True` the host does not wait for the copy")
         if self.device == "host":
             yield refuted(Question.DEVICE, "it is moved to the host")
         yield from self.of_place() if self.made is None else self.of_made(self.made)
         if self.device == "?" and not self.names_device:
             yield left_open(Question.DEVICE, "whether it is moved to a GPU is not shown")
+        inside = (test for test, _ in self.frame.flow.conditions(self.call) if self.is_of_round(test))
+        if self.loop and any(asked.multiplicity.counts(test, self.frame) for test in inside):
+            yield refuted(Question.REPEATS, "it is moved every so many steps, and not in each")
         if not all(map(self.is_about_device, self.frame.flow.around(self.call))):
             yield left_open(Question.REPEATS, "a condition decides whether a step moves it")
         steps = asked.steps.of(self.frame.function)
         trains = any(one.work == "train" and self.loop in one.loops for one in steps)
-        if not trains and not (self.rounds and self.rounds.work == "train"):
+        if not trains and self.copies is None and not (self.rounds and self.rounds.work == "train"):
             clause = "how much the rest of a round takes, which does not train, is not shown"
             yield left_open(Question.REPEATS, clause)
         yield self.of_size()
@@ -242,27 +280,31 @@ class _Move:
 
     def is_about_device(self, block: Block) -> bool:
         """Whether a block runs in each round, or under a condition that asks no more than whether there is a GPU: all in it moves something."""
-        values = (getattr(one, "value", None) for one in block.statements)
-        if not isinstance(block.owner, (ast.If, ast.Try)) or (
-            self.loop and not self.is_of_round(block.owner)
-        ):
+        owner = block.owner
+        if not isinstance(owner, (ast.If, ast.Try)) or (self.loop and not self.is_of_round(owner)):
             return True
+        values = (getattr(one, "value", None) for one in block.statements)
         return all(_device(self.asked, one, self.frame) is not None for one in values)
 
     def of_made(self, made: Filled) -> Iterator[Answer]:
         if self.asked.evaluator.value_of(self.moved, self.frame).device != "host":
             yield refuted(Question.DEVICE, "it is not shown to be made on the host")
-        if made.how.startswith("draws") and extent(self.asked.evaluator, made.sizes)[1] < 2:
+        numbers, sizes, more = extent(self.asked.evaluator, made.sizes)
+        is_matrix = sizes > 1 or (self.is_into and (numbers >= _MANY or sizes + more > 1))
+        if made.how.startswith("draws") and not is_matrix:
             yield refuted(Question.MEANT, "its random numbers are new in every step, and are the host's")
         clause = f"`{self.asked.called(made.begun)}` makes a tensor on the host"
         yield proven(Question.TENSOR, clause, made.begun, self.asked.path_of(made.begun))
 
     def of_place(self) -> Iterator[Answer]:
-        value, flow = self.asked.evaluator.value_of(self.moved, self.frame), self.frame.flow
-        if not self.is_same:
-            yield refuted(Question.READS, "it is new in every step, and has to be brought there")
-        key = key_of(self.moved)
+        flow, evaluator = self.frame.flow, self.asked.evaluator
+        value, key = evaluator.value_of(self.moved, self.frame), key_of(self.moved)
         is_called = key is not None and any(dotted(one.func) == key for one in flow.every_call)
+        times = arguments(self.copies) if self.copies is not None else []
+        if self.copies is None and not self.is_same:
+            yield refuted(Question.READS, "it is new in every step, and has to be brought there")
+        if times and all(evaluator.value_of(one, self.frame).const in range(_FEW) for one in times):
+            yield refuted(Question.SIZE, "the text says how often it is repeated: a few times")
         if value.graph is Graph.LIVE:
             yield refuted(Question.GRAPH, "gradients go back through it, to what a step changes")
         if is_called or not (value.kind in ("tensor", "unknown", "loaded") or value.assumptions):
@@ -278,25 +320,34 @@ class _Move:
     def of_size(self) -> Answer:
         """Whether what is moved is large: a megabyte by the text, or as large as what networks compute with, of three sizes and more."""
         evaluator = self.asked.evaluator
-        numbers, sizes, is_all = extent(evaluator, self.made.sizes) if self.made else (1, 0, False)
+        if self.copies is not None and len(self.copies.args) > 2:
+            return minor(Question.SIZE, "how large what is repeated is, the code does not say")
+        numbers, sizes, more = extent(evaluator, self.made.sizes) if self.made else (1, 0, 1)
+        is_all = not (sizes or more)
         if numbers >= _MANY:
             return proven(Question.SIZE, f"it has {numbers:,} numbers" + ("" if is_all else " and more"))
         if sizes > 2:
-            return proven(Question.SIZE, "it is as large as activations, by its shape")
-        if sizes == 2:
-            return minor(Question.SIZE, "its size is not known from the code")
+            return proven(Question.SIZE, "its shape is that of activations, or has three sizes of tensors")
+        if sizes == 2 and more:
+            return minor(
+                Question.SIZE,
+                "its shape has two sizes of tensors, and more: how many numbers, the code does not say",
+            )
         if is_all and self.rounds is not None:
             return refuted(Question.SIZE, "it has few numbers, and a step that calls this may wait anyhow")
         little = f"{numbers:,} numbers cost" if is_all else "how much is moved is not shown: a little costs"
-        return left_open(Question.SIZE, f"{little} a wait, and no memory")
+        return replace(left_open(Question.SIZE, f"{little} a wait, and no memory"), minor=True)
 
 
 def _report(move: _Move) -> Report:
     what = "a tensor made on the host" if move.made is not None else f"`{move.name}`"
-    advice = "move it once, before the loop" if move.is_same else "make it on the device, with `device=`"
+    is_same = move.copies is None and move.is_same
+    advice = "move it once, before the loop" if is_same else "make it on the device, with `device=`"
+    if move.copies is not None:
+        what, advice = f"each copy of {what}", "move it before it is repeated"
     return Report(
         move.call,
-        f"{what} is moved to the GPU in every step" + (", and is the same in each" if move.is_same else ""),
+        f"{what} is moved to the GPU in every step" + (", and is the same in each" if is_same else ""),
         f"the host waits until the GPU has done all it was given before; {advice}",
         Cost(
             "a wait for the GPU in every step, and the time that the host and the bus take; no memory",
@@ -320,7 +371,13 @@ def _repair(move: _Move) -> Repair | None:
     ):
         inner = called_on(inner)
     given, takes_one = arguments(call), last_name(call.func) != "cuda"
-    if made is None or made.begun is not inner or made.how not in _WHY or len(given) != takes_one:
+    if (
+        made is None
+        or move.is_into
+        or made.begun is not inner
+        or made.how not in _WHY
+        or len(given) != takes_one
+    ):
         return None
     if {one.arg for one in inner.keywords} & _OF_THE_FIRST:
         return None

@@ -191,6 +191,49 @@ def _cast(setup: Setup, how: str) -> Step:
     return _training(setup, net, lambda: net(ways[how]()).pow(2).mean())
 
 
+REPEATED = ("repeated, then moved", "moved, then repeated", "moved, then expanded")
+
+
+@variant
+def _copies(setup: Setup, how: str, times: int) -> Step:
+    """An evaluation in which each picture's features are seen by a network beside `times` candidates."""
+    width, length = setup.size.width, setup.size.length
+    net = nn.TransformerEncoderLayer(width, setup.size.heads, batch_first=True).to(setup.device).eval()
+    features = torch.randn(length, width)
+    ways: dict[str, Callable[[], Tensor]] = {
+        "repeated, then moved": lambda: features.repeat(times, 1, 1).to(setup.device),
+        "moved, then repeated": lambda: features.to(setup.device).repeat(times, 1, 1),
+        "moved, then expanded": lambda: features.to(setup.device).expand(times, -1, -1),
+    }
+
+    @torch.no_grad()
+    def step() -> None:
+        net(ways[how]()).argmax().item()
+
+    return step
+
+
+@variant
+def _noise(setup: Setup, how: str) -> Step:
+    """A training whose noise, a matrix as large as a layer's weights, is drawn anew in each step."""
+    model, optimizer = setup.mlp_in_training()
+    width = setup.size.mlp_width
+    noise = torch.zeros(width, width, device=setup.device)
+
+    def draw(device: str) -> Tensor:
+        rows, columns = torch.randn(width, device=device), torch.randn(width, device=device)
+        return rows.ger(columns)
+
+    def step() -> None:
+        loss = (model(setup.features()) @ noise).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        noise.copy_(draw("cpu" if how == HOST else setup.device))
+
+    return step
+
+
 CASES = [
     Case("GPU505", title, {how: make(how) for how in (HOST, DEVICE, *further)})
     for title, make, further in (
@@ -201,6 +244,15 @@ CASES = [
         ("an index of full size in three layers", _index, ("a row made on the device, expanded",)),
     )
 ]
+CASES += [
+    Case(
+        "GPU505",
+        f"an evaluation of {times} candidates a picture",
+        {how: _copies(how, times) for how in REPEATED},
+    )
+    for times in (16, 128)
+]
+CASES.append(Case("GPU505", "noise copied into a buffer", {how: _noise(how) for how in (HOST, DEVICE)}))
 CASES.append(
     Case("GPU505", "a batch of float64", {
         how: _cast(how) for how in ("moved, then made float", "made float, then moved")

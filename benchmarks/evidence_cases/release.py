@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -276,6 +277,36 @@ def _elements(setup: Setup, each: bool) -> Step:
     return step
 
 
+NORMS = ("no norm", ".item() each", "stacked, read once", "torch._foreach_norm, read once", "clip_grad_norm_")
+
+
+@variant
+def _norms(setup: Setup, how: str, layers: int | None) -> Step:
+    """The norm of all gradients in each step: of a chain of linear layers, or of the language model."""
+    model: torch.nn.Module = setup.mlp(layers) if layers else setup.language_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+
+    def grads() -> list[torch.Tensor]:
+        return [one.grad for one in model.parameters() if one.grad is not None]
+
+    ways: dict[str, Callable[[], float]] = {
+        "no norm": lambda: 0.0,
+        ".item() each": lambda: sum(one.norm().item() ** 2 for one in grads()) ** 0.5,
+        "stacked, read once": lambda: torch.stack([one.norm() for one in grads()]).norm().item(),
+        "torch._foreach_norm, read once": lambda: torch.stack(torch._foreach_norm(grads())).norm().item(),
+        "clip_grad_norm_": lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9).item(),
+    }
+
+    def step() -> None:
+        loss = model(setup.features()).pow(2).mean() if layers else setup.loss_of(model, setup.tokens())
+        optimizer.zero_grad()
+        loss.backward()
+        ways[how]()
+        optimizer.step()
+
+    return step
+
+
 CASES = [
     Case("GPU401", "logits of a train step", {
         "kept until rebound": _late("never"), "del at the end of the body": _late("end of body"),
@@ -314,4 +345,8 @@ CASES = [
     }),
     Case("GPU406", "between phases", {"nothing": _phases(False), "gc.collect, empty_cache": _phases(True)}),
     Case("GPU504", "64 values read", {".item() each": _elements(True), "one .tolist()": _elements(False)}),
+    *(
+        Case("GPU504", f"the norm of all gradients, {title}", {how: _norms(how, layers) for how in NORMS})
+        for title, layers in (("8 linear layers", 8), ("75 linear layers, 150 parameters", 75), ("a language model", None))
+    ),
 ]  # fmt: skip

@@ -67,7 +67,8 @@ class Names:
             if one is not ENTRY and one.kind != "delete"
             for value in (self._evaluator.definition(one, frame),)
         ]
-        if ENTRY in reaching and (not values or node.id in frame.flow.elsewhere):
+        is_bound = any(one.kind not in ("entry", "delete", "inplace") for one in reaching)
+        if ENTRY in reaching and (not is_bound or node.id in frame.flow.elsewhere):
             values.append(self.outer(node.id, frame.function, frame))
         found = join(values) if values else UNKNOWN
         if found.kind == "tensor" and not found.graph:

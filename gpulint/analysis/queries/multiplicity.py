@@ -158,6 +158,8 @@ class Multiplicity:
         if not isinstance(loop, LOOPS) and not inside:
             return "none"
         steps = [one for one in direct if one.work == "train"]
+        if not all(one.gathers for one in steps):  # it is one step, however many backwards there are to it
+            heavy = [one for one in heavy if not (one.gathers and self._is_counted(one, loop, frame))]
         if any(one.work == "train" or not steps or one.over_data for one in heavy) or _tries_again(loop):
             return "phase"
         around = frame.flow.loops(loop)[:1]
@@ -189,6 +191,13 @@ class Multiplicity:
             if self.trips(inner, frame) is None and not self._steps.is_over_parts(inner, frame):
                 return False
         return False
+
+    def _is_counted(self, event: Event, loop: Any, frame: Frame) -> bool:
+        """Whether the loops within one in which an event happens do no more than count: the parts of a batch."""
+        inner = event.loops[: event.loops.index(loop)]
+        return not event.over_data and not any(
+            self._steps.is_over_data(one, frame.function) or isinstance(one, ast.While) for one in inner
+        )
 
     def trips(self, loop: Any, frame: Frame) -> int | None:
         """The number of rounds, where it is known and small."""

@@ -14,18 +14,22 @@ from gpulint.analysis.queries.networks.forwards import forward_of
 from gpulint.analysis.syntax.nodes import iterated
 
 Work = Literal["train", "forward"]
+_Done = tuple[
+    Work, bool, bool, bool
+]  # what stands in an event under these names: work, within, over_data, gathers
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Work that a call does: `loops` are those around it in its function, innermost first; `within` says that what is called does it in
-    a loop of its own, or to a network of its own."""
+    a loop of its own, or to a network of its own; `gathers` that it is a backward, and no step of an optimizer."""
 
     work: Work
     node: Any
     loops: tuple[Any, ...]
     within: bool = False
     over_data: bool = False  # one of those loops runs through more than a count
+    gathers: bool = False
     own: bool = False  # what is trained is made in the same function: a run, not a step
 
 
@@ -51,12 +55,13 @@ class Steps:
             for call in calls:
                 if function.flow.statement_of(call) in function.flow.unreachable:
                     continue
-                for work, within, over_data in self._does(name, call, frame):
+                for work, within, over_data, gathers in self._does(name, call, frame):
                     own = work == "train" and name in ("step", "backward") and self._is_own(call, frame)
-                    found.append(Event(work, call, tuple(function.flow.loops(call)), within, over_data, own))
+                    loops = tuple(function.flow.loops(call))
+                    found.append(Event(work, call, loops, within, over_data, gathers, own))
         return found
 
-    def _does(self, name: str, call: ast.Call, frame: Frame) -> list[tuple[Work, bool, bool]]:
+    def _does(self, name: str, call: ast.Call, frame: Frame) -> list[_Done]:
         func = call.func
         evaluator = self._evaluator
         if isinstance(func, ast.Attribute):
@@ -65,11 +70,11 @@ class Steps:
             if method is not None:
                 return self._called(method)
             if name == "backward":
-                return [("train", False, False)]
+                return [("train", False, False, True)]
             row = evaluator.table.own(base.kind, name)
             if row is not None and row.does in ("step", "backward"):
-                return [("train", False, False)]
-        direct: tuple[Work, bool, bool] = ("forward", False, False)
+                return [("train", False, False, row.does == "backward")]
+        direct: _Done = ("forward", False, False, False)
         forward = forward_of(evaluator, call, frame)
         if forward is not None and forward.expression is not func:
             return [direct]
@@ -84,13 +89,13 @@ class Steps:
         method = evaluator.method(target.ref, "__call__") if target.kind == "object" else None
         return self._called(method) if method is not None else []
 
-    def _called(self, function: Function) -> list[tuple[Work, bool, bool]]:
+    def _called(self, function: Function) -> list[_Done]:
         events = self.of(function)
         own = any(one.own for one in events)
-        found: dict[tuple[Work, bool, bool], None] = {}
+        found: dict[_Done, None] = {}
         for one in events:
             over_data = one.over_data or any(self.is_over_data(loop, function) for loop in one.loops)
-            found[one.work, own or one.within or bool(one.loops), over_data] = None
+            found[one.work, own or one.within or bool(one.loops), over_data, one.gathers] = None
         return list(found)
 
     def is_over_data(self, loop: Any, function: Function) -> bool:

@@ -51,7 +51,8 @@ def filled(evaluator: Evaluator, node: Any, frame: Frame, depth: int = _DEEPEST)
     how = how or min((one.how for one in found), key=_LEAST_ALIKE.index)
     resizes = method is not None and method.size == "more"
     more = node.args if resizes else [node.slice] if isinstance(node, ast.Subscript) else []
-    sizes = [*(place for one in found for place in one.sizes), *((one, frame) for one in more)]
+    shapes = dict.fromkeys(one.sizes for one in found)  # each once: `x.sign() * x.abs()` is as large as `x`
+    sizes = [*(place for shape in shapes for place in shape), *((one, frame) for one in more)]
     return Filled(how, found[0].begun, tuple(sizes))
 
 
@@ -117,25 +118,29 @@ def _takes_data(evaluator: Evaluator, made: Definition, until: Any, frame: Frame
     return False
 
 
-def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, bool]:
+def extent(evaluator: Evaluator, places: Iterable[Place]) -> tuple[int, int, int]:
     """How large something is by the expressions of its shape: the product of those that are known, from how many sizes of other tensors it is
-    made, and whether that is all. A whole shape counts as two, or three where it is that of pictures or sequences on their way through a network.
-    So does a tensor that is an index."""
-    known, sizes, is_all = 1, {}, True
+    made, and how many more it has. A whole shape counts as two and more, or three where it is that of pictures or sequences on their way
+    through a network. So does a tensor that is an index."""
+    known, sizes, more = 1, {}, 0
     for node, frame in places:
         value = evaluator.value_of(node, frame)
         whole = _whole(node, frame)
         if isinstance(value.const, int):
             known *= value.const
             continue
-        is_all = False
         if whole is not None:
             sizes[ast.unparse(node)] = 2 + _is_within_network(evaluator, whole, frame)
+            more += 1
         elif value.kind == "tensor" or (value.device == "host" and value.size != "scalar"):
-            sizes[ast.unparse(node)] = 1 + isinstance(frame.flow.parents.get(node), ast.Subscript)
+            is_index = isinstance(frame.flow.parents.get(node), ast.Subscript)
+            sizes[ast.unparse(node)] = 1 + is_index
+            more += is_index
         elif any(_is_size(one) for one, _ in made_of(evaluator, node, frame)):
             sizes[ast.unparse(node)] = 1
-    return known, sum(sizes.values()), is_all
+        else:
+            more += 1
+    return known, sum(sizes.values()), more
 
 
 def _is_size(node: Any) -> bool:
