@@ -123,12 +123,12 @@ class Calling:
         if method is not None and isinstance(node, ast.Call):
             found = self.project(method, node, frame, target)
             if found.graph is Graph.LIVE and found.kind == "tensor":
-                given = self.given(node, frame)
+                given = self.all_given(node, frame)
                 return found.but(origins=site | given.origins if given.graph else site)
             if found.is_known:
                 return found
         row = self.made_by(target)
-        given = self.given(node, frame)
+        given = self.all_given(node, frame)
         if row is not None and row.weights == "none":
             size: Size = "scalar" if row.size == "loss" and self._reduces(target) else given.size
             found = Value("tensor", given.graph, given.device, size, UNSET, given.origins)
@@ -173,7 +173,7 @@ class Calling:
         if kind == "module":
             return self._of_module(base, name, node, frame)
         if kind == "class" and name == "apply" and self._is_operation(base.ref):
-            given = self.given(node, frame)
+            given = self.all_given(node, frame)
             return given.but(kind="tensor", const=UNSET, parts=None, size="batch")
         if kind == "library" and isinstance(base.ref, str):
             row = self._evaluator.table.own("class.methods", name)
@@ -244,7 +244,7 @@ class Calling:
     ) -> Value:
         """The value that an operation makes of a tensor, and of what else it is given."""
         keeps = row.graph == "keeps"
-        given = self.given(node, frame) if keeps and row.does != "takes form" else UNKNOWN
+        given = self.all_given(node, frame) if keeps and row.does != "takes form" else UNKNOWN
         graph = max(base.graph, given.graph) if keeps else Graph.NONE
         if graph and self._evaluator.grad_is_off(node, frame):
             graph = Graph.NONE
@@ -355,7 +355,7 @@ class Calling:
         row = self._evaluator.table.function(full)
         if row is None:
             return self._unseen(node, frame, Value("library", ref=full))
-        base = self.given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
+        base = self.all_given(node, frame) if row.gives in _BY_GIVEN else UNKNOWN
         return self._by_row(row, base, node, frame)
 
     def _by_row(self, row: Row, base: Value, node: ast.Call, frame: Frame) -> Value:
@@ -392,7 +392,10 @@ class Calling:
         held, own = self._evaluator.value_of(node, frame), getattr(frame.function.node, "args", None)
         if own is None or (own.kwarg, frame) not in held.origins:
             return dict(held.parts or ()).get(name, UNKNOWN) if held.kind == "dict" else UNKNOWN
-        return remembered(frame.memo, ("starred", name), UNKNOWN, lambda: self._by_callers(name, frame))
+        found: Value | None = remembered(
+            frame.memo, ("starred", name), UNKNOWN, lambda: self._by_callers(name, frame)
+        )
+        return found
 
     def _by_callers(self, name: str, frame: Frame) -> Value | None:
         sites = [(frame.call, frame.caller)] if frame.caller is not None else None
@@ -565,7 +568,7 @@ class Calling:
 
     def _unseen(self, node: ast.Call, frame: Frame, target: Value) -> Value:
         """What code gives that is not seen: perhaps what it was given, with its graph."""
-        given = self.given(node, frame)
+        given = self.all_given(node, frame)
         if target.graph and not given.graph:  # a method of what has one
             given = target
         if self._goes_backward(node, frame, parts=False):
@@ -589,7 +592,7 @@ class Calling:
 
         return goes_backward(frame.flow, node, parts=parts, given=given, trains=trains)
 
-    def given(self, node: Any, frame: Frame) -> Value:
+    def all_given(self, node: Any, frame: Frame) -> Value:
         """What the arguments of a call have in common: the graph of any."""
         if not isinstance(node, ast.Call):
             return UNKNOWN

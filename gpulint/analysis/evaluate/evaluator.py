@@ -767,14 +767,12 @@ class Evaluator:
             definitions = base.ref.body.flow.definitions.get(name, ())
             body = self.root(base.ref.body)
             return join(self.definition(one, body) for one in definitions) if definitions else UNKNOWN
-        found = self._by_use(node, frame) or self.calling.option(base, name)
-        if found is not None:
-            return found
+        used = self._by_use(node, frame) or self.calling.option(base, name)
+        if used is not None:
+            return used
         lineage = self.program.lineage(base.ref) if kind == "object" and isinstance(base.ref, Class) else ()
         if base.calls and any(isinstance(one, str) and one != "object" for one in lineage):
-            base = join(
-                self.calling.given(*one) for one in base.calls
-            )  # what a base that is not seen may keep
+            base = join(self.calling.all_given(*one) for one in base.calls)  # an unseen base may keep it
         graph = Graph.MAY if base.graph else Graph.NONE
         return UNKNOWN.but(graph=graph, origins=base.origins if graph else frozenset())
 
